@@ -17,7 +17,7 @@ from bot.workspace import command as workspace_command
 if TYPE_CHECKING:
     from bot.settings import Settings
 
-    Run = Callable[[argparse.Namespace, Settings], Coroutine[Any, Any, int]]
+    CommandFunction = Callable[[argparse.Namespace, Settings], Coroutine[Any, Any, int]]
 
 TRY_EXIT_CODES = (
     "Exit code with --ask and --demo: 0 answered, 3 answered in part, 1 not. `leadhand run --help` lists the settings."
@@ -32,7 +32,7 @@ DESCRIPTION = "A self-hosted Slack bot: a thread becomes a job that a supervisor
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command. Returns the exit code: 0 done, 3 answered in part, 1 failed, 2 wrong usage."""
+    """Run one command. Returns the exit code: 0 done, 3 done in part, 1 failed, 2 wrong usage, 130 interrupted."""
     options = _make_parser().parse_args(arguments)
     if options.command is None:
         _make_parser().print_help()
@@ -43,20 +43,20 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run_stoppable(options: argparse.Namespace) -> int:
-    """Run a command. SIGTERM and a closed terminal end it as Ctrl-C does, from the first import on."""
+    """Run a command. SIGTERM and a closed terminal end it as Ctrl-C does, even while it is being imported."""
     import signal  # noqa: PLC0415 - not needed for --help
 
     # `run` always ends by being stopped, so that is a success, even at its start.
-    stopped = 0 if options.command == "run" else 130
+    stop_exit_code = 0 if options.command == "run" else 130
     for name in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(name) is not signal.SIG_IGN:
             # Holds until the event loop handles the signal. No KeyboardInterrupt: one that passes through exec() makes
             # Python end by a signal.
-            signal.signal(name, lambda *_: sys.exit(stopped))
+            signal.signal(name, lambda *_: sys.exit(stop_exit_code))
     try:
         return _configure_and_run(options)
     except KeyboardInterrupt:
-        return stopped
+        return stop_exit_code
 
 
 def _configure_and_run(options: argparse.Namespace) -> int:
@@ -73,7 +73,7 @@ def _configure_and_run(options: argparse.Namespace) -> int:
     level = logging.INFO if options.command == "run" else logging.WARNING
     try:
         if options.command == "setup":
-            load_settings_files(to_write=options.settings or "")
+            load_settings_files(file_to_write=options.settings or "")
         else:
             load_settings_files()
         settings = read_settings()
@@ -88,14 +88,14 @@ def _configure_and_run(options: argparse.Namespace) -> int:
 
 
 async def _run_until_signal(work: Coroutine[Any, Any, int]) -> int:
-    """Make SIGTERM and a closed terminal end the work as Ctrl-C does: what it started is stopped, not left behind."""
+    """Run the work to its end. SIGTERM and a closed terminal cancel it as Ctrl-C does, so that it can clean up."""
     import asyncio  # noqa: PLC0415 - not needed for --help
 
-    from bot.jobs.shutdown import call_on_signal  # noqa: PLC0415 - the same
+    from bot.jobs.shutdown import call_on_stop_signal  # noqa: PLC0415 - the same
 
     task = asyncio.ensure_future(work)
     # Cancel once: kernel and shell both signal a closed terminal, and a second cancel would cut off the cleaning up.
-    call_on_signal(lambda: task.cancelling() or task.cancel(), ctrl_c=False)
+    call_on_stop_signal(lambda: task.cancelling() or task.cancel(), ctrl_c=False)
     return await task
 
 
@@ -108,23 +108,23 @@ _COMMAND_FUNCTIONS: Mapping[str, str] = {
     "eval": "evaluate.evaluate",
     "audit": "audit.print_audit",
     "jobs": "job_list.print_jobs",
-    "trace": "trace_job.trace_job",
+    "trace": "trace_job.print_or_write_trace",
     "mcp": "mcp_servers.manage_mcp_servers",
     "route": "route.print_route",
     "new": "new_files.create_files",
 }
-"""The `module.function` of each command in `bot.command_line`. Only the one that runs is imported: most import much."""
+"""The `module.function` in `bot.command_line` of each command. Modules are slow to import, so only one is imported."""
 
 
-def _import_command(options: argparse.Namespace, settings: Settings) -> Run:
+def _import_command(options: argparse.Namespace, settings: Settings) -> CommandFunction:
     """Import a command and return its function. Raises SettingsError if a setting that it needs is missing."""
     if options.command == "run":
         from bot.settings import require_slack  # noqa: PLC0415 - not needed for --help
 
         require_slack(settings)
     module, _, name = _COMMAND_FUNCTIONS[options.command].partition(".")
-    found: Run = getattr(importlib.import_module(f"bot.command_line.{module}"), name)
-    return found
+    function: CommandFunction = getattr(importlib.import_module(f"bot.command_line.{module}"), name)
+    return function
 
 
 def _make_parser() -> argparse.ArgumentParser:
@@ -197,7 +197,7 @@ class _CommandParser(argparse.ArgumentParser):
 
 
 class _RawHelpFormatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the line breaks of the list of settings."""
+    """Formats help texts and keeps the line breaks in the list of settings."""
 
 
 def _add_try_arguments(command: argparse.ArgumentParser) -> None:
@@ -426,18 +426,20 @@ def _add_trace_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _add_mcp_arguments(command: argparse.ArgumentParser) -> None:
-    deeds = command.add_subparsers(dest="deed", metavar="list | accept", required=True, parser_class=_CommandParser)
+    subcommands = command.add_subparsers(
+        dest="deed", metavar="list | accept", required=True, parser_class=_CommandParser
+    )
     for name, text in (
         ("list", "list the servers of .mcp.json and the accepted tools"),
         ("accept", "show what a server offers or what changed, and let specialists use it"),
     ):
-        deed = deeds.add_parser(name, help=text, description=text)
+        subcommand = subcommands.add_parser(name, help=text, description=text)
         if name == "accept":
-            deed.add_argument(
+            subcommand.add_argument(
                 "servers", metavar="SERVER", nargs="*", help="the names of servers in .mcp.json; default: all"
             )
-            deed.add_argument("--yes", action="store_true", help="accept without asking")
-        deed.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
+            subcommand.add_argument("--yes", action="store_true", help="accept without asking")
+        subcommand.add_argument("-v", "--verbose", action="store_true", help="log more of what happens")
 
 
 def _parse_seconds(text: str) -> float:

@@ -1,10 +1,10 @@
-"""Puts the parts together: a store, a model, a crew, Slack, and one instance that runs jobs.
+"""Wires a bot from its parts: a store, a model, crews, Slack, and one instance that runs jobs.
 
     Slack -> gate -> features -> store -> Instance -> JobRunner -> EffectRunner -> Thread -> outbox -> Slack
                                                                                |
                                                          supervisor and specialists -> Limits -> model
 
-`open_app` wires a bot along these arrows.
+`open_app` connects the parts along these arrows.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from bot.access.access_values import ChannelValues
 from bot.access.channel_settings import ChannelSettings
 from bot.logs import log_context
 from bot.models.chosen_model import ChosenModel
-from bot.models.named_models import list_provider_names, register_named_models
-from bot.operation.periodic import STORE_CHECK_SECONDS, StoreCheck, repeat_every
+from bot.models.named_models import list_provider_model_names, register_named_models
+from bot.operation.periodic import STORE_CHECK_SECONDS, StoreSettingsCheck, repeat_every
 from bot.operation.sweep import remove_leftovers
 from bot.operation.wall_watch import report_protections
 from bot.settings import Settings, SettingsError
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 STUCK_FACTOR = 1.5
-"""Factor: an effect counts as stuck after this many times the seconds of a model call, if the usual bound is less."""
+"""An effect counts as stuck after this factor times the timeout of a model call, or later if the default is longer."""
 
 
 def find_manifest() -> Path:
@@ -72,7 +72,7 @@ async def open_store(settings: Settings) -> AsyncIterator[Store]:
         url = await start_embedded(settings.data)
     store = await Store.connect(url, retention=settings.retention)
     try:
-        check = StoreCheck(store)
+        check = StoreSettingsCheck(store)
         await check.run()
         with repeat_every(STORE_CHECK_SECONDS, check.run):
             yield store
@@ -87,10 +87,10 @@ def find_crew_folder(settings: Settings) -> Path:
 
 
 SharedToolkits = tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]
-"""A pair: the toolkits that the crews of a bot share, and the faults of those that installed packages bring."""
+"""A pair: the toolkits of installed packages, which all crews of a bot share, and the faults in them."""
 
 
-def _read_package_tools(setup: ToolSettings) -> SharedToolkits:
+def _load_package_toolkits(setup: ToolSettings) -> SharedToolkits:
     try:
         return package_toolkits.load_toolkits(setup)
     except package_toolkits.NotInstalled as error:
@@ -100,17 +100,17 @@ def _read_package_tools(setup: ToolSettings) -> SharedToolkits:
 def load_crew_of_settings(
     settings: Settings, shared_toolkits: SharedToolkits | None = None, members: Sequence[Path] = ()
 ) -> Crew:
-    """Load the crew of the settings, with its tools. `shared_toolkits` are shared toolkits; None loads them here.
+    """Load the crew of the settings, with its tools. If `shared_toolkits` is None, they are loaded here.
 
-    `members` are the folders of crews elsewhere that become members of this crew.
+    `members` are the folders of other crews that become members of this crew.
 
     Raises SettingsError naming every fault, by file and line.
     """
     setup = ToolSettings(settings.env, settings.data)
-    toolkits, faults = shared_toolkits or _read_package_tools(setup)
+    toolkits, faults = shared_toolkits or _load_package_toolkits(setup)
     folder = find_crew_folder(settings)
     try:
-        crew = channels_file.check_channel_values(
+        crew = channels_file.require_valid_channel_values(
             load_crew(folder, {}, setup, further_toolkits=toolkits, members=members), folder
         )
         return dataclasses.replace(crew, warnings=(*faults, *crew.warnings))
@@ -123,25 +123,27 @@ def load_crews(settings: Settings) -> CrewSet:
 
     Raises SettingsError naming the faults of all crews, by file and line.
     """
-    around = _read_package_tools(ToolSettings(settings.env, settings.data))
-    found: list[Crew] = []
+    shared_toolkits = _load_package_toolkits(ToolSettings(settings.env, settings.data))
+    loaded_crews: list[Crew] = []
     faults: list[str] = []
     members: list[Path] = []
-    taken = list_member_names(find_crew_folder(settings))
+    member_names = list_member_names(find_crew_folder(settings))
     for name in (*dict.fromkeys(one for one in settings.more_crews if one != settings.crew), settings.crew):
-        of_crew = dataclasses.replace(settings, crew=name)
+        crew_settings = dataclasses.replace(settings, crew=name)
         try:
-            crew = load_crew_of_settings(of_crew, around, members if name == settings.crew and not faults else ())
+            crew = load_crew_of_settings(
+                crew_settings, shared_toolkits, members if name == settings.crew and not faults else ()
+            )
         except SettingsError as error:
             faults.append(str(error))
             continue
-        found.append(crew)
-        if not find_member_fault(crew, taken, settings.env):
-            members.append(find_crew_folder(of_crew))
+        loaded_crews.append(crew)
+        if not find_member_fault(crew, member_names, settings.env):
+            members.append(find_crew_folder(crew_settings))
     if faults:
         raise SettingsError("\n\n".join(faults))
     try:
-        return CrewSet.from_crews(found[-1:] + found[:-1])
+        return CrewSet.from_crews(loaded_crews[-1:] + loaded_crews[:-1])
     except ValueError as error:
         raise SettingsError(f"LEADHAND_CREW: {error}.") from None
 
@@ -166,9 +168,9 @@ class App:
     store: Store
     model: ChosenModel
     instance_task: asyncio.Task[None]
-    """The task of the instance: it ends when the instance does."""
+    """The task that runs the instance until it stops."""
     find_token_fault: Callable[[], str]
-    """Returns why Slack refuses the bot's token, or "" while Slack accepts it."""
+    """Returns the reason why Slack refuses the bot's token, or "" while Slack accepts it."""
     pages: Sequence[web.RouteDef] = ()
     """The routes of the pages for browsers in HTTP mode."""
 
@@ -186,28 +188,37 @@ async def open_app(
 ) -> AsyncIterator[App]:
     """Run a bot on `store` inside the `with` block. At its end all jobs are released, for other instances to go on.
 
-    `crew` replaces the crews of the settings. `lookup_pauses` are the seconds before each lookup of a message in doubt,
-    see `Outbox`. `instruments` count what happens. `can_ask` is False if there is nobody who could approve something.
-    Raises SettingsError if the crew cannot be read, or Slack refuses the token.
+    `crew` replaces those of the settings. `lookup_pauses` are the seconds before each lookup of a message that may or
+    may not be posted. `instruments` collect metrics and traces. `can_ask` is False if nobody could approve something.
+    Raises SettingsError if a crew cannot be read, a model is unavailable, or Slack refuses the token.
     """
     # Imported here: commands that only read a store or a crew need neither features nor the job runner.
-    from bot.jobs.effect_runner import is_crew_elsewhere  # noqa: PLC0415 - see above
+    from bot.jobs.effect_runner import is_crew_only_elsewhere  # noqa: PLC0415 - see above
     from bot.jobs.instance import Instance, make_instance_name  # noqa: PLC0415 - see above
     from bot.jobs.tasks import StuckLimits  # noqa: PLC0415 - see above
     from bot.limits.call_limits import CallLimits  # noqa: PLC0415 - see above
-    from bot.slack.send.lookup import READ_WAITS  # noqa: PLC0415 - see above
+    from bot.slack.send.lookup import READ_WAIT_SECONDS  # noqa: PLC0415 - see above
     from bot.team_bot import SharedParts, open_token_bot  # noqa: PLC0415 - see above
 
     crews = await _prepare_crews(model, crew or load_crews(settings))
-    channels = open_channel_settings(settings, store, model, crews)
+    channels = make_channel_settings(settings, store, model, crews)
     name = make_instance_name()
-    models = list_provider_names(model, *crews.by_name.values())
-    several, rules = settings.uses_oauth_install, settings.rules
+    models = list_provider_model_names(model, *crews.by_name.values())
+    has_several_teams, rules = settings.uses_oauth_install, settings.rules
     limits = CallLimits(
-        store.counters, model, rules, store.clock, models, channels.with_channel_budget, several_teams=several
+        store.counters,
+        model,
+        rules,
+        store.clock,
+        models,
+        channels.apply_channel_budget,
+        has_several_teams=has_several_teams,
     )
     if instruments is not None:
-        limits.on_wait, limits.on_withheld = instruments.metrics.observe_wait, instruments.metrics.count_withheld_call
+        limits.on_wait, limits.on_withheld = (
+            instruments.metrics.observe_model_wait,
+            instruments.metrics.count_withheld_call,
+        )
     board = InstanceBoard(store.board, name, crews.by_name)
 
     def nudge(key: JobKey) -> None:
@@ -223,9 +234,9 @@ async def open_app(
         board,
         name,
         nudge,
-        READ_WAITS if lookup_pauses is None else lookup_pauses,
+        READ_WAIT_SECONDS if lookup_pauses is None else lookup_pauses,
         instruments,
-        can_ask=can_ask,
+        has_approvers=can_ask,
     )
 
     async def release_team(team: str) -> None:
@@ -234,47 +245,52 @@ async def open_app(
     bots = await (
         _open_installed_teams(shared, release_team) if settings.uses_oauth_install else open_token_bot(shared)
     )
-    bounds = StuckLimits(effect=max(StuckLimits().effect, STUCK_FACTOR * settings.terms.call_seconds))
+    stuck_limits = StuckLimits(
+        effect_seconds=max(StuckLimits().effect_seconds, STUCK_FACTOR * settings.terms.call_seconds)
+    )
     instance = Instance(
         store,
         bots.effects,
         slots=settings.slots,
         lease=settings.lease,
-        bounds=bounds,
+        stuck_limits=stuck_limits,
         name=name,
-        belongs_elsewhere=functools.partial(is_crew_elsewhere, crews, board),
+        belongs_elsewhere=functools.partial(is_crew_only_elsewhere, crews, board),
         find_hold_reason=lambda: bots.token_fault,
         can_reach_team=bots.is_team_reachable,
         has_several_teams=lambda: bots.has_several_teams,
     )
     with log_context(instance=instance.name):
         work = asyncio.create_task(instance.run())
-    begins = dict.fromkeys(
+    task_starters = dict.fromkeys(
         begin for one in crews.by_name.values() for begin in one.background_work
     )  # crews share toolkits
     watch = (report_protections(instruments.metrics),) if instruments is not None else ()
-    own = (*watch, model.warm(), board.run())
+    own_tasks = (*watch, model.warm(), board.write_row_repeatedly())
     bots.start_background_tasks()
-    beside = [asyncio.create_task(one) for one in (*own, *(begin() for begin in begins))]
+    background_tasks = [asyncio.create_task(one) for one in (*own_tasks, *(begin() for begin in task_starters))]
     app = App(bots.bolt, instance, store, model, work, lambda: bots.token_fault, bots.pages)
     try:
         yield app
     finally:
-        for task in beside:
+        for task in background_tasks:
             task.cancel()
-        await asyncio.gather(*beside, return_exceptions=True)
+        await asyncio.gather(*background_tasks, return_exceptions=True)
         await bots.end_background_tasks()
         await _close_app(app, bots, shared)
 
 
-def open_channel_settings(settings: Settings, store: Store, model: ChosenModel, crews: CrewSet) -> ChannelSettings:
-    """Make the settings of channels. Raises SettingsError if `channels.yml` has a fault."""
+def make_channel_settings(settings: Settings, store: Store, model: ChosenModel, crews: CrewSet) -> ChannelSettings:
+    """Make the channel settings from the form, `channels.yml`, the crews and the environment.
+
+    Raises SettingsError if `channels.yml` has a fault.
+    """
     return ChannelSettings(
         store,
         settings.find_channel_values,
         read_channel_values(settings, crews.names),
         crews=crews.descriptions,
-        crew_values=channels_file.list_crew_values(crews.by_name),
+        crew_values=channels_file.parse_all_crew_values(crews.by_name),
         models=model.tiers,
     )
 
@@ -287,7 +303,7 @@ async def _open_installed_teams(shared: SharedParts, release_team: Callable[[str
 
     bots = InstalledTeams.from_settings(shared, release_team)
     await shared.store.allow_any_team()
-    await bots.open_all()
+    await bots.open_all_bots()
     await remove_leftovers()
     return bots
 
@@ -306,13 +322,13 @@ async def _prepare_crews(model: ChosenModel, crew: Crew | CrewSet) -> CrewSet:
 
 
 async def _close_app(app: App, bots: TeamBot | InstalledTeams, shared: SharedParts) -> None:
-    from bot.jobs.instance import cancel_tasks  # noqa: PLC0415 - see `open_app`
+    from bot.jobs.instance import cancel_until_ended  # noqa: PLC0415 - see `open_app`
 
     try:
         await app.instance.stop()
-        await cancel_tasks(app.instance_task)
-        seconds = app.instance.compute_time_left()
-        await asyncio.gather(bots.close(seconds), shared.limits.close(seconds))
+        await cancel_until_ended(app.instance_task)
+        seconds_left = app.instance.compute_seconds_left()
+        await asyncio.gather(bots.close(seconds_left), shared.limits.close(seconds_left))
     finally:
         await shared.board.close()
         await shared.crews.close()

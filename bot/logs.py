@@ -1,4 +1,4 @@
-"""The logs for operators: one line for each record, with the ids of its job, without contents or tokens.
+"""The logs for operators: one entry for each record, with the ids of its job, without contents or tokens.
 
 The ids come from a context variable, which tasks inherit. Code that starts a
 piece of work names its ids with `log_context`, so the code that it calls need
@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, TextIO
 
-from bot.settings import LogForm
+from bot.settings import LogFormat
 from handoff.access.audit_entry import AuditEntry
 
 LogIds = Mapping[str, str | int]
@@ -27,7 +27,7 @@ LogIds = Mapping[str, str | int]
 OWN_PACKAGES = ("bot", "specialists", "handoff")
 """Our own packages. Libraries' loggers stay at WARNING: below it some write whole requests and replies."""
 HIDDEN = "[hidden]"
-_SHORTEST_SECRET = 4
+_MIN_SECRET_CHARS = 4
 _TOKEN_PATTERN = re.compile(
     r"\b(?:xox[a-z]-|xapp-|xoxe\.|sk-|tvly-|BSA)[\w-]{4,}"  # Slack, model providers, search services
     r"|(?<=bearer )[\w.~+/=-]{4,}"
@@ -48,7 +48,7 @@ _audit = logging.getLogger("bot.audit")
 
 
 def log_audit_entry(entry: AuditEntry) -> None:
-    """Log an audit entry as one line, which holds only ids and fixed words."""
+    """Log an audit entry as one line. It contains only ids and fixed words."""
     fields = entry.model_dump(exclude_defaults=True)
     words = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in fields.items())
     _audit.info("%s", words, extra={"deed": fields.items()})
@@ -59,7 +59,7 @@ def log_context(
     *, instance: str = "", job: str = "", request: str = "", subtask: str = "", attempt: int = 0, effect: str = ""
 ) -> Iterator[None]:
     """Add these ids to every record made inside the `with` block, and by tasks that are started there."""
-    given: dict[str, str | int] = {
+    new_ids: dict[str, str | int] = {
         "instance": instance,
         "job": job,
         "request": request,
@@ -67,7 +67,7 @@ def log_context(
         "attempt": attempt,
         "effect": effect,
     }
-    token = _ids.set({**_ids.get(), **{name: value for name, value in given.items() if value}})
+    token = _ids.set({**_ids.get(), **{name: value for name, value in new_ids.items() if value}})
     try:
         yield
     finally:
@@ -80,9 +80,9 @@ def get_log_ids() -> LogIds:
 
 
 def configure(
-    form: LogForm, *, verbose: bool = False, level: int = logging.INFO, secrets: Collection[str] = ()
+    form: LogFormat, *, verbose: bool = False, level: int = logging.INFO, secrets: Collection[str] = ()
 ) -> None:
-    """Log to standard error. Called again, it replaces what it set up before.
+    """Set up logging to standard error. A second call replaces the first setup.
 
     Args:
         form: `text`, or `json` for one object a line.
@@ -101,15 +101,15 @@ def configure(
         logging.getLogger(name).setLevel(logging.DEBUG if verbose else level)
 
 
-def make_formatter(form: LogForm, *, secrets: Collection[str] = ()) -> logging.Formatter:
-    """Return the formatter for a log form, see `configure`."""
+def make_formatter(form: LogFormat, *, secrets: Collection[str] = ()) -> logging.Formatter:
+    """Return the formatter for the log form `text` or `json`."""
     return JsonFormatter(secrets) if form == "json" else TextFormatter(secrets)
 
 
 def hide_secrets(text: str, secrets: Collection[str]) -> str:
     """Replace every token in a text, and every secret of at least four characters, with `[hidden]`."""
     for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _SHORTEST_SECRET:
+        if len(secret) >= _MIN_SECRET_CHARS:
             text = text.replace(secret, HIDDEN)
     return _TOKEN_PATTERN.sub(HIDDEN, text)
 
@@ -133,8 +133,8 @@ class _MaskedFormatter(logging.Formatter):
         """Replace every secret and token in the text."""
         return hide_secrets(text, self._secrets)
 
-    def render_error(self, record: logging.LogRecord) -> str:
-        """Return the traceback and name of a record's exception; empty if it has none."""
+    def render_exception(self, record: logging.LogRecord) -> str:
+        """Return the traceback and the description of a record's exception, without secrets; "" if it has none."""
         error = record.exc_info[1] if record.exc_info else None
         return self.hide_secrets(_render_traceback(error)) if error is not None else ""
 
@@ -143,8 +143,8 @@ class TextFormatter(_MaskedFormatter):
     """Renders lines such as `2026-11-21T14:50:25.123Z WARNING bot.jobs.job_runner [J1 r1 analyst#2]: message`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line, and below it the traceback of an exception."""
-        error = self.render_error(record)
+        """Return the line, followed by the traceback if the record has an exception."""
+        error = self.render_exception(record)
         head = f"{_format_time(record)} {record.levelname} {record.name}{_render_ids(get_log_ids())}"
         line = f"{head}: {self.hide_secrets(record.getMessage())}"
         return f"{line}\n{error}" if error else line
@@ -168,7 +168,7 @@ class JsonFormatter(_MaskedFormatter):
             line["audit"] = {
                 name: self.hide_secrets(value) if isinstance(value, str) else value for name, value in deed
             }
-        if error := self.render_error(record):
+        if error := self.render_exception(record):
             line["error"] = error
         return json.dumps(line, ensure_ascii=False)
 
@@ -178,9 +178,9 @@ def describe_error(error: BaseException) -> str:
     name = type(error).__name__
     if isinstance(error, OSError) and error.strerror:
         return f"{name}: {error.strerror}"  # its whole text may name a file
-    known = type(error) in {*_CODE_ERRORS, ConnectionError, TimeoutError}  # a subclass may say anything
-    known = known or any(base.__name__ in _SAFE_ERRORS for base in type(error).__mro__)
-    return f"{name}: {error}" if known and str(error) else name
+    is_safe = type(error) in {*_CODE_ERRORS, ConnectionError, TimeoutError}  # a subclass may say anything
+    is_safe = is_safe or any(base.__name__ in _SAFE_ERRORS for base in type(error).__mro__)
+    return f"{name}: {error}" if is_safe and str(error) else name
 
 
 def _render_traceback(error: BaseException) -> str:
@@ -195,7 +195,7 @@ def _format_time(record: logging.LogRecord) -> str:
 
 
 def _render_ids(ids: LogIds) -> str:
-    """Render the ids briefly, without the instance's: a terminal shows only one instance."""
+    """Render the ids briefly, without that of the instance: a terminal shows only one instance."""
     subtask = f"{ids['subtask']}#{ids['attempt']}" if "attempt" in ids else ids.get("subtask", "")
     words = [str(word) for word in (ids.get("job"), ids.get("request"), subtask, ids.get("effect")) if word]
     return f" [{' '.join(words)}]" if words else ""

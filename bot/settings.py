@@ -16,24 +16,24 @@ from bot.access.access_values import ChannelValues
 from bot.limits.rules import (
     MICROS_PER_DOLLAR,
     SCOPES,
-    BadLimit,
+    InvalidLimitError,
     LimitRules,
     Scope,
     SpendingBudget,
     parse_budget,
     parse_rates,
 )
-from bot.store.values import DAY, DEFAULT_RETENTION, Retention
+from bot.store.values import DAY_SECONDS, DEFAULT_RETENTION, Retention
 from handoff.contracts import AskingTerms, ContextLimits, Terms, Tier
-from handoff.conversation.working_time import parse_span
+from handoff.conversation.working_time import parse_duration
 from handoff.effects import ROLES
 from handoff.text.member_ids import CHANNEL_ID
-from specialists.outbound.network import PROXY_RESOLVES, find_setting_fault, read_proxy_passwords
-from specialists.service_url import find_secrets, find_web_fault
+from specialists.outbound.network import PROXY_RESOLVES_SETTING, find_setting_fault, read_proxy_passwords
+from specialists.service_url import find_secrets, find_web_url_fault
 
 ParsedT = TypeVar("ParsedT")
-LogForm = Literal["text", "json"]
-LOG_FORMS: Mapping[str, LogForm] = {"text": "text", "json": "json"}
+LogFormat = Literal["text", "json"]
+LOG_FORMATS: Mapping[str, LogFormat] = {"text": "text", "json": "json"}
 
 
 class SettingsError(Exception):
@@ -42,11 +42,11 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True)
 class Address:
-    """An address to listen on. If it is not `fixed`, any free port will do when this one is taken."""
+    """An address to listen on. If `is_fixed` is False and the port is taken, any free port may be used instead."""
 
     host: str
     port: int
-    fixed: bool = True
+    is_fixed: bool = True
 
     def __str__(self) -> str:
         """Render the address as `host:port`, with an IPv6 host in brackets."""
@@ -55,30 +55,30 @@ class Address:
 
 @dataclass(frozen=True)
 class FollowUps:
-    """Where replies without a mention are read: if `on`, in all threads that have a job, except in `channels`.
+    """Says in which channels the bot reads replies without a mention, in threads that have a job.
 
-    If not `on`, only in threads in `channels`.
+    If `on_by_default`, in all channels except `channels`; otherwise only in `channels`.
     """
 
-    on: bool = True
+    on_by_default: bool = True
     channels: frozenset[str] = frozenset()
 
     def apply_in(self, channel: str) -> bool:
         """Return True if replies without a mention are read in a channel (its Slack id)."""
-        return self.on != (channel in self.channels)
+        return self.on_by_default != (channel in self.channels)
 
 
 DEFAULT_FOLLOW_UPS = FollowUps()
 DEFAULT_TERMS = Terms(confidence=80, asking=AskingTerms(remind_after=4 * 3600.0))
 _TIERS: tuple[Tier, ...] = get_args(Tier)
-MIN_CONTEXT, MAX_CONTEXT = 1_000, 1_000_000
+MIN_CONTEXT_TOKENS, MAX_CONTEXT_TOKENS = 1_000, 1_000_000
 _TIER_TOKENS = re.compile(r"(?P<tier>fast|balanced|deep)\s+(?P<number>\d{1,7}(?:\.\d+)?)(?P<k>k?)")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WORKING_HOURS = re.compile(rf"(?P<opens>[0-9]{{1,2}})-(?P<closes>[0-9]{{1,2}})(?:\s+mon-(?P<last>{'|'.join(_DAYS)}))?")
 _RETENTION_DAYS = re.compile(r"(?P<what>jobs|questions|materials|audit)\s+(?P<days>\d{1,5}(?:\.\d+)?)")
-MIN_DAYS, MAX_DAYS = 0.04, 36_500
-DEFAULT_OPERATION = Address("127.0.0.1", 9464, fixed=False)
-DEFAULT_HTTP = Address("127.0.0.1", 3000)
+MIN_RETENTION_DAYS, MAX_RETENTION_DAYS = 0.04, 36_500
+DEFAULT_OPERATION_ADDRESS = Address("127.0.0.1", 9464, is_fixed=False)
+DEFAULT_HTTP_ADDRESS = Address("127.0.0.1", 3000)
 DEFAULT_BUDGETS: Mapping[Scope, str] = {"person": "$10, 5m tokens", "day": "$100, 50m tokens"}
 """Budgets that apply unless others are set, so that nobody is surprised by a bill."""
 SECRET_NAME = re.compile(r"TOKEN|SECRET|KEY")
@@ -105,7 +105,7 @@ class Settings:
     """The default crew: a folder of specialists/crews, or a path."""
     more_crews: tuple[str, ...] = ()
     """Further crews, chosen by channel or by a word."""
-    http: Address = DEFAULT_HTTP
+    http: Address = DEFAULT_HTTP_ADDRESS
     public_url: str = ""
     """The public URL of HTTP mode, without a slash at its end; empty if none is known."""
     slots: int = 20
@@ -113,7 +113,7 @@ class Settings:
     slack_unlimited: bool = False
     admins: frozenset[str] = frozenset()
     """Slack ids of the admins, each with the workspace or organisation before a colon if there are several."""
-    log: LogForm = "text"
+    log: LogFormat = "text"
     operation: Address | None = None
     terms: Terms = DEFAULT_TERMS
     rules: LimitRules = field(default_factory=LimitRules)
@@ -127,7 +127,7 @@ class Settings:
     """True if files and pages may be read only in a process that all of the kernel's protections isolate."""
 
     def find_channel_values(self, channel: str) -> ChannelValues:
-        """Return the values that the environment sets for a channel (its Slack id); others are None."""
+        """Return the values that the environment sets for a channel (its Slack id). All other values are None."""
         heard = (
             None
             if self.follow_ups == DEFAULT_FOLLOW_UPS and not self.env.get("LEADHAND_FOLLOW_UPS")
@@ -157,14 +157,14 @@ class Settings:
         return frozenset(user for place, _, user in named if place in {team, organisation, ""})
 
     @property
-    def socket_mode(self) -> bool:
+    def uses_socket_mode(self) -> bool:
         """True if the bot connects over Socket Mode rather than HTTP."""
         return bool(self.app_token)
 
     @property
     def has_pages(self) -> bool:
         """True if the bot can show pages of its own to browsers."""
-        return bool(self.public_url) and not self.socket_mode and not self.uses_oauth_install
+        return bool(self.public_url) and not self.uses_socket_mode and not self.uses_oauth_install
 
 
 VARIABLES: Mapping[str, str] = {
@@ -278,7 +278,7 @@ VARIABLES: Mapping[str, str] = {
     "`internal.acme.com, 10.0.0.0/8, git.acme.com:8443`",
     "SSL_CERT_FILE": "the file of the certificate authorities that are trusted, in PEM; default: the system's",
     "SSL_CERT_DIR": "a folder of such authorities, as `openssl rehash` makes it",
-    PROXY_RESOLVES: "on: ask the proxy also for pages whose names cannot be looked up here; default off",
+    PROXY_RESOLVES_SETTING: "on: ask the proxy also for pages whose names cannot be looked up here; default off",
     "LEADHAND_REHEARSAL_PACE": "seconds that a call of the rehearsal model takes; default 0",
     "LEADHAND_KNOWLEDGE": "documents that crews search, unless they have a folder `knowledge`: a folder, or web "
     "addresses (docs/documents.md)",
@@ -308,10 +308,10 @@ def find_secret_values(env: Mapping[str, str] | None = None) -> frozenset[str]:
 def read_settings(env: Mapping[str, str] | None = None) -> Settings:
     """Read the settings from an environment, by default that of this process. Raises SettingsError for a bad value."""
     env = dict(os.environ if env is None else env)
-    _check_addresses(env)
+    _check_service_urls(env)
     if fault := find_setting_fault(env):
         raise SettingsError(fault)
-    crews = _split_ids(env.get("LEADHAND_CREW", "")) or _list_shipped_crews()
+    crews = _split_commas(env.get("LEADHAND_CREW", "")) or _list_shipped_crews()
     return Settings(
         env=env,
         bot_token=env.get("SLACK_BOT_TOKEN", ""),
@@ -319,8 +319,8 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         signing_secret=env.get("SLACK_SIGNING_SECRET", ""),
         client_id=env.get("SLACK_CLIENT_ID", "").strip(),
         client_secret=env.get("SLACK_CLIENT_SECRET", "").strip(),
-        token_keys=_split_ids(env.get("LEADHAND_TOKEN_KEYS", "")),
-        teams=frozenset(_split_ids(env.get("LEADHAND_TEAMS", ""))),
+        token_keys=_split_commas(env.get("LEADHAND_TOKEN_KEYS", "")),
+        teams=frozenset(_split_commas(env.get("LEADHAND_TEAMS", ""))),
         slack_api_url=env.get("SLACK_API_URL", "") or Settings.slack_api_url,
         redis_url=env.get("REDIS_URL", ""),
         data=Path(env.get("LEADHAND_DATA", "") or Settings.data).expanduser(),
@@ -332,15 +332,15 @@ def read_settings(env: Mapping[str, str] | None = None) -> Settings:
         lease=_read_number(env, "LEADHAND_LEASE", Settings.lease, low=1, high=600),
         slack_unlimited=bool(_read_whole_number(env, "LEADHAND_SLACK_UNLIMITED", 0, low=0, high=1)),
         admins=frozenset(name.strip() for name in env.get("LEADHAND_ADMINS", "").split(",") if name.strip()),
-        log=_parse_log_form(env.get("LEADHAND_LOG", "") or Settings.log),
-        operation=_parse_operation(env.get("LEADHAND_OPERATION", "").strip()),
+        log=_parse_log_format(env.get("LEADHAND_LOG", "") or Settings.log),
+        operation=_parse_operation_address(env.get("LEADHAND_OPERATION", "").strip()),
         terms=_read_terms(env),
-        rules=_read_rules(env),
+        rules=_read_limit_rules(env),
         follow_ups=_parse_follow_ups(env.get("LEADHAND_FOLLOW_UPS", "")),
         channels=_parse_channels(env.get("LEADHAND_CHANNELS", "")),
-        access=_read_access(env),
+        access=_read_channel_values(env),
         retention=_parse_retention(env.get("LEADHAND_KEEP", "")),
-        walls_required=_parse_sandbox(env.get("LEADHAND_SANDBOX", "")),
+        walls_required=_parse_walls_required(env.get("LEADHAND_SANDBOX", "")),
     )
 
 
@@ -353,7 +353,7 @@ def _list_shipped_crews() -> tuple[str, ...]:
     )
 
 
-def _parse_sandbox(text: str) -> bool:
+def _parse_walls_required(text: str) -> bool:
     known = {"": False, "best": False, "required": True}
     if (word := text.strip().lower()) not in known:
         raise SettingsError(f"LEADHAND_SANDBOX is {text!r}; it takes required or best.")
@@ -361,7 +361,7 @@ def _parse_sandbox(text: str) -> bool:
 
 
 def require_slack(settings: Settings) -> None:
-    """Raise SettingsError unless a token and a way to connect are set."""
+    """Raise SettingsError unless a token and a way to connect are set, or all that installation by OAuth needs."""
     if settings.client_id:
         require_installable(settings)
         return
@@ -377,12 +377,13 @@ def require_slack(settings: Settings) -> None:
 
 
 def require_installable(settings: Settings) -> None:
-    """Raise SettingsError if a setting for the app's installation by OAuth is missing, or another one excludes it."""
+    """Raise SettingsError if a setting for installation by OAuth is missing, or one is set that conflicts with it."""
     if settings.bot_token or settings.app_token:
-        both = "SLACK_BOT_TOKEN" if settings.bot_token else "SLACK_APP_TOKEN"
+        conflicting_name = "SLACK_BOT_TOKEN" if settings.bot_token else "SLACK_APP_TOKEN"
         raise SettingsError(
-            f"SLACK_CLIENT_ID and {both} are both set. With SLACK_CLIENT_ID workspaces install the app by HTTP, each "
-            f"with a token of its own: remove {both}, or SLACK_CLIENT_ID if there is one workspace."
+            f"SLACK_CLIENT_ID and {conflicting_name} are both set. With SLACK_CLIENT_ID workspaces "
+            "install the app by HTTP, each "
+            f"with a token of its own: remove {conflicting_name}, or SLACK_CLIENT_ID if there is one workspace."
         )
     needed = {
         "SLACK_CLIENT_SECRET": settings.client_secret,
@@ -390,8 +391,10 @@ def require_installable(settings: Settings) -> None:
         "LEADHAND_TOKEN_KEYS": settings.token_keys,
     }
     if lacking := [name for name, value in needed.items() if not value]:
-        key = " `openssl rand -base64 32 | tr '+/' '-_'` makes a key." if "LEADHAND_TOKEN_KEYS" in lacking else ""
-        raise SettingsError(f"SLACK_CLIENT_ID is set, and {', '.join(lacking)} not: all are needed.{key}")
+        key_advice = (
+            " `openssl rand -base64 32 | tr '+/' '-_'` makes a key." if "LEADHAND_TOKEN_KEYS" in lacking else ""
+        )
+        raise SettingsError(f"SLACK_CLIENT_ID is set, and {', '.join(lacking)} not: all are needed.{key_advice}")
     if stray := sorted(one for one in settings.admins if ":" not in one):
         raise SettingsError(
             f"LEADHAND_ADMINS names {', '.join(stray)} in no workspace. Write the id of the workspace (T...) or "
@@ -403,7 +406,7 @@ def _read_terms(env: Mapping[str, str]) -> Terms:
     above = _read_limit(env, "LEADHAND_ASK_ABOVE", parse_budget)
     return Terms(
         ask_above_tokens=above.tokens if above else 0,
-        ask_above_cost=above.micros / MICROS_PER_DOLLAR if above else 0.0,
+        ask_above_cost=above.micro_dollars / MICROS_PER_DOLLAR if above else 0.0,
         job_seconds=60 * _read_number(env, "LEADHAND_DEADLINE", DEFAULT_TERMS.job_seconds / 60, low=0.01, high=100_000),
         subtask_seconds=_read_number(
             env, "LEADHAND_SUBTASK_DEADLINE", DEFAULT_TERMS.subtask_seconds, low=1, high=86_400
@@ -411,13 +414,13 @@ def _read_terms(env: Mapping[str, str]) -> Terms:
         call_seconds=_read_number(env, "LEADHAND_CALL_DEADLINE", DEFAULT_TERMS.call_seconds, low=1, high=86_400),
         confidence=_read_whole_number(env, "LEADHAND_CONFIDENCE", DEFAULT_TERMS.confidence, low=0, high=100),
         context=_parse_context(env.get("LEADHAND_CONTEXT", "")),
-        asking=_read_asking(env),
+        asking=_read_asking_terms(env),
         roles=_parse_roles(env.get("LEADHAND_ROLES", "")),
     )
 
 
-def _read_asking(env: Mapping[str, str]) -> AskingTerms:
-    """Parse the settings for reminders of questions and for the expiry of questions."""
+def _read_asking_terms(env: Mapping[str, str]) -> AskingTerms:
+    """Parse when people are reminded of a question, and when a question expires."""
     usual = DEFAULT_TERMS.asking
     spans = {
         "remind_after": _read_duration(env, "LEADHAND_REMIND_AFTER", usual.remind_after),
@@ -428,14 +431,14 @@ def _read_asking(env: Mapping[str, str]) -> AskingTerms:
 
 def _read_duration(env: Mapping[str, str], name: str, default: float) -> float:
     text = env.get(name, "").strip()
-    seconds = parse_span(text) if text else default
+    seconds = parse_duration(text) if text else default
     if seconds is None:
         raise SettingsError(f"{name} is {text!r}; it takes a span of time such as 30 min, 4h or 2 days, or never.")
     return seconds
 
 
 def _parse_working_hours(text: str) -> dict[str, int]:
-    """Parse working hours such as `9-18 Mon-Fri` into fields of `AskingTerms`; an empty text gives none."""
+    """Parse working hours such as `9-18 Mon-Fri` into fields of `AskingTerms`. An empty text gives {}."""
     if not text.strip():
         return {}
     found = _WORKING_HOURS.fullmatch(text.strip().lower())
@@ -453,9 +456,10 @@ def _parse_context(text: str) -> ContextLimits:
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
         found = _TIER_TOKENS.fullmatch(part)
         tokens = int(float(found["number"]) * (1_000 if found["k"] else 1)) if found else 0
-        if found is None or found["tier"] in named or not MIN_CONTEXT <= tokens <= MAX_CONTEXT:
+        if found is None or found["tier"] in named or not MIN_CONTEXT_TOKENS <= tokens <= MAX_CONTEXT_TOKENS:
             raise SettingsError(
-                f"LEADHAND_CONTEXT is {text!r}; it takes a tier and its tokens, {MIN_CONTEXT:,} to {MAX_CONTEXT:,}, "
+                f"LEADHAND_CONTEXT is {text!r}; it takes a tier and its tokens, {MIN_CONTEXT_TOKENS:,} to "
+                f"{MAX_CONTEXT_TOKENS:,}, "
                 "with commas: `fast 8k, balanced 16k`."
             )
         named[found["tier"]] = tokens
@@ -483,16 +487,21 @@ def _parse_retention(text: str) -> Retention:
     days: dict[str, float] = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
         found = _RETENTION_DAYS.fullmatch(part)
-        if found is None or found["what"] in days or not MIN_DAYS <= float(found["days"]) <= MAX_DAYS:
+        if (
+            found is None
+            or found["what"] in days
+            or not MIN_RETENTION_DAYS <= float(found["days"]) <= MAX_RETENTION_DAYS
+        ):
             raise SettingsError(
-                f"LEADHAND_KEEP is {text!r}; it takes jobs, questions, materials or audit and its days, {MIN_DAYS:g} "
-                f"to {MAX_DAYS:,}, with commas: `jobs 30, materials 7`."
+                f"LEADHAND_KEEP is {text!r}; it takes jobs, questions, materials or audit and its days, "
+                f"{MIN_RETENTION_DAYS:g} "
+                f"to {MAX_RETENTION_DAYS:,}, with commas: `jobs 30, materials 7`."
             )
-        days[found["what"]] = float(found["days"]) * DAY
+        days[found["what"]] = float(found["days"]) * DAY_SECONDS
     jobs, materials = days.get("jobs", DEFAULT_RETENTION.jobs), days.get("materials")
     if materials is not None and materials > jobs:
         raise SettingsError(
-            f"LEADHAND_KEEP is {text!r}; materials go with their job, {jobs / DAY:g} days after its end."
+            f"LEADHAND_KEEP is {text!r}; materials go with their job, {jobs / DAY_SECONDS:g} days after its end."
         )
     waiting, audit = days.get("questions", DEFAULT_RETENTION.waiting), days.get("audit", DEFAULT_RETENTION.audit)
     return Retention(jobs, waiting, materials, audit)
@@ -508,15 +517,15 @@ def _parse_follow_ups(text: str) -> FollowUps:
             f"LEADHAND_FOLLOW_UPS is {text!r}; it takes on, off, or either with the ids of channels: "
             "`off in C0123ABCD, C0456EFGH`."
         )
-    return FollowUps(on=(word == "on") != bool(channels), channels=channels)
+    return FollowUps(on_by_default=(word == "on") != bool(channels), channels=channels)
 
 
-def _split_ids(text: str) -> tuple[str, ...]:
+def _split_commas(text: str) -> tuple[str, ...]:
     return tuple(one.strip() for one in text.split(",") if one.strip())
 
 
 def _parse_channels(text: str) -> frozenset[str]:
-    found = _split_ids(text)
+    found = _split_commas(text)
     wrong = next((one for one in found if not CHANNEL_ID.fullmatch(one)), None)
     if wrong is not None:
         raise SettingsError(
@@ -525,20 +534,20 @@ def _parse_channels(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
-def _read_access(env: Mapping[str, str]) -> ChannelValues:
+def _read_channel_values(env: Mapping[str, str]) -> ChannelValues:
     """Parse the channel values of the environment: access, tier, quiet hours, zone, budget. Unset ones are None."""
     guests = env.get("LEADHAND_GUESTS", "").strip().lower()
     if guests not in {"", "on", "off"}:
         raise SettingsError(f"LEADHAND_GUESTS is {guests!r}; it takes on or off.")
     access = ChannelValues(guests=guests == "on" if guests else None)
-    access = _add_value(access, "highest_tier", "LEADHAND_HIGHEST_TIER", env.get("LEADHAND_HIGHEST_TIER", ""))
-    access = _add_value(access, "quiet_hours", "LEADHAND_QUIET_HOURS", env.get("LEADHAND_QUIET_HOURS", ""))
-    access = _add_value(access, "zone", "LEADHAND_ZONE", env.get("LEADHAND_ZONE", ""))
-    access = _add_value(access, "budget", "LEADHAND_BUDGET_CHANNEL", env.get("LEADHAND_BUDGET_CHANNEL", ""))
+    access = _replace_value(access, "highest_tier", "LEADHAND_HIGHEST_TIER", env.get("LEADHAND_HIGHEST_TIER", ""))
+    access = _replace_value(access, "quiet_hours", "LEADHAND_QUIET_HOURS", env.get("LEADHAND_QUIET_HOURS", ""))
+    access = _replace_value(access, "zone", "LEADHAND_ZONE", env.get("LEADHAND_ZONE", ""))
+    access = _replace_value(access, "budget", "LEADHAND_BUDGET_CHANNEL", env.get("LEADHAND_BUDGET_CHANNEL", ""))
     for name in ("users", "strangers", "approvers"):
         text = env.get(f"LEADHAND_{name.upper()}", "")
         try:
-            found = ChannelValues.model_validate({name: _split_ids(text) or None})
+            found = ChannelValues.model_validate({name: _split_commas(text) or None})
         except ValidationError as error:
             fault = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
             raise SettingsError(
@@ -548,7 +557,7 @@ def _read_access(env: Mapping[str, str]) -> ChannelValues:
     return access
 
 
-def _add_value(access: ChannelValues, name: str, variable: str, text: str) -> ChannelValues:
+def _replace_value(access: ChannelValues, name: str, variable: str, text: str) -> ChannelValues:
     """Return the values with one more, parsed from `text`; an empty text leaves it None. Raises SettingsError."""
     try:
         found = ChannelValues.model_validate({name: text.strip() or None})
@@ -558,7 +567,7 @@ def _add_value(access: ChannelValues, name: str, variable: str, text: str) -> Ch
     return access.model_copy(update={name: getattr(found, name)})
 
 
-def _read_rules(env: Mapping[str, str]) -> LimitRules:
+def _read_limit_rules(env: Mapping[str, str]) -> LimitRules:
     breakers = env.get("LEADHAND_BREAKERS", "").strip().lower() or "on"
     if breakers not in {"on", "off"}:
         raise SettingsError(f"LEADHAND_BREAKERS is {breakers!r}; it takes on or off.")
@@ -581,19 +590,19 @@ def _read_limit(env: Mapping[str, str], name: str, parse: Callable[[str], Parsed
     text = env.get(name, "")
     try:
         return parse(text)
-    except BadLimit as error:
+    except InvalidLimitError as error:
         raise SettingsError(f"{name} is {text!r}; {error}.") from None
 
 
-def _parse_log_form(text: str) -> LogForm:
-    if (form := LOG_FORMS.get(text)) is None:
+def _parse_log_format(text: str) -> LogFormat:
+    if (form := LOG_FORMATS.get(text)) is None:
         raise SettingsError(f"LEADHAND_LOG is {text!r}; it takes text or json.")
     return form
 
 
-def _parse_operation(text: str) -> Address | None:
+def _parse_operation_address(text: str) -> Address | None:
     if not text:
-        return DEFAULT_OPERATION
+        return DEFAULT_OPERATION_ADDRESS
     if text.lower() == "off":
         return None
     if (address := _parse_address(text)) is None:
@@ -602,10 +611,10 @@ def _parse_operation(text: str) -> Address | None:
 
 
 def _parse_http_address(text: str) -> Address:
-    """Parse where HTTP mode listens; without a host, on this machine's own address, for a proxy on it."""
+    """Parse the address that HTTP mode listens on. A port alone means that port on 127.0.0.1."""
     if not text:
-        return DEFAULT_HTTP
-    address = _parse_address(f"{DEFAULT_HTTP.host}:{text}" if text.isdecimal() else text)
+        return DEFAULT_HTTP_ADDRESS
+    address = _parse_address(f"{DEFAULT_HTTP_ADDRESS.host}:{text}" if text.isdecimal() else text)
     if address is None:
         raise SettingsError(f"LEADHAND_PORT is {text!r}; it takes a port from 0 to 65535, or host:port.")
     return address
@@ -615,7 +624,7 @@ def _parse_public_url(text: str) -> str:
     """Parse the public URL of HTTP mode. It must be https, except for this machine's own address."""
     if not text:
         return ""
-    if fault := find_web_fault(text):
+    if fault := find_web_url_fault(text):
         raise SettingsError(f"LEADHAND_URL {fault}.")
     parts = urlsplit(text)
     plain = parts.scheme != "https" and parts.hostname not in {"127.0.0.1", "localhost", "::1"}
@@ -634,11 +643,11 @@ def _parse_address(text: str) -> Address | None:
     return Address(host, port) if host and port is not None and parts.netloc == text and "@" not in text else None
 
 
-def _check_addresses(env: Mapping[str, str]) -> None:
-    """Raise SettingsError for an address without scheme or host, which would later look like a server that is down."""
+def _check_service_urls(env: Mapping[str, str]) -> None:
+    """Raise SettingsError for a service's URL that lacks a scheme or host, before any call to it fails."""
     for name in ("SLACK_API_URL", "ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GITHUB_API_URL", "GITLAB_URL"):
         text = env.get(name, "").strip()
-        if text and (fault := find_web_fault(text)):
+        if text and (fault := find_web_url_fault(text)):
             raise SettingsError(f"{name} {fault}.")
 
 

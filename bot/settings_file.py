@@ -15,9 +15,9 @@ from pathlib import Path
 from bot.settings import VARIABLES, SettingsError
 
 FILE_VARIABLE = "LEADHAND_SETTINGS"
-DEFAULT_FILE = "~/.config/leadhand/settings.env"
+DEFAULT_SETTINGS_PATH = "~/.config/leadhand/settings.env"
 """The file that is read if `LEADHAND_SETTINGS` names none and this one exists."""
-MAX_BYTES = 1_000_000
+MAX_FILE_BYTES = 1_000_000
 """Maximum bytes of a file of settings, or of a file with one secret."""
 _LINE_PATTERN = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=(?P<value>.*)", re.DOTALL)
 _PLAIN_VALUE = re.compile(r"[\w./:@%+,=?&-]*")
@@ -25,16 +25,17 @@ _PLAIN_VALUE = re.compile(r"[\w./:@%+,=?&-]*")
 _QUOTED_VALUE = re.compile(r"(?P<mark>[\"'])(?P<inside>.*)(?P=mark)\s*(?:#.*)?", re.DOTALL)
 
 
-def load_settings_files(env: MutableMapping[str, str] = os.environ, *, to_write: str | Path | None = None) -> None:
-    """Put settings from the files that an environment names into that environment. Raises SettingsError.
+def load_settings_files(env: MutableMapping[str, str] = os.environ, *, file_to_write: str | Path | None = None) -> None:
+    """Read the settings files that `env` names, and put their settings into `env`. Raises SettingsError.
 
-    `to_write` is for a settings file that need not exist yet: its path, or "" for the one that the environment names.
+    `file_to_write` is for a command that writes the settings file, which need not exist yet. It is the path of that
+    file, or "" for the one that `env` names. None: a file that `env` names must exist.
     """
-    if to_write:
-        env[FILE_VARIABLE] = str(to_write)
+    if file_to_write:
+        env[FILE_VARIABLE] = str(file_to_write)
     named = env.get(FILE_VARIABLE, "").strip()
-    path = Path(named or DEFAULT_FILE).expanduser()
-    for name, value in _read_lines(path, required=bool(named) and to_write is None):
+    path = Path(named or DEFAULT_SETTINGS_PATH).expanduser()
+    for name, value in _read_lines(path, required=bool(named) and file_to_write is None):
         env.setdefault(name, value)
     for name in VARIABLES:
         source = f"{name}_FILE"
@@ -79,9 +80,9 @@ def _parse_line(line: str, place: str) -> tuple[str, str]:
 def _read_text(path: Path, name: str) -> str:
     try:
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise SettingsError(f"{name}: {path} is larger than {MAX_BYTES:,} bytes.")
+            data = file.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise SettingsError(f"{name}: {path} is larger than {MAX_FILE_BYTES:,} bytes.")
         return data.decode("utf-8-sig")
     except OSError as error:
         raise SettingsError(f"{name}: {path} cannot be read: {error.strerror}.") from None
@@ -90,23 +91,25 @@ def _read_text(path: Path, name: str) -> str:
 
 
 def write_settings(path: Path, settings: Mapping[str, str]) -> None:
-    """Write settings into a file that only its owner can read; its other lines stay. Raises SettingsError."""
+    """Write settings into a file, keep its other lines, and let only its owner read it. Raises SettingsError."""
     if not settings:
         return
     try:
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-        left = dict(settings)
+        remaining = dict(settings)
         for number, line in enumerate(lines):
-            named = _LINE_PATTERN.fullmatch(line.strip())
-            if named and named["name"] in left:
-                lines[number] = _render_line(named["name"], left.pop(named["name"]))
-        lines += [_render_line(name, value) for name, value in left.items()]
+            match = _LINE_PATTERN.fullmatch(line.strip())
+            if match and match["name"] in remaining:
+                lines[number] = _render_line(match["name"], remaining.pop(match["name"]))
+        lines += [_render_line(name, value) for name, value in remaining.items()]
         path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.new")
-        with os.fdopen(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        temporary_path = path.with_name(f".{path.name}.new")
+        with os.fdopen(
+            os.open(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
+        ) as file:
             file.write("\n".join(lines) + "\n")
-        fresh.chmod(0o600)
-        fresh.replace(path)
+        temporary_path.chmod(0o600)
+        temporary_path.replace(path)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} cannot be written: {error}.") from None
 
@@ -115,9 +118,9 @@ def _render_line(name: str, value: str) -> str:
     return f"{name}={value}" if _PLAIN_VALUE.fullmatch(value) else f'{name}="{value}"'
 
 
-def describe_exposure(env: Mapping[str, str]) -> str:
-    """Return a warning if other users of this machine can read the settings file; empty if not, or without a file."""
-    path = Path(env.get(FILE_VARIABLE, "").strip() or DEFAULT_FILE).expanduser()
+def find_exposure_warning(env: Mapping[str, str]) -> str:
+    """Return a warning if other users of this machine can read the settings file; "" if not, or without a file."""
+    path = Path(env.get(FILE_VARIABLE, "").strip() or DEFAULT_SETTINGS_PATH).expanduser()
     try:
         mode = path.stat().st_mode
     except OSError:

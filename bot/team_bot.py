@@ -23,10 +23,10 @@ from bot.models.chosen_model import REHEARSAL_PROVIDER, ChosenModel
 from bot.operation.audit_log import AuditLog
 from bot.operation.sweep import remove_leftovers
 from bot.settings import Settings, SettingsError
-from bot.slack.connection import BotAccount, Client, NotConnected, make_bolt, make_proven_client, make_token_proof
+from bot.slack.connection import BotAccount, Client, NotConnected, make_bolt, make_checked_client, make_token_monitor
 from bot.slack.receive.gate import Gate
 from bot.slack.receive.http import make_page_route
-from bot.slack.send.lookup import READ_WAITS
+from bot.slack.send.lookup import READ_WAIT_SECONDS
 from bot.slack.send.shared_outbox import make_shared_outbox
 from bot.slack.send.web_calls import close_client
 from bot.slack.show.admission import Admission
@@ -47,8 +47,9 @@ if TYPE_CHECKING:
 class SharedParts:
     """The parts that the bots of an instance share.
 
-    `name` is the instance's name; `nudge` wakes its runner of a job. `lookup_pauses` are the seconds before each lookup
-    of a message in doubt. `can_ask` is False if there is nobody who could approve something.
+    `instance_name` is the instance's name; `wake_job_runner` wakes its runner of a job. `lookup_pause_seconds` are the
+    seconds before each lookup of a message in doubt. `has_approvers` is False if there is nobody who could approve
+    something.
     """
 
     settings: Settings
@@ -58,11 +59,11 @@ class SharedParts:
     channels: ChannelSettings
     limits: CallLimits
     board: InstanceBoard
-    name: str
-    nudge: Callable[[JobKey], None]
-    lookup_pauses: Sequence[float] = READ_WAITS
+    instance_name: str
+    wake_job_runner: Callable[[JobKey], None]
+    lookup_pause_seconds: Sequence[float] = READ_WAIT_SECONDS
     instruments: Instrumentation | None = None
-    can_ask: bool = True
+    has_approvers: bool = True
 
 
 class TeamBot:
@@ -78,16 +79,16 @@ class TeamBot:
     def __init__(self, shared: SharedParts, client: Client, account: BotAccount, groups: Collection[str]) -> None:
         settings, store, crews, model = shared.settings, shared.store, shared.crews, shared.model
         self.client, self.account = client, account
-        self.proof = make_token_proof(client, account)
+        self.proof = make_token_monitor(client, account)
         outbox = make_shared_outbox(
             client,
             store,
             account,
-            instance=shared.name,
+            instance=shared.instance_name,
             unlimited=settings.slack_unlimited,
-            read_waits=shared.lookup_pauses,
+            read_waits=shared.lookup_pause_seconds,
         )
-        outbox.calls.on_token_refused = self.proof.prove_soon
+        outbox.calls.on_token_refused = self.proof.request_check
         admins = settings.list_admins(account.home.team, account.home.enterprise)
         people = People(client, outbox.calls, account.home, admins)
         people.add_named_groups([*groups, *crews.addressees])
@@ -95,12 +96,12 @@ class TeamBot:
         by_rules = model.provider == REHEARSAL_PROVIDER
         self.thread = ThreadView(client, outbox, store, people, messengers, model_label=model.label, by_rules=by_rules)
         self.bolt = make_bolt(client, self.proof, signing_secret=settings.signing_secret)
-        note, channels, limits = AuditLog(store).note, shared.channels, shared.limits
+        note, channels, limits = AuditLog(store).record, shared.channels, shared.limits
         self._kit = kit = Kit(
             app=self.bolt,
             gate=Gate(people, channels, claim_first=limits.claim_hourly_mark, clock=store.clock, record_audit=note),
             records=JobRecords(
-                store, shared.nudge, admins=admins, record_audit=note, find_groups=people.find_current_groups
+                store, shared.wake_job_runner, admins=admins, record_audit=note, find_groups=people.find_current_groups
             ),
             channels=channels,
             messengers=messengers,
@@ -122,7 +123,7 @@ class TeamBot:
             settings.terms,
             shared.board,
             record_audit=note,
-            find_approvers=channels.read_approvers if shared.can_ask else find_no_approvers,
+            find_approvers=channels.read_approvers if shared.has_approvers else find_no_approvers,
             find_actor=Admission(people, channels).admit_actor,
             find_terms=channels.read_terms,
             openers=kit.openers,
@@ -132,7 +133,7 @@ class TeamBot:
         if (instruments := shared.instruments) is not None:
             effects, outbox.calls.on_outcome = instruments.wrap_effects(effects), instruments.metrics.count_slack_call
         self.effects = effects
-        self._beside: list[asyncio.Task[None]] = []
+        self._background_tasks: list[asyncio.Task[None]] = []
 
     @property
     def token_fault(self) -> str:
@@ -150,15 +151,16 @@ class TeamBot:
 
     def start_background_tasks(self) -> None:
         """Start the background tasks."""
-        self._beside = [
-            asyncio.create_task(one) for one in (self.proof.run(), *(begin() for begin in self._kit.background_tasks))
+        self._background_tasks = [
+            asyncio.create_task(one)
+            for one in (self.proof.check_periodically(), *(begin() for begin in self._kit.background_tasks))
         ]
 
     async def end_background_tasks(self) -> None:
         """Cancel the background tasks, and wait until they have ended."""
-        for task in self._beside:
+        for task in self._background_tasks:
             task.cancel()
-        await asyncio.gather(*self._beside, return_exceptions=True)
+        await asyncio.gather(*self._background_tasks, return_exceptions=True)
 
     async def close(self, seconds: float) -> None:
         """Wait at most `seconds` for running work, and close the client. The jobs must have been released before."""
@@ -173,16 +175,16 @@ async def open_token_bot(shared: SharedParts) -> TeamBot:
     """
     settings, store = shared.settings, shared.store
     try:
-        client, account = await make_proven_client(settings.bot_token, settings.slack_api_url)
+        client, account = await make_checked_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
         raise SettingsError(str(error)) from None
     try:
         await _require_home_team(store, account.home.team)
-        named = await shared.channels.read_groups(
+        groups = await shared.channels.read_groups(
             account.home.team
         )  # it also caches the form's values, for store outages
         await remove_leftovers()
-        return TeamBot(shared, client, account, named)
+        return TeamBot(shared, client, account, groups)
     except BaseException:
         await close_client(client)
         raise

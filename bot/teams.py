@@ -44,7 +44,7 @@ CLOSE_SECONDS = 1.5
 """Seconds that running work gets to end after the app has left its workspace: Slack accepts no more calls."""
 REMOVED_APP_ERRORS = frozenset({"account_inactive", "token_revoked"})
 """Slack's errors for the token of an app that has left a workspace. Other errors may be temporary."""
-LIST_PREFIX = "list:"
+TICKETS_LIST_PREFIX = "list:"
 """Prefix of a `LEADHAND_TICKETS` that needs the optional scopes."""
 
 
@@ -65,12 +65,12 @@ class InstalledTeams:
     ) -> None:
         self._shared = shared
         self._records = records
-        self._let_go = release_team
+        self._release_team = release_team
         self._bots: dict[str, TeamBot] = {}
         self._names: dict[str, str] = {}
-        """By workspace, the name of the record whose installation its bot uses."""
+        """The name of the record whose installation a workspace's bot uses, by workspace."""
         self._leaving: set[str] = set()
-        self._looking = asyncio.Lock()
+        self._sync_lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
         settings = shared.settings
         self._client = make_client("", settings.slack_api_url)
@@ -78,7 +78,7 @@ class InstalledTeams:
         self._refresh = TokenRefresher(records, self._client, credentials)
         self.bolt: Bolt = MultiTeamApp(self._client, self._find_app, signing_secret=settings.signing_secret)
         self.effects: Effects = _TeamEffects(self._bots)
-        tickets = settings.env.get("LEADHAND_TICKETS", "").startswith(LIST_PREFIX)
+        tickets = settings.env.get("LEADHAND_TICKETS", "").startswith(TICKETS_LIST_PREFIX)
         flow = make_install_flow(
             self._client,
             records,
@@ -91,7 +91,7 @@ class InstalledTeams:
 
     @classmethod
     def from_settings(cls, shared: SharedParts, release_team: Callable[[str], Awaitable[None]]) -> InstalledTeams:
-        """Make the bots' container from the settings. Raises SettingsError for an invalid key."""
+        """Make it from the settings of `shared`. Raises SettingsError for an invalid LEADHAND_TOKEN_KEYS."""
         settings, store = shared.settings, shared.store
         try:
             cipher = TokenCipher(settings.token_keys)
@@ -114,10 +114,10 @@ class InstalledTeams:
         """Start the background task that syncs the bots with the installations."""
         self._start_task(self._sync_repeatedly())
 
-    async def open_all(self) -> None:
+    async def open_all_bots(self) -> None:
         """Encrypt all installations with the first key, then open their bots. Raises StoreError."""
-        if anew := await self._records.reencrypt_all():
-            log.info("%d installations were encrypted with the first key", anew)
+        if reencrypted_count := await self._records.reencrypt_all():
+            log.info("%d installations were encrypted with the first key", reencrypted_count)
         await self.sync_bots()
 
     async def is_team_reachable(self, team: str) -> bool:
@@ -158,7 +158,7 @@ class InstalledTeams:
     def _find_team(self, payload: PayloadAddressee) -> str:
         """Return the workspace whose bot wrote the clicked message, or else the workspace that the payload names.
 
-        The workspaces of an organisation share one bot user: among them, the one that the payload names is preferred.
+        As the workspaces of an organisation share one bot user, the payload's own workspace is preferred among them.
         """
         of_author = [team for team, bot in self._bots.items() if payload.author and bot.account.user == payload.author]
         return payload.team if payload.team in of_author else next(iter(of_author), payload.team)
@@ -177,7 +177,7 @@ class InstalledTeams:
         return self._bots.get(team)
 
     async def _open_through_organisation(self, team: str, organisation: str) -> TeamBot | None:
-        """Open the bot of a workspace by its organisation's installation, at its first use there; None without one."""
+        """Open the bot of a workspace by its organisation's installation, at the app's first use; None without one."""
         record, _ = await self._records.read(organisation)
         if record is None or record.installation is None:
             return None
@@ -199,12 +199,12 @@ class InstalledTeams:
 
     async def sync_bots(self) -> None:
         """Open, update and close bots to match the installations, and erase data that is due. Raises StoreError."""
-        async with self._looking:
+        async with self._sync_lock:
             records = await self._records.read_all()
-            there = _find_installed_teams(records)
-            for team in [team for team in self._bots if team not in there]:
+            installed_teams = _find_installed_teams(records)
+            for team in [team for team in self._bots if team not in installed_teams]:
                 await self._close_bot(team)
-            for team, (name, found) in there.items():
+            for team, (name, found) in installed_teams.items():
                 await self._sync_team(team, name, found)
             for name, record in records.items():
                 self._refresh.start_refresh(name, record)
@@ -220,7 +220,7 @@ class InstalledTeams:
             await self._open_bot(team, installation)
         elif bot.client.token != installation.bot_token:
             bot.client.token = installation.bot_token
-            bot.proof.prove_soon()
+            bot.proof.request_check()
 
     async def _open_bot(self, team: str, installation: SlackInstallation) -> None:
         wide, shared = installation.is_enterprise_install, self._shared
@@ -232,14 +232,14 @@ class InstalledTeams:
             scopes=frozenset(installation.bot_scopes or ()),
             home=HomeWorkspace(team, installation.enterprise_id or "", is_org_wide=wide),
             url=str(installation.custom_values.get("url", "")),
-            bot=installation.bot_id or "",
+            bot_id=installation.bot_id or "",
         )
         try:
             bot = TeamBot(shared, client, account, await shared.channels.read_groups(team))
         except BaseException:
             await close_client(client)
             raise
-        bot.proof.on_refused = lambda code, token: self._leave_if_gone(team, code, token)
+        bot.proof.on_refused = lambda code, token: self._record_leave_if_removed(team, code, token)
         self._bots[team] = bot
         bot.start_background_tasks()
         log.info("the app is installed in %s", team)
@@ -248,14 +248,14 @@ class InstalledTeams:
         """Release a workspace's jobs, then close its bot."""
         self._leaving.add(team)
         try:
-            await self._let_go(team)
+            await self._release_team(team)
             bot = self._bots.pop(team)
             await bot.close(CLOSE_SECONDS)
         finally:
             self._leaving.discard(team)
         log.warning("the app has left %s: its jobs rest", team)
 
-    def _leave_if_gone(self, team: str, code: str, token: str) -> None:
+    def _record_leave_if_removed(self, team: str, code: str, token: str) -> None:
         """Start to record that the app has left a workspace, if Slack's error `code` for its token means that."""
         if code in REMOVED_APP_ERRORS and team in self._names:
             self._start_task(self._record_leave(team, self._names[team], token))
@@ -272,18 +272,18 @@ class InstalledTeams:
 
     async def _erase_departed_teams(self, records: Mapping[str, InstallationRecord]) -> None:
         """Erase the data of workspaces that the app left longer ago than jobs are kept."""
-        store, kept = self._shared.store, self._shared.settings.retention.jobs
+        store, retention_seconds = self._shared.store, self._shared.settings.retention.jobs
         for name in sorted(records, reverse=True):  # workspaces (T) before their organisation (E)
-            left = _find_leave_time(records, name)
-            if not left or store.clock() - left < kept:
+            left_at = _find_leave_time(records, name)
+            if not left_at or store.clock() - left_at < retention_seconds:
                 continue
-            again, row = await self._records.read(name)
-            if again != records[name] or any(
+            current_record, row = await self._records.read(name)
+            if current_record != records[name] or any(
                 one.organisation == name for one in (await self._records.read_all()).values()
             ):
                 continue  # it was installed again, or its workspaces come first
             erased = await store.forget_team(name)
-            await self._records.drop(name, former_row=row)
+            await self._records.delete(name, former_row=row)
             log.info("what was kept for %s was erased (%d keys): the app left it", name, erased)
 
     def _start_task(self, work: Awaitable[None]) -> None:
@@ -293,7 +293,7 @@ class InstalledTeams:
 
 
 def _find_installed_teams(records: Mapping[str, InstallationRecord]) -> dict[str, tuple[str, SlackInstallation]]:
-    """Return by workspace the name of the record whose installation it uses, and that installation."""
+    """Return pairs by workspace: the name of the record whose installation it uses, and that installation."""
     found: dict[str, tuple[str, SlackInstallation]] = {}
     for team, record in records.items():
         name = record.organisation or team
@@ -325,17 +325,17 @@ class _TeamEffects:
         return await self._find_effects(runner.claim).run(effect, runner)
 
     def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
-        """Tell the bot of the job's workspace."""
+        """Have the bot of the job's workspace show the change."""
         self._find_effects(runner.claim).show_job_change(runner, before, after)
 
     async def stop_showing_job(self, runner: JobRunner) -> bool:
-        """Tell the bot of the job's workspace, and return its result."""
+        """Have the bot of the job's workspace stop showing the job, and return its result."""
         return await self._find_effects(runner.claim).stop_showing_job(runner)
 
     async def announce_trial(self, claim: Claim, notice: TrialNotice) -> None:
-        """Tell the bot of the job's workspace."""
+        """Have the bot of the job's workspace announce the trial."""
         await self._find_effects(claim).announce_trial(claim, notice)
 
     async def announce_quarantine(self, claim: Claim, notice: QuarantineNotice) -> None:
-        """Tell the bot of the job's workspace."""
+        """Have the bot of the job's workspace announce the quarantine."""
         await self._find_effects(claim).announce_quarantine(claim, notice)

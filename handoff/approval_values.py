@@ -24,7 +24,7 @@ ApprovalChoice = Literal["approve", "approve_alike", "edit", "deny", "apart"]
 """A person's choice.
 
 - `approve`, `deny`: this call alone.
-- `approve_alike`: this call, and similar calls for its requester, see `handoff.engine.approvals.list_precedents`.
+- `approve_alike`: this call, and later similar calls for its requester (`handoff.engine.approvals.list_precedents`).
 - `edit`: this call with other arguments.
 - `apart`: decide on several calls one by one.
 """
@@ -85,12 +85,12 @@ class Approval(Contract):
     why: str = ""
     """The reason for asking, in words for people."""
     in_view: tuple[str, ...] = ()
-    """The ids of all `PrivateSource`s in the attempt's view. An approval of similar calls covers no call with more."""
+    """The ids of all `PrivateSource`s in the attempt's view. An approval of similar calls covers no further ids."""
     new: tuple[str, ...] = ()
     """The names of private sources that are new since people approved similar calls: the reason for asking again."""
     terms: ApprovalTerms = DEFAULT_APPROVAL_TERMS
     parts: tuple[Approval, ...] = ()
-    """Several calls of one turn that are decided together; empty: this is a single call."""
+    """The calls of one turn that are decided together; empty: the approval is for a single call."""
     then: tuple[Approval, ...] = ()
     """The calls that people are asked about after this one, each on its own."""
 

@@ -22,7 +22,7 @@ EscalationReason = Literal["out_of_scope", "ambiguous_input", "confidence_too_lo
 
 SUPERVISOR = "supervisor"
 """The name of the supervisor in `Handoff.from_agent` and `Handoff.return_to`."""
-SEVERAL, ANSWER, ASK, NOBODY = "several", "answer", "ask", "nobody"
+WHO_SEVERAL, WHO_ANSWER, WHO_ASK, WHO_NOBODY = "several", "answer", "ask", "nobody"
 """The values of `who` in a planner's reply that name no specialist.
 
 - `several`: the reply is a plan of several subtasks.
@@ -30,10 +30,10 @@ SEVERAL, ANSWER, ASK, NOBODY = "several", "answer", "ask", "nobody"
 - `ask`: the planner asks the requester a question first.
 - `nobody`: nobody in the crew can do the request.
 """
-RESERVED_NAMES = frozenset({SUPERVISOR, SEVERAL, ANSWER, ASK, NOBODY})
+RESERVED_NAMES = frozenset({SUPERVISOR, WHO_SEVERAL, WHO_ANSWER, WHO_ASK, WHO_NOBODY})
 """Names that no specialist may have."""
 PATH_SEPARATOR = "/"
-"""The separator between the ids of an outer and an inner subtask, and between the names of a crew and its member."""
+"""The separator between the ids of nested subtasks, and between the names of a crew and its member."""
 
 
 class Contract(BaseModel):
@@ -119,7 +119,7 @@ class Audience(Contract):
     """The kind of the channel; empty: unknown, and treated as private."""
 
 
-MAX_SMALL_TABLE = 2_000
+MAX_SMALL_TABLE_LENGTH = 2_000
 """The most characters of a pasted table that prompts contain in full."""
 
 
@@ -164,7 +164,7 @@ class Material(Contract):
     @property
     def is_small_paste(self) -> bool:
         """True for a pasted table that is short enough for prompts to contain it in full."""
-        return self.is_table and self.is_inline and 0 < self.size <= MAX_SMALL_TABLE
+        return self.is_table and self.is_inline and 0 < self.size <= MAX_SMALL_TABLE_LENGTH
 
     @property
     def is_channel_history(self) -> bool:
@@ -185,8 +185,8 @@ class PrivateSource(Contract):
     """The destination of the tool's call; empty if the tool does not report one."""
 
 
-SCRIPTED_REPLIES = "scripted replies"
-"""The `Usage.model` of replies that come from the script of a demo, not from a model."""
+SCRIPTED_MODEL_NAME = "scripted replies"
+"""The value of `Usage.model` for replies from the script of a demo, which no model wrote."""
 
 
 class Usage(Contract):
@@ -317,8 +317,8 @@ class FindingCondition(Contract):
     severity: Severity = "info"
     below: int = Field(default=101, ge=1, le=101)
 
-    def fits(self, finding: Finding) -> bool:
-        """Return True if a finding meets the condition."""
+    def is_met_by(self, finding: Finding) -> bool:
+        """Return True if a finding is at least as severe as `severity`, and has a confidence below `below`."""
         return finding.severity in self._covered_severities and finding.confidence < self.below
 
     @property
@@ -413,18 +413,18 @@ class ContextLimits(Contract):
     deep: int = Field(default=64_000, ge=1_000)
 
     def get_tokens(self, tier: Tier | None) -> int:
-        """Return the limit of a tier in tokens; None means `balanced`."""
+        """Return the most tokens for a tier; None means `balanced`."""
         return {"fast": self.fast, "balanced": self.balanced, "deep": self.deep}[tier or "balanced"]
 
 
 FAST_ROLES = frozenset({"dispatcher", "rule_reader"})
-"""Roles with small tasks whose result people wait for. They work on the tier `fast`."""
+"""Roles with small tasks that people wait for. They work on the tier `fast`."""
 DEEP_ROLES = frozenset({"planner", "replanner", "synthesizer", "verifier"})
 """Roles with few calls that decide the quality of the plan and of the answer. They work on the tier `deep`."""
 
 
 REQUESTER, ANYONE = "requester", "anyone"
-"""Words that may stand for the addressees of a question in place of ids; `anyone` means anybody in the thread."""
+"""The words that may stand in place of ids among the addressees of a question. `anyone`: anybody in the thread."""
 
 
 class AskingTerms(Contract):
@@ -694,15 +694,15 @@ class Request(Contract):
     quoted: str = ""
     """The part of the text that somebody else wrote: the message that the request was started from."""
     crew: str = ""
-    """The crew that the request names, in a bot with several; empty: that of the request before, or of the channel."""
+    """The crew that the request names, if the bot has several; empty: that of the last request, or of the channel."""
     recalls: bool = False
-    """True if the bot remembers things that the request may need: they are gathered first."""
+    """True if there are memories that the request may need. They are gathered first."""
     schedule: str = ""
     """The id of the schedule that made the request; empty: a person made it."""
     reads: tuple[ChannelSpan, ...] = ()
     """The channel messages that the request works on."""
     opens: str = ""
-    """For a request that only opens a thread: the source of the work, as `KIND:...`; empty: it opens none."""
+    """For a request that only opens a thread: `KIND:REFERENCE`, by whose kind the thread is opened; empty: none."""
 
 
 class KnownPerson(Contract):

@@ -1,9 +1,9 @@
 """Effects: the actions that are outstanding in a job, named in the imperative, and the keys of its messages.
 
 The engine names the effects. The effect runner (`bot/jobs/effect_runner.py`) performs them, and each ends with an
-event. Two equal effects are the same piece of work: the runner starts an effect that is new, and cancels one that is no
-longer outstanding. An effect is only data: the input of a specialist or a role is built from the job when the work
-begins. `role`, if an effect has one, is the supervisor's role that performs it, and `doing` is the text that people see
+event. Equal effects are the same piece of work: the runner starts an effect that is new, and cancels one that is no
+longer outstanding. An effect is only data: the input of a specialist or a role is built from the job when the effect
+starts. `role`, if an effect has one, is the supervisor's role that performs it, and `doing` is the text that people see
 meanwhile.
 """
 
@@ -14,18 +14,18 @@ from typing import ClassVar, get_args
 
 from handoff.contracts import Tier
 from handoff.events import MessageAim
-from handoff.state.state_values import DeletedCopy
+from handoff.state.state_values import CopyToDelete
 
 
 @dataclass(frozen=True, slots=True)
 class GatherMaterial:
     """Fetch and read the material of a request: store the texts, and report the outlines.
 
-    `edited` is the stamp of the request's last edit. It makes an edit that changes the attachments a new effect.
+    `edited_at` is the time of the request's last edit. So an edit that changes the attachments makes a new effect.
     """
 
     request: str
-    edited: float = 0.0
+    edited_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,15 @@ class DropCopies:
     """Delete from the store the copies of messages and files that people deleted in Slack."""
 
     request: str
-    copies: tuple[DeletedCopy, ...]
+    copies: tuple[CopyToDelete, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MakePlan:
     """Ask the planner for a plan.
 
-    `faults` are the faults of its last reply; empty the first time. `within` is the subtask that an inner crew plans in
-    that `attempt`; empty: the request itself.
+    `faults` are the faults of the planner's last reply; empty the first time. `within` is the subtask that an inner
+    crew plans in the attempt `attempt`; empty: the request itself is planned.
     """
 
     role: ClassVar[str] = "planner"
@@ -57,16 +57,16 @@ class MakePlan:
     faults: tuple[str, ...] = ()
     within: str = ""
     attempt: int = 0
-    corrected: int = 0
-    """The number of corrections of the request so far. A further correction makes it a new effect."""
+    correction_count: int = 0
+    """The number of corrections of the request so far. So a further correction makes a new effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class RevisePlan:
     """Ask the planner whether the subtasks that have not started should change.
 
-    `within` is the subtask whose inner plan to revise; empty: the request's own plan. `reason` is the finding, failure
-    or correction that led to the question, in its own words, and `subtask` the subtask that it comes from.
+    `within` is the subtask whose inner plan to revise; empty: the request's own plan. `reason` is the text of the
+    finding, failure or correction that triggered the revision, and `subtask` the subtask that it comes from.
     """
 
     role: ClassVar[str] = "replanner"
@@ -102,7 +102,7 @@ class RefineBrief:
 
 
 @dataclass(frozen=True, slots=True)
-class ReachDeadline:
+class RecordDeadline:
     """Record that the time of a subtask ran out; an empty `subtask` means the whole request."""
 
     request: str
@@ -111,12 +111,15 @@ class ReachDeadline:
 
 @dataclass(frozen=True, slots=True)
 class RemindOfQuestion:
-    """Record that the people and user groups `to` are reminded of an open question. Posting follows from the event."""
+    """Record that the people and user groups `recipients` are reminded of an open question.
+
+    A `PostMessage` sends it later.
+    """
 
     request: str
     subtask: str
     number: int
-    to: tuple[str, ...]
+    recipients: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,17 +167,17 @@ class SelectAnswer:
 
 @dataclass(frozen=True, slots=True)
 class VerifyAnswer:
-    """Ask the verifier to check the answer. `late`: no time is left, so the answer goes out unchecked."""
+    """Ask the verifier to check the answer. If `is_late`, no time is left, and the answer is posted unchecked."""
 
     role: ClassVar[str] = "verifier"
     doing: ClassVar[str] = "checking the answer"
     request: str
-    late: bool = False
+    is_late: bool = False
     within: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class HandUp:
+class ReportCrewOutcome:
     """Report the outcome of a crew's run to the enclosing run."""
 
     request: str
@@ -183,33 +186,33 @@ class HandUp:
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
-    """Post a message in the thread, once. `key`, one of the keys below, is its permanent name within the job."""
+class PostMessage:
+    """Post a message in the thread, once. `key`, made by a function below, is its permanent name in the job."""
 
     request: str
     key: str
 
 
 @dataclass(frozen=True, slots=True)
-class SortMessage:
+class ClassifyMessage:
     """Find the purpose of a message in the thread: by free rules or, if they leave doubt, by the dispatcher.
 
-    `aims` are the purposes that the message may have at present. `otherwise` is the one to assume if neither the rules
-    nor the dispatcher can tell.
+    `aims` are the purposes that the message may have at present. `default_aim` is the purpose to assume if both the
+    rules and the dispatcher leave it open.
     """
 
     role: ClassVar[str] = "dispatcher"
     message: str
     request: str = field(compare=False)
     text: str = field(default="", compare=False)
-    mentioned: bool = field(default=False, compare=False)
+    mentions_bot: bool = field(default=False, compare=False)
     aims: tuple[MessageAim, ...] = field(default=(), compare=False)
-    otherwise: MessageAim = field(default="nothing", compare=False)
+    default_aim: MessageAim = field(default="nothing", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Acknowledge:
-    """Show the author of a message its outcome. A message that is a request is first recorded as one."""
+class AcknowledgeMessage:
+    """Tell the author of a message its outcome. A message that is a request is first recorded as one."""
 
     receipt: str
     request: str = field(compare=False)
@@ -218,18 +221,26 @@ class Acknowledge:
 AnswerEffect = ReduceMaterial | WriteAnswer | SelectAnswer | VerifyAnswer
 """The effects of roles between the results of a run and its answer."""
 RoleEffect = RefineBrief | AnswerEffect
-"""The effects that a role performs alone. Planning is not among them, since it needs the crew as well."""
-MessageEffect = SortMessage | Acknowledge | DropCopies
+"""The effects that a role performs from the job alone. Effects of planning need the crew, too, and are left out."""
+MessageEffect = ClassifyMessage | AcknowledgeMessage | DropCopies
 """The effects of messages in the thread, independent of the request under way."""
 QuestionEffect = RemindOfQuestion | ExpireQuestion
 """The effects of a question that nobody has answered."""
 RunEffect = (
-    GatherMaterial | OpenThread | MakePlan | RevisePlan | RunSubtask | RoleEffect | ReachDeadline | HandUp | Post
+    GatherMaterial
+    | OpenThread
+    | MakePlan
+    | RevisePlan
+    | RunSubtask
+    | RoleEffect
+    | RecordDeadline
+    | ReportCrewOutcome
+    | PostMessage
 )
 Effect = RunEffect | QuestionEffect | MessageEffect
 
 ROLES: tuple[str, ...] = tuple(one.role for one in get_args(Effect) if hasattr(one, "role"))
-"""The supervisor's roles. Each performs one effect, by the module and the prompt of its name in `bot/supervisor/`."""
+"""The supervisor's roles. Each performs one effect; its module and prompt in `bot/supervisor/` have its name."""
 
 
 # ---------------------------------------------------------------- keys of messages
@@ -257,7 +268,7 @@ def parse_answer_key(key: str) -> str:
 
 
 def make_receipt_key(request: str, receipt: str) -> str:
-    """Return the key of the receipt that tells the author the outcome of a message."""
+    """Return the key of the receipt that tells the author of a message its outcome."""
     return f"{request}:receipt:{receipt}"
 
 

@@ -44,7 +44,7 @@ from handoff.conversation.retry_words import RetryRef
 SCHEMA = 1
 """The schema of the first release. A release that changes the meaning of a log raises it, and converts older logs."""
 
-Json = dict[str, Any]
+JsonObject = dict[str, Any]
 
 FailureKind = Literal["model", "tool", "timeout", "bad_reply", "lost", "unavailable", "crew"]
 """The kind of an attempt's failure.
@@ -69,14 +69,14 @@ MessageAim = Literal["request", "correction", "answer", "explain", "thanks", "no
 """
 
 
-class Fact(Contract):
+class EventBase(Contract):
     """The base of all events. `at` is seconds since the epoch on the writer's clock; `v` is the schema of the event."""
 
     at: float
     v: int = SCHEMA
 
 
-class RequestEvent(Fact):
+class RequestEvent(EventBase):
     """An event of one request. `request` is the request's id."""
 
     request: str
@@ -89,7 +89,7 @@ class AttemptEvent(RequestEvent):
     attempt: int
 
 
-class RequestAdded(Fact):
+class RequestAdded(EventBase):
     """Somebody made a request in the thread. The first event of this type in a log creates the job."""
 
     type: Literal["RequestAdded"] = "RequestAdded"
@@ -98,12 +98,12 @@ class RequestAdded(Fact):
     refusal: str = ""
     """The reason why the request is not worked on, such as an empty mention; empty: it is worked on."""
     usual: str = ""
-    """The crew of the channel, in a bot with several: it gets a thread's first request if that names no crew."""
+    """The channel's crew, in a bot with several crews: it gets a thread's first request unless that names another."""
     again: RetryRef | None = None
     """For a second try: the request to try again. `request.text` is then only its author's wish, such as "retry"."""
 
 
-class MessageHeard(Fact):
+class MessageHeard(EventBase):
     """Somebody wrote a message in the thread of the job. `MessageSorted` follows, once its purpose is known."""
 
     type: Literal["MessageHeard"] = "MessageHeard"
@@ -116,8 +116,8 @@ class MessageHeard(Fact):
     """The user groups of the author at that time."""
 
 
-class MessageSorted(Fact):
-    """The rules or the dispatcher found the purpose of a message. The engine decides whether its author may do that."""
+class MessageSorted(EventBase):
+    """The rules or the dispatcher found the purpose of a message. The engine checks its author's rights."""
 
     type: Literal["MessageSorted"] = "MessageSorted"
     message: str
@@ -127,14 +127,14 @@ class MessageSorted(Fact):
     usage: Usage = Usage()
 
 
-class MessageAcknowledged(Fact):
+class MessageAcknowledged(EventBase):
     """The author of a message was shown its outcome. `receipt` is the name of the receipt within the job."""
 
     type: Literal["MessageAcknowledged"] = "MessageAcknowledged"
     receipt: str
 
 
-class RequestEdited(Fact):
+class RequestEdited(EventBase):
     """The message of a request or of a correction was edited.
 
     Edits may arrive in any order: the one with the highest `stamp` counts.
@@ -153,22 +153,22 @@ class RequestEdited(Fact):
     """The crew that the message names after the edit, in a bot with several; empty: none."""
 
 
-class RequestWithdrawn(Fact):
-    """A message was deleted: that of a request, or another one of the thread. Stored copies of it are deleted, too."""
+class RequestWithdrawn(EventBase):
+    """A message of the thread was deleted, of a request or any other. Stored copies of it are deleted, too."""
 
     type: Literal["RequestWithdrawn"] = "RequestWithdrawn"
     message: str
 
 
-class FileDeleted(Fact):
+class FileDeleted(EventBase):
     """A file that people attached was deleted in Slack; `file` is its Slack id. Stored copies are deleted, too."""
 
     type: Literal["FileDeleted"] = "FileDeleted"
     file: str
 
 
-class CopiesDropped(Fact):
-    """Copies of deleted messages or files were deleted from the store: the first `count` of `Job.copies`.
+class CopiesDropped(EventBase):
+    """Copies of deleted messages or files were deleted from the store: the first `count` of `Job.copies_to_delete`.
 
     If they could not be deleted, `fault` is the reason.
     """
@@ -197,7 +197,7 @@ class SettingKnown(RequestEvent):
 
 
 class PlannerAsked(RequestEvent):
-    """The planner asks one question before it plans. `options`, `whom` and `assumption` are as in `Escalation`."""
+    """The planner asked one question before it planned. `options`, `whom` and `assumption` are as in `Escalation`."""
 
     type: Literal["PlannerAsked"] = "PlannerAsked"
     question: str
@@ -214,7 +214,7 @@ class PlannerAsked(RequestEvent):
 
 
 class PlanProposed(RequestEvent):
-    """A plan passed all checks. It is the planner's, that of a routing rule, or the crew's pipeline."""
+    """A plan passed all checks: from the planner, a routing rule or a pipeline, or the first responder alone."""
 
     type: Literal["PlanProposed"] = "PlanProposed"
     within: str = ""
@@ -231,13 +231,13 @@ class PlanProposed(RequestEvent):
     rule: str = ""
     """The name of the routing rule that made the plan; empty: no rule did."""
     pipeline: bool = False
-    """True if it is the crew's pipeline. Without a rule and a pipeline the planner made the plan."""
+    """True if it is the crew's pipeline. Without this, `rule` and `is_first`, the planner made the plan."""
     is_first: bool = False
     """True if the plan is the crew's first responder alone, who may hand the request over to the planner."""
     reasons: tuple[str, ...] = ()
     """Decisions about the plan with their reasons, such as which of several equal specialists gets a subtask."""
     kept: tuple[str, ...] | None = None
-    """For a second try by the earlier plan: the ids of the subtasks, at any depth, that are reused as they were.
+    """For a second try that repeats the earlier plan: the ids of the subtasks, at any depth, that are reused.
 
     None: the plan is a new one.
     """
@@ -267,7 +267,7 @@ class PlanRevised(RequestEvent):
     within: str = ""
     """The subtask whose inner plan was in question; empty: the request's own plan."""
     subtask: str
-    """The subtask with the finding or failure; for a correction, the name of its trigger."""
+    """The subtask with the finding or failure; for a correction, `ReplanTrigger.subtask`, which names no subtask."""
     plan: Plan | None = None
     """The new plan; None: the plan stays as it was."""
     changes: tuple[PlanChange, ...] = ()
@@ -287,7 +287,7 @@ class AttemptStarted(AttemptEvent):
     tier: Tier
     pack: PackedSize = PackedSize()
     model: str = ""
-    """The model that the specialist names itself; empty: the model of the tier."""
+    """The model that the specialist's own file names; empty: the model of the tier."""
 
 
 class TurnTaken(AttemptEvent):
@@ -351,7 +351,7 @@ class ApprovalAsked(AttemptEvent):
 
 
 class ResultReturned(AttemptEvent):
-    """A specialist or a crew returned a result. If the free checks found no fault in it, the subtask is complete."""
+    """A specialist or a crew returned a result. If the checks found no fault in it, the subtask is complete."""
 
     type: Literal["ResultReturned"] = "ResultReturned"
     result: Result
@@ -383,7 +383,7 @@ class BriefRefined(AttemptEvent):
 
 
 class DeadlineReached(RequestEvent):
-    """The time of a subtask ran out; an empty `subtask`: the time of the whole request."""
+    """The time of a subtask ran out, or that of the whole request if `subtask` is empty."""
 
     type: Literal["DeadlineReached"] = "DeadlineReached"
     subtask: str = ""
@@ -437,7 +437,7 @@ class QuestionAnswered(RequestEvent):
 
 
 class QuestionReminded(RequestEvent):
-    """People are reminded of a question that nobody has answered, by a message in the thread."""
+    """A message in the thread reminded people of a question that nobody has answered."""
 
     type: Literal["QuestionReminded"] = "QuestionReminded"
     subtask: str
@@ -455,7 +455,7 @@ class QuestionExpired(RequestEvent):
 
 
 class ApprovalDecided(RequestEvent):
-    """A person decided on an open approval, by a click. If several people have to approve, each click is one event."""
+    """A person decided on an open approval, by a click. If several people have to approve, each click is an event."""
 
     type: Literal["ApprovalDecided"] = "ApprovalDecided"
     subtask: str
@@ -480,7 +480,7 @@ class ApprovalDecided(RequestEvent):
     """The people whose earlier approval no longer counts, as they may not decide any more."""
 
 
-class CancelRequested(Fact):
+class CancelRequested(EventBase):
     """A person asked to stop the job, by the Stop button, a command, or a word in the thread.
 
     Only the requests that they may stop end: their own, or all if they are an admin.
@@ -492,8 +492,8 @@ class CancelRequested(Fact):
     admin: bool = False
 
 
-class TakenOver(Fact):
-    """The job got a new owner, because its last one lost the lease, stalled or crashed."""
+class TakenOver(EventBase):
+    """The job got a new owner, because the last owner lost the lease, stalled or crashed."""
 
     type: Literal["TakenOver"] = "TakenOver"
     owner: str
@@ -502,22 +502,22 @@ class TakenOver(Fact):
     """The number of owners that were lost in a row without progress."""
 
 
-class WorkResumed(Fact):
+class WorkResumed(EventBase):
     """Work on the job goes on after `away` seconds without an instance. These seconds count towards no deadline."""
 
     type: Literal["WorkResumed"] = "WorkResumed"
     away: float
 
 
-class SetAside(Fact):
-    """The job is in quarantine until an admin releases it: it brought down too many owners, or cannot be read."""
+class SetAside(EventBase):
+    """The job went into quarantine, until an admin releases it: it lost too many owners, or cannot be read."""
 
     type: Literal["SetAside"] = "SetAside"
     step: str
     reason: str
 
 
-class Released(Fact):
+class Released(EventBase):
     """An admin released a job from quarantine."""
 
     type: Literal["Released"] = "Released"
@@ -525,7 +525,7 @@ class Released(Fact):
 
 
 class MaterialReduced(RequestEvent):
-    """One part of a round of condensing is done: `notes` replace the material of that part."""
+    """One part of a round of condensing material is done: `notes` replace the material of that part."""
 
     type: Literal["MaterialReduced"] = "MaterialReduced"
     within: str = ""
@@ -550,9 +550,9 @@ class AnswerVerified(RequestEvent):
     refuted: tuple[RefutedSentence, ...] = ()
     """The sentences that contradict what was read."""
     unfound: tuple[str, ...] = ()
-    """The sentences that nothing that was read supports."""
+    """The sentences without support in anything that was read."""
     borne_out: tuple[str, ...] = ()
-    """The doubtful figures that turned out to be in the material quoted for their sentence, or to follow from it."""
+    """The doubtful figures that are in the material quoted for their sentence, or that follow from it."""
     unanswered: tuple[str, ...] = ()
     """The words of the request that the answer does not deal with."""
     contradictions: tuple[Contradiction, ...] = ()
@@ -577,9 +577,9 @@ class AnswerWritten(RequestEvent):
     why: str = ""
     """The reason for the selection, or for an answer without a plan."""
     unsupported: tuple[str, ...] = ()
-    """The figures of the text that no source has. They are marked."""
+    """The figures of the text that no source has. They are marked in the answer."""
     invented: tuple[str, ...] = ()
-    """The unsupported figures that no result has either. Because of them the text is written once more."""
+    """The unsupported figures that no result has either. If there are any, the text is written once more."""
     workings: tuple[str, ...] = ()
     """The calculations of figures of the text, such as `424 = 1,569 - 1,145`."""
     corrected: int = 0
@@ -620,7 +620,7 @@ class ThreadOpened(RequestEvent):
     why: str = ""
     """The reason why no thread was opened, in words for people."""
     quiet: bool = False
-    """True if it is no error that no thread was opened."""
+    """True if a missing thread is intended, and no error."""
 
 
 class FeedbackGiven(RequestEvent):
@@ -692,7 +692,7 @@ class NewerEventError(ValueError):
         self.schema = schema
 
 
-_adapter: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
+_EVENT_ADAPTER: TypeAdapter[Event] = TypeAdapter(Event, config=ConfigDict(defer_build=True))
 
 
 def dump_event(event: Event) -> str:
@@ -711,7 +711,7 @@ def load_event(line: str | bytes) -> Event:
     text = line if isinstance(line, str) else line.decode()
     if text.endswith(f',"v":{SCHEMA}}}'):  # true of nearly all lines, which are parsed once
         with suppress(ValidationError):
-            return _adapter.validate_json(text)
+            return _EVENT_ADAPTER.validate_json(text)
     event = json.loads(text)
     if not isinstance(event, dict):
         raise ValueError(f"an event is a JSON object, not {type(event).__name__}")  # noqa: TRY004 - of bad data
@@ -720,7 +720,7 @@ def load_event(line: str | bytes) -> Event:
         raise ValueError(f"an event's schema is a whole number from 1, not {version!r}")
     if version > SCHEMA:
         raise NewerEventError(version, SCHEMA)
-    return _adapter.validate_python({**event, **_salvage_field(event)})
+    return _EVENT_ADAPTER.validate_python({**event, **_salvage_field(event)})
 
 
 _SALVAGED_FIELDS: dict[str, tuple[str, Turn | ToolReply]] = {
@@ -730,18 +730,18 @@ _SALVAGED_FIELDS: dict[str, tuple[str, Turn | ToolReply]] = {
 """By event type: the field that earlier releases stored unchecked, and the value that replaces its unreadable parts."""
 
 
-def _salvage_field(event: Json) -> Json:
+def _salvage_field(event: JsonObject) -> JsonObject:
     """Parse the field in `_SALVAGED_FIELDS` part by part, so that one unreadable turn leaves the job readable.
 
     Returns the field with its unreadable parts replaced; an empty dict if the event has no such field.
     """
-    name, least = _SALVAGED_FIELDS.get(str(event.get("type")), ("", None))
-    given = event.get(name)
-    if least is None or not isinstance(given, dict):
+    name, salvaged = _SALVAGED_FIELDS.get(str(event.get("type")), ("", None))
+    stored_field = event.get(name)
+    if salvaged is None or not isinstance(stored_field, dict):
         return {}
     with suppress(ValidationError):
-        return {name: least.model_validate(given)}
-    for part in type(least).model_fields.keys() & given.keys():
+        return {name: salvaged.model_validate(stored_field)}
+    for part in type(salvaged).model_fields.keys() & stored_field.keys():
         with suppress(ValidationError):
-            least = least.model_validate({**dict(least), part: given[part]})
-    return {name: least}
+            salvaged = salvaged.model_validate({**dict(salvaged), part: stored_field[part]})
+    return {name: salvaged}

@@ -15,14 +15,14 @@ from handoff.planning.adhoc import AdhocAllowance, find_made_specialist
 from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import RoutingRule
 from specialists.files.frontmatter import CrewFault
-from specialists.loading.approval_keys import NO_RULES, ApprovalRules
+from specialists.loading.approval_keys import NO_APPROVAL_RULES, ApprovalRules
 from specialists.loading.crew_words import NO_PROMPTS, CrewPrompts
 from specialists.specialist import ADHOC_TURNS, Specialist
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit
 from specialists.turns import briefing
 
-CLOSE_SECONDS = 10.0
+CLOSE_TIMEOUT_SECONDS = 10.0
 _log = logging.getLogger(__name__)
 
 
@@ -43,7 +43,7 @@ class Crew:
     outermost crew has no path.
 
     Attributes:
-        rules: Which requests go to which specialist without a planner.
+        rules: The rules that give a request to a specialist without a planner.
         equals: Groups of specialists that do the same work.
         terms: The fields of `handoff.contracts.Terms` that its file sets.
         roles: The tiers that its file sets for roles of its supervisor.
@@ -51,13 +51,13 @@ class Crew:
         default: The member that gets a request for which no plan could be made; "" for the first member.
         first: The first responder, which gets a request before the planner and may hand it over; "" for none.
         pipeline: Its fixed plan; None if the planner plans.
-        contact: Whom people are sent to when nothing works: its own contact, or that of the crew around it.
-        make: Which ad-hoc specialists a plan may have; None for none.
+        contact: The contact that people are referred to when nothing works: its own, or that of the crew around it.
+        make: The ad-hoc specialists that a plan may have; None for none.
         lent_tools: The tools that ad-hoc specialists may use, by name.
         allow_out: The tools and hosts that may be sent private data without asking anybody.
-        approvals: The rules on approvals of its file and of those of the crews around it.
+        approvals: The rules on approvals from its file, completed by the files of the crews around it.
         toolkits: The toolkits in its folder; for the outermost crew also those that it was loaded with.
-        warnings: What people should know about its files though the crew can be used.
+        warnings: The faults of its files with which the crew can still be used.
     """
 
     name: str
@@ -79,23 +79,23 @@ class Crew:
     crews: Mapping[str, Crew] = field(default_factory=dict)
     about: CrewDescription = CrewDescription()
     allow_out: frozenset[str] = frozenset()
-    approvals: ApprovalRules = NO_RULES
+    approvals: ApprovalRules = NO_APPROVAL_RULES
     toolkits: tuple[Toolkit, ...] = ()
     prompts: CrewPrompts = NO_PROMPTS
     """The texts of its file for its supervisor."""
     requests: tuple[str, ...] = ()
-    """Requests that people are shown as examples of what it does."""
+    """Example requests for people, which show what the crew does."""
     channel: Mapping[str, tuple[str, CrewFault]] = field(default_factory=dict)
     """The settings of its file for channels, see `CrewFile.channel`."""
     warnings: tuple[CrewFault, ...] = ()
 
     @property
-    def levels(self) -> int:
-        """How many levels of crews are nested here, this crew counted."""
-        return 1 + max((crew.levels for crew in self.crews.values()), default=0)
+    def level_count(self) -> int:
+        """The number of nested levels of crews, including this crew."""
+        return 1 + max((crew.level_count for crew in self.crews.values()), default=0)
 
     def find_crew(self, name: str) -> Crew | None:
-        """Find the crew with that path, at any level; None if there is none."""
+        """Return the crew with the path `name`, at any level; None if there is none."""
         if name == self.path:
             return self
         return next((found for crew in self.crews.values() if (found := crew.find_crew(name))), None)
@@ -106,7 +106,7 @@ class Crew:
         return self.prompts.house_rules
 
     @property
-    def contact_ids(self) -> frozenset[str]:
+    def addressee_ids(self) -> frozenset[str]:
         """The Slack ids that this crew and the crews inside it name for questions and approvals."""
         own = {
             *self.asking_terms.get("whom", ()),
@@ -116,7 +116,7 @@ class Crew:
         terms = (each for one in self.specialists.values() for each in (one.usual_terms, *one.approvals.values()))
         theirs = (one for each in self.specialists.values() for one in each.asks)
         approvers = (who for each in terms if each is not None for who in each.approvers)
-        inside = (crew.contact_ids for crew in self.crews.values())
+        inside = (crew.addressee_ids for crew in self.crews.values())
         return frozenset(own).union(theirs, approvers, *inside) - {REQUESTER, ANYONE, ADMINS}
 
     def without_first_responder(self) -> Crew:
@@ -138,20 +138,23 @@ class Crew:
     @property
     def background_work(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
         """The background work of the toolkits of this crew and the crews inside it, for as long as the bot runs."""
-        own = (kit.beside for kit in self.toolkits if kit.beside is not None)
+        own = (kit.background_task for kit in self.toolkits if kit.background_task is not None)
         return (*own, *(work for crew in self.crews.values() for work in crew.background_work))
 
     @property
-    def finding_toolkits(self) -> tuple[Toolkit, ...]:
-        """The toolkits that can fetch what a request names, if a specialist of this crew has one of their tools."""
+    def fetching_toolkits(self) -> tuple[Toolkit, ...]:
+        """The toolkits that can fetch what a request names, and of whose tools a specialist of this crew has one."""
         held = {tool.name for one in self.all_specialists.values() for tool in one.tools}
-        there = (*self.toolkits, *(each for crew in self.crews.values() for each in crew.finding_toolkits))
+        there = (*self.toolkits, *(each for crew in self.crews.values() for each in crew.fetching_toolkits))
         return tuple(one for one in there if one.finds is not None and held & {tool.name for tool in one.tools})
 
     async def close(self) -> None:
-        """Close what the toolkits of this crew and the crews inside it hold open, each in bounded time."""
+        """Close the toolkits of this crew and its inner crews, each within `CLOSE_TIMEOUT_SECONDS`.
+
+        Errors are only logged.
+        """
         closing = [kit.close() for kit in self.toolkits if kit.close is not None]
-        ends = (asyncio.wait_for(each, CLOSE_SECONDS) for each in closing)
+        ends = (asyncio.wait_for(each, CLOSE_TIMEOUT_SECONDS) for each in closing)
         ended = await asyncio.gather(*ends, *(crew.close() for crew in self.crews.values()), return_exceptions=True)
         for error in ended:
             if isinstance(error, Exception):
@@ -159,13 +162,13 @@ class Crew:
 
 
 class AdhocNotAllowed(Exception):
-    """An ad-hoc specialist needs a tool or tier that the crew does not allow. The text says which, for people."""
+    """Raised for an ad-hoc specialist, tool or tier that the crew does not allow. The text says which, for people."""
 
 
 def find_specialist(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Specialist | None:
-    """Find the specialist of that name, on a tier: the plan's ad-hoc one, else the crew's member; None for neither.
+    """Return the plan's ad-hoc specialist of that name, else the crew's member; None if there is neither.
 
-    Raises AdhocNotAllowed if the plan has an ad-hoc specialist that the crew does not allow, or no longer allows.
+    Raises AdhocNotAllowed if the crew does not allow, or no longer allows, the ad-hoc specialist or its `tier`.
     """
     made = find_made_specialist(plan, name)
     if made is None:
@@ -200,8 +203,8 @@ def build_adhoc_specialist(crew: Crew, made_specialist: MadeSpecialist) -> Speci
     )
 
 
-CROWDED_FROM = 8
-"""From this many specialists in one crew, planners choose worse: they read all of them with each request."""
+MIN_CROWDED_SPECIALISTS = 8
+"""The number of specialists in one crew from which planners choose worse, as they read all of them each time."""
 
 
 def suggest_inner_crews(crew: Crew) -> str:
@@ -212,7 +215,7 @@ def suggest_inner_crews(crew: Crew) -> str:
     many = [
         _describe_crowding(one)
         for one in _list_crews(crew)
-        if one.pipeline is None and len(one.specialists) >= CROWDED_FROM
+        if one.pipeline is None and len(one.specialists) >= MIN_CROWDED_SPECIALISTS
     ]
     return "; ".join(many)
 

@@ -55,16 +55,16 @@ class ModelCall:
     Attributes:
         purpose: The caller, for logs: `planner`, `specialist:analyst` or, ad hoc, `made:translator`.
         tool_choice: `required` asks for a call of one of `tools`. A provider that cannot force one treats it as `auto`.
-        deadline: Seconds that the call may take, retries included. A streaming call may last that long: only silence,
-            as set for the provider, ends it earlier.
+        timeout_seconds: Seconds that the call may take, retries included. A streaming call may last that long:
+            only silence, as set for the provider, ends it earlier.
         answer_schema: Asks for a reply that is one JSON object of this schema, by the provider's structured output. The
             caller validates it again.
         on_text: Awaited with each piece of text as it streams.
-        is_last: True for the call that saves earlier work of an attempt. No budget withholds it.
-        tries: Most times that it may be sent to the provider.
+        is_last: True for the last call of an attempt, which saves its earlier work. No budget withholds it.
+        max_tries: Most times that the call may be sent to the provider, the first one included.
         model: A provider's model in place of the tier's; "" for the tier's.
-        effort: How hard the model should think, where it can be told; None: the default of tier and provider.
-        temperature: From 0 to 2, where the model takes it; None: the default of tier and provider.
+        effort: How hard the model should think, if it has such a setting; None: the default of tier and provider.
+        temperature: From 0 to 2, if the model takes one; None: the default of tier and provider.
     """
 
     purpose: str
@@ -74,11 +74,11 @@ class ModelCall:
     tool_choice: Literal["auto", "required"] = "auto"
     tier: Tier = "balanced"
     max_tokens: int = 4096
-    deadline: float = 600.0
+    timeout_seconds: float = 600.0
     answer_schema: dict[str, Any] | None = None
     on_text: Callable[[str], Awaitable[None]] | None = field(default=None, compare=False)
     is_last: bool = False
-    tries: int = 3
+    max_tries: int = 3
     model: str = ""
     effort: Effort | None = None
     temperature: float | None = None
@@ -89,11 +89,11 @@ class ModelError(Exception):
 
     Attributes:
         transient: True if trying again later may help.
-        usage: What was spent all the same.
+        usage: The tokens spent in spite of the failure.
         pause: Seconds that the provider asked to wait; 0 if it did not.
-        tries: How often the provider was asked in vain.
-        partial: What the attempt had by then, if the call was part of one.
-        share: Roughly the part of a `too_long` call that would fit.
+        tries: How often the call was sent to the provider.
+        partial: The result that an attempt had so far; None outside attempts.
+        share: The part of a `too_long` call that would fit, estimated, from 0 to 1.
     """
 
     def __init__(
@@ -120,8 +120,8 @@ class ModelError(Exception):
 class CallWithheld(ModelError):
     """A call was not made: a breaker is open, or a rate, all slots or a budget are used up.
 
-    If it is `transient`, `pause` is how many seconds it takes until calls are possible. `advice` says what people can
-    do. `limit` names the limit in a few words, if waiting takes more than seconds.
+    If it is `transient`, calls are possible again after `pause` seconds. `advice` says what people can do. `limit`
+    names the limit in a few words if the wait is longer than seconds.
     """
 
     def __init__(

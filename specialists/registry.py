@@ -7,14 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from handoff.contracts import PATH_SEPARATOR, RESERVED_NAMES
-from handoff.planning.adhoc import NAME_FORM
+from handoff.planning.adhoc import NAME_PATTERN
 from handoff.planning.routing import RoutingRule
 from specialists import specialist
 from specialists.crew import Crew, CrewDescription
 from specialists.files.frontmatter import CrewFault, MarkdownPage
 from specialists.loading import crew_checks, crew_file, crew_folders, crew_toolkits, crew_words, specialist_keys
-from specialists.loading.approval_keys import NO_RULES, ApprovalRules
-from specialists.loading.crew_context import CrewSurroundings
+from specialists.loading.approval_keys import NO_APPROVAL_RULES, ApprovalRules
+from specialists.loading.crew_context import CrewContext
 from specialists.loading.crew_file import CrewFile
 from specialists.loading.crew_layers import find_layers
 from specialists.specialist import Specialist
@@ -42,7 +42,7 @@ You are the translator. ..."""
 
 
 class CrewError(Exception):
-    """A crew cannot be used. `faults` are all of its faults, each with its file and line."""
+    """A crew cannot be used. `faults` are all of its faults, sorted, each with its file and line."""
 
     def __init__(self, folder: Path, faults: Iterable[CrewFault]) -> None:
         self.faults = tuple(sorted(set(faults)))
@@ -51,12 +51,15 @@ class CrewError(Exception):
 
 
 def list_crew_names(folder: Path = CREWS_FOLDER) -> tuple[str, ...]:
-    """Return the names of the crews in a folder, in order."""
+    """Return the names of the crews in a folder, sorted. Names that begin with `.` or `_` are left out."""
     return tuple(sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] not in "._"))
 
 
 def list_member_names(folder: Path) -> frozenset[str]:
-    """Return the names of a crew's specialists and of the crews inside it, where its files can be read."""
+    """Return the names of all specialists and inner crews in the folders of a crew's layers; empty without a folder.
+
+    Names that `without` removes are included.
+    """
     if not folder.is_dir():
         return frozenset()
     layers = find_layers(folder, CREWS_FOLDER, [])
@@ -84,13 +87,12 @@ def load_crew(
         folder: The crew's folder. Files may lie in folders inside it, three levels in all. An inner folder with a
             `crew.yml` is a crew itself, and a member of this crew under the folder's name.
         tools: All available tools by name, besides those of the crew's own toolkits.
-        settings: What its toolkits are set up with.
-        members: Folders of further crews, which become crews inside this one though they lie elsewhere.
-        further_toolkits: Further toolkits, whose tools the crew may name and which it closes: those of Leadhand and of
-            packages.
+        settings: The settings for its own toolkits.
+        members: Folders of crews elsewhere, which become crews inside this one.
+        further_toolkits: Toolkits of Leadhand and of packages. The crew may name their tools, and closes them.
 
     Raises:
-        CrewError: There is any fault; it names every one.
+        CrewError: The crew has faults. The error lists all of them.
     """
     if not folder.is_dir():
         others = ", ".join(list_crew_names(folder.parent)) if folder.parent.is_dir() else ""
@@ -98,9 +100,9 @@ def load_crew(
         raise CrewError(folder, [CrewFault(folder, 1, f"there is no such folder{hint}")])
     faults: list[CrewFault] = []
     tools = {**tools, **{tool.name: tool for toolkit in further_toolkits for tool in toolkit.tools}}
-    crew, _ = _read_crew(folder, CrewSurroundings(tools, settings), faults, members)
+    crew, _ = _read_crew(folder, CrewContext(tools, settings), faults, members)
     crew = replace(crew, toolkits=(*further_toolkits, *crew.toolkits))
-    crew = _add_contact(_add_approval_terms(crew, NO_RULES, faults), "")
+    crew = _add_contact(_add_approval_terms(crew, NO_APPROVAL_RULES, faults), "")
     if faults:
         raise CrewError(folder, faults)
     return crew
@@ -111,82 +113,84 @@ def _add_approval_terms(crew: Crew, outer_rules: ApprovalRules, faults: list[Cre
     rules = crew.approvals.with_outer(outer_rules)
     for one in (crew.approvals, *(one.approval_rules for one in crew.specialists.values())):
         faults.extend(one.with_outer(rules).faults if one.names_approvers else ())
-    usual = rules.usual_terms
-    who = (
-        {"approvers": usual.approvers, "quorum": usual.quorum, "own_approval": usual.own}
+    usual_terms = rules.usual_terms
+    approver_terms = (
+        {"approvers": usual_terms.approvers, "quorum": usual_terms.quorum, "own_approval": usual_terms.own}
         if rules.names_approvers
         else {}
     )
     return replace(
         crew,
         approvals=rules,
-        terms={**crew.terms, **who},
+        terms={**crew.terms, **approver_terms},
         specialists={name: specialist.add_approval_terms(one, rules) for name, one in crew.specialists.items()},
         crews={path: _add_approval_terms(inner, rules, faults) for path, inner in crew.crews.items()},
     )
 
 
 def _add_contact(crew: Crew, outer_contact: str) -> Crew:
-    """Return the crew with its contact set, also in the prompts with a placeholder for it."""
+    """Return the crew and its inner crews with the contact set, also in prompts with a placeholder for it."""
     contact = crew.contact or outer_contact
-    people = crew.specialists.items()
+    specialists = crew.specialists.items()
     return replace(
         crew,
         contact=contact,
-        specialists={name: replace(one, prompt=crew_words.insert_contact(one.prompt, contact)) for name, one in people},
+        specialists={
+            name: replace(one, prompt=crew_words.insert_contact(one.prompt, contact)) for name, one in specialists
+        },
         crews={path: _add_contact(inner, contact) for path, inner in crew.crews.items()},
     )
 
 
 def _read_crew(
-    folder: Path, surroundings: CrewSurroundings, faults: list[CrewFault], members: Sequence[Path] = ()
+    folder: Path, surroundings: CrewContext, faults: list[CrewFault], members: Sequence[Path] = ()
 ) -> tuple[Crew, MarkdownPage]:
-    """Read a crew, leaving out what is wrong, and the page on which it describes itself.
+    """Read a crew without its faulty parts. Returns (the crew, the page on which it describes itself).
 
     Faults are added to `faults`, except those of that page. `members` are the folders of inner crews that lie
     elsewhere.
     """
-    names, before = surroundings.names, len(faults)
+    names, first_fault = surroundings.folder_names, len(faults)
     path = PATH_SEPARATOR.join(names)
     layers = find_layers(folder, CREWS_FOLDER, faults)
-    settings, own_from = surroundings.settings, len(faults)
+    settings, first_toolkit_fault = surroundings.settings, len(faults)
     toolkits = layers.read_toolkits(
         lambda one, there: crew_toolkits.read_toolkits(one, there, settings, faults, path), surroundings.tools
     )
-    of_toolkits = faults[own_from:]
+    toolkit_faults = faults[first_toolkit_fault:]
     surroundings, warnings = layers.add_crew_parts(surroundings, toolkits)
     tools = surroundings.tools
-    folders = [*layers.merge_lists(crew_folders.list_inner_crews), *members]
+    folders = [*layers.merge_paths(crew_folders.list_inner_crews), *members]
     if len(names) == MAX_LEVELS - 1:
         text = f"crews are nested more than {MAX_LEVELS} deep; move this one up, or take its {crew_file.FILE_NAME} out"
         faults.extend(CrewFault(inner / crew_file.FILE_NAME, 1, text) for inner in folders)
-        read = []
+        inner_results = []
     else:
-        read = [_read_crew(inner, surroundings.make_for_inner_crew(inner), faults) for inner in folders]
+        inner_results = [_read_crew(inner, surroundings.make_for_inner_crew(inner), faults) for inner in folders]
     pages = layers.read_pages(surroundings, faults)
-    if not pages and not folders and len(faults) == before:
+    if not pages and not folders and len(faults) == first_fault:
         faults.append(CrewFault(folder, 1, "the crew is empty; add a specialist"))
     readable = [page for page in pages if not page.faults]
     specialist_keys.add_server_tools(readable, tools)
-    found = [specialist.read_specialist(page, tools, surroundings.skills) for page in readable]
-    about = {page.path.parent.name: page for _, page in read}
+    specialists = [specialist.read_specialist(page, tools, surroundings.skills) for page in readable]
+    pages_by_crew = {page.path.parent.name: page for _, page in inner_results}
     crew_checks.check_specialists(
-        readable, about, faulty_names=[page.name for page in pages if page not in readable], tools=tools
+        readable, pages_by_crew, faulty_names=[page.name for page in pages if page not in readable], tools=tools
     )
-    of_pages = [fault for page in (*pages, *about.values()) for fault in page.faults]
-    faults.extend(crew_toolkits.blame_broken_toolkits(of_pages, of_toolkits))
+    page_faults = [fault for page in (*pages, *pages_by_crew.values()) for fault in page.faults]
+    faults.extend(crew_toolkits.explain_unknown_tools(page_faults, toolkit_faults))
     warnings += [warning for page in pages for warning in page.warnings]
-    own = crew_file.read_crew_file(folder, [*(page.name for page in pages), *about], tools, layers.roots)
-    faults.extend(own.faults)
-    faults.extend(layers.find_unknown_names())
-    faults[before:] = layers.mention_origin(faults[before:])
-    faults.extend(_yield_first_faults(own, found))
-    crew = _build_crew(folder, path, found, [crew for crew, _ in read], own, tools)
-    words = replace(crew.prompts, house_rules=surroundings.house_rules)
-    return replace(crew, toolkits=toolkits, warnings=tuple(warnings), prompts=words), _check_description(own, names)
+    file = crew_file.read_crew_file(folder, [*(page.name for page in pages), *pages_by_crew], tools, layers.lower_roots)
+    faults.extend(file.faults)
+    faults.extend(layers.find_without_faults())
+    faults[first_fault:] = layers.add_extends_hint(faults[first_fault:])
+    faults.extend(_find_first_responder_faults(file, specialists))
+    crew = _build_crew(folder, path, specialists, [crew for crew, _ in inner_results], file, tools)
+    prompts = replace(crew.prompts, house_rules=surroundings.house_rules)
+    return replace(crew, toolkits=toolkits, warnings=tuple(warnings), prompts=prompts), _check_description(file, names)
 
 
-def _yield_first_faults(file: CrewFile, members: Iterable[Specialist]) -> Iterable[CrewFault]:
+def _find_first_responder_faults(file: CrewFile, members: Iterable[Specialist]) -> Iterable[CrewFault]:
     """Yield the faults of a crew's first responder: it must be one specialist with tools that only read."""
     first = next((one for one in members if one.name == file.first), None)
     if not file.first or file.first_place is None:
@@ -208,9 +212,9 @@ def _build_crew(
     file: CrewFile,
     tools: Mapping[str, Tool],
 ) -> Crew:
-    """Build the crew from what was read, with all names as they are outside of the crew."""
+    """Build the crew from the parts that were read, with its members under their names outside the crew."""
     file = _rename_specialists(file, path)
-    named = [
+    renamed_members = [
         replace(
             one,
             name=_make_outer_name(path, one.name),
@@ -222,7 +226,7 @@ def _build_crew(
     return Crew(
         name=folder.name,
         path=path,
-        specialists={one.name: one for one in named},
+        specialists={one.name: one for one in renamed_members},
         rules=file.rules,
         equals=file.equals,
         terms=file.terms,
@@ -258,7 +262,7 @@ def _check_description(file: CrewFile, names: tuple[str, ...]) -> MarkdownPage:
         return page
     if not {"description", "can"} & set(page.values):
         page.add_fault("the key description is missing; say in a line what the crew can do, for the crew around it")
-    if not NAME_FORM.fullmatch(names[-1]) or names[-1] in RESERVED_NAMES:
+    if not NAME_PATTERN.fullmatch(names[-1]) or names[-1] in RESERVED_NAMES:
         page.add_fault(f"the folder's name {names[-1]!r} must be small letters, digits, - and _, a letter first")
     fallback = page.values.get("fallback")
     if fallback is not None and not isinstance(fallback, str):
@@ -275,15 +279,17 @@ def _make_outer_name(path: str, name: str) -> str:
 
 
 def _rename_specialists(file: CrewFile, path: str) -> CrewFile:
-    """Return the crew's file with its specialists named as outside of the crew."""
+    """Return the crew's file with its specialists under their names outside the crew, `path/name`."""
     if not path:
         return file
     rules = tuple(_rename_in_rule(rule, path) for rule in file.rules)
     equals = tuple(tuple(_make_outer_name(path, name) for name in group) for group in file.equals)
     make = file.make
     if make is not None:
-        taken = frozenset(_make_outer_name(path, name) for name in make.reserved_names)
-        make = replace(make, fallback=_make_outer_name(path, make.fallback), reserved_names=make.reserved_names | taken)
+        outer_names = frozenset(_make_outer_name(path, name) for name in make.reserved_names)
+        make = replace(
+            make, fallback=_make_outer_name(path, make.fallback), reserved_names=make.reserved_names | outer_names
+        )
     steps = file.pipeline.steps if file.pipeline else ()
     pipeline = file.pipeline and replace(
         file.pipeline, steps=tuple(replace(step, specialist=_make_outer_name(path, step.specialist)) for step in steps)

@@ -1,7 +1,7 @@
 """Parses the addresses of services that operators name, such as `redis://user:password@host:6379/0`.
 
 One parser serves all of them, because a library that cannot parse an address quotes parts of it in its error. If the
-password has a `#`, `/` or `?` in it, these parts are of the password. No error here quotes any part.
+password contains `#`, `/` or `?`, the quoted part may be from the password. No error here quotes any part.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ ENCODING_HINT = "write # / ? @ : % [ ] in a user name or password as %23 %2F %3F
 _ADDRESS = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>[^/?#]*)(?P<rest>.*)", re.DOTALL)
 _PATH_AND_OPTIONS = re.compile(r"(?P<path>[^?#]*)(?:\?(?P<query>[^#]*))?(?P<fragment>#.*)?", re.DOTALL)
 _HOST_AND_PORT = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[\w.-]+)?(?P<port>:[0-9]*)?")
-_UNENCODED = re.compile(r"%(?![0-9A-Fa-f]{2})|[\[\]]")
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_UNENCODED_CHARACTER = re.compile(r"%(?![0-9A-Fa-f]{2})|[\[\]]")
+_NON_ASCII_CHARACTER = re.compile(r"[^\x00-\x7f]")
 _WEB_SCHEMES = frozenset({"http", "https"})
 _HIGHEST_PORT = 65_535
-_SECRET_OPTION = re.compile(r"pass|pwd|secret|token|key|sig|auth|code", re.IGNORECASE)
+_SECRET_OPTION_NAME = re.compile(r"pass|pwd|secret|token|key|sig|auth|code", re.IGNORECASE)
 _SPLIT_CHARACTERS = re.compile(r"[\s/?#@:,\[\]]+")
 """Characters at which parsers split an address, and so an unencoded password in it."""
 
@@ -59,41 +59,43 @@ class ServiceUrl:
 
 def parse_service_url(text: str, schemes: Collection[str]) -> ServiceUrl:
     """Parse an address. Raises BadUrl unless it has one of the schemes and a valid form."""
-    found = _ADDRESS.fullmatch(text.strip())
-    if found is None or found["scheme"].lower() not in schemes:
+    match = _ADDRESS.fullmatch(text.strip())
+    if match is None or match["scheme"].lower() not in schemes:
         raise BadUrl(f"it begins with one of: {', '.join(f'{scheme}://' for scheme in schemes)}")
     if any(sign.isspace() or not sign.isprintable() for sign in text.strip()):
         raise BadUrl("it holds a blank or an invisible character; take it out, or write it as %20 and the like")
-    scheme, rest = found["scheme"].lower(), _PATH_AND_OPTIONS.fullmatch(found["rest"])
+    scheme, rest = match["scheme"].lower(), _PATH_AND_OPTIONS.fullmatch(match["rest"])
     assert rest is not None  # noqa: S101 - it matches everything
-    login, _, places = found["authority"].rpartition("@")
-    if (scheme not in _WEB_SCHEMES and ("@" in found["rest"] or rest["fragment"])) or _UNENCODED.search(login):
+    login, _, host_list = match["authority"].rpartition("@")
+    if (scheme not in _WEB_SCHEMES and ("@" in match["rest"] or rest["fragment"])) or _UNENCODED_CHARACTER.search(
+        login
+    ):
         raise BadUrl(ENCODING_HINT)
-    if scheme in _WEB_SCHEMES and _NOT_ASCII.search(found["authority"]):
+    if scheme in _WEB_SCHEMES and _NON_ASCII_CHARACTER.search(match["authority"]):
         raise BadUrl("write signs beyond ASCII percent-encoded, and such a host by its name in xn-- form")
     user, _, password = login.partition(":")
     options = dict(parse_qsl(rest["query"] or "", keep_blank_values=True))
-    hosts = tuple(map(_split_host, places.split(",")))
+    hosts = tuple(map(_split_host, host_list.split(",")))
     return ServiceUrl(scheme, hosts, unquote(rest["path"]), unquote(user), unquote(password), options)
 
 
 def _split_host(address: str) -> tuple[str, int | None]:
-    found = _HOST_AND_PORT.fullmatch(address)
-    if found is None:
+    match = _HOST_AND_PORT.fullmatch(address)
+    if match is None:
         raise BadUrl(f"its host or port cannot be read: a port is a number; {ENCODING_HINT}")
-    port = int((found["port"] or ":").removeprefix(":") or 0)
+    port = int((match["port"] or ":").removeprefix(":") or 0)
     if port > _HIGHEST_PORT:
         raise BadUrl(f"its port is higher than {_HIGHEST_PORT}; {ENCODING_HINT}")
-    return (found["host"] or "").strip("[]").lower(), port or None
+    return (match["host"] or "").strip("[]").lower(), port or None
 
 
-def find_web_fault(text: str) -> str:
-    """Return why a text is no http or https address with a host, in words that follow its name; "" if it is one."""
+def find_web_url_fault(text: str) -> str:
+    """Return why a text is no http or https address with a host, in words to follow a setting's name; "" if it is."""
     try:
-        found = parse_service_url(text, ("https", "http"))
+        url = parse_service_url(text, ("https", "http"))
     except BadUrl as error:
         return f"is no address: {error}"
-    return "" if found.host else "is no address: its host is missing"
+    return "" if url.host else "is no address: its host is missing"
 
 
 def redact_url(address: str) -> str:
@@ -106,7 +108,7 @@ def find_secrets(text: str) -> frozenset[str]:
 
     These are passwords, user names without a password (a token, say), and values of options with a name like `token`.
     """
-    found: set[str] = set()
+    secrets: set[str] = set()
     for _, address in re.findall(r"([A-Za-z][A-Za-z0-9+.-]*)://(\S+)", text):
         login, at, _ = address.rpartition("@")
         user, _, password = login.partition(":")
@@ -114,7 +116,7 @@ def find_secrets(text: str) -> frozenset[str]:
             password = address.partition(":")[2]
             user, password = "", re.split(r"[/?]", password)[0] if not password[:1].isdecimal() else ""
         secret = password or user
-        found |= {secret, *_SPLIT_CHARACTERS.split(secret)}
+        secrets |= {secret, *_SPLIT_CHARACTERS.split(secret)}
         options = parse_qsl(address.partition("?")[2].partition("#")[0])
-        found |= {value for name, value in options if _SECRET_OPTION.search(name)}
-    return frozenset({*found, *map(unquote, found)} - {""})
+        secrets |= {value for name, value in options if _SECRET_OPTION_NAME.search(name)}
+    return frozenset({*secrets, *map(unquote, secrets)} - {""})

@@ -1,7 +1,8 @@
 """A specialist, read from its Markdown file or made ad hoc for one plan. Each fault names file and line.
 
-An ad-hoc specialist is built only from the plan and from what the crew lends, so that any instance builds the same one
-from the job's log. The crew is asked again each time: if it lends less by now, an old plan does not overrule it.
+An ad-hoc specialist is built only from the plan and the tools that the crew lends, so that any instance builds the same
+one from the job's log. The crew's files count as they are now: a tool that is no longer lent is not given by an old
+plan.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from typing import TYPE_CHECKING, get_args
 
 from handoff.approval_values import DEFAULT_APPROVAL_TERMS, ApprovalTerms
 from handoff.contracts import RESERVED_NAMES, Tier
-from handoff.planning.adhoc import NAME_FORM
+from handoff.planning.adhoc import NAME_PATTERN
 from handoff.text.context_budget import estimate_token_count
 from specialists.files.frontmatter import MarkdownPage, describe_value, suggest_name
 from specialists.loading import approval_keys, crew_checks, skill_folders, specialist_keys
-from specialists.loading.approval_keys import NO_RULES, ApprovalRules
+from specialists.loading.approval_keys import NO_APPROVAL_RULES, ApprovalRules
 from specialists.loading.crew_checks import read_tool_names
 from specialists.loading.skill_folders import Skill
-from specialists.loading.specialist_keys import NO_WISH, ModelWish
+from specialists.loading.specialist_keys import NO_OVERRIDES, ModelOverrides
 from specialists.tools.tool import Tool, ToolSpec
 from specialists.turns import briefing, finish_tools
 
@@ -37,9 +38,10 @@ ADHOC_TURNS = 8
 """Model turns that an ad-hoc specialist may take before its last call."""
 
 _TIERS: tuple[str, ...] = get_args(Tier)
-_REQUIRED = ("name", "description", "tools", "model")
+_REQUIRED_KEYS = ("name", "description", "tools", "model")
 _KEYS = (
-    *_REQUIRED, "can", "cannot", "examples", "fallback", "max_turns", "asks", "skills", specialist_keys.SERVERS_KEY,
+    *_REQUIRED_KEYS, "can", "cannot", "examples", "fallback", "max_turns", "asks", "skills",
+    specialist_keys.SERVERS_KEY,
     *specialist_keys.MODEL_KEYS, *approval_keys.APPROVAL_KEYS,
 )  # fmt: skip
 _NO_SKILLS: Mapping[str, Skill] = MappingProxyType({})
@@ -61,17 +63,16 @@ class Specialist:
         cannot: What it cannot do, as the planner's line says, a few words each.
         is_adhoc: True if it exists for one plan alone.
         examples: Requests that only it handles, each with the kind of work in a few words.
-        asks: Who gets its questions, see `handoff.contracts.AskingTerms`; empty: as its crew says.
-        approvals: The terms on which the calls of its tools are approved, by tool; None: no approval is needed. Tools
-            that write and are not named here have the `usual_terms` terms.
-        usual_terms: The terms of everything else that needs approval.
+        asks: The people who get its questions, as in `handoff.contracts.AskingTerms.whom`; empty: as its crew says.
+        approvals: The terms on which the calls of its tools are approved, by tool; None: no approval is needed.
+        usual_terms: The terms for tools that `approvals` does not name.
         allow_out: The tools and hosts to which private data may go without asking anybody.
         approval_rules: The rules on approvals in its own file.
         answer_form: The form of the answer that its crew asks for, if its result is the answer.
-        channel_words: What the channel asks of answers, if its result is the answer.
+        channel_words: The channel's instructions for answers, if its result is the answer.
         skills: The skills that it may read, by `skills` in its front matter: folders `skills/NAME/SKILL.md` of its
             crew.
-        model_wish: What its file asks of its model: a provider's model in place of the tier's, effort, temperature.
+        model_overrides: The model settings in its file: a provider's model in place of the tier's, effort, temperature.
         hand_over_targets: For a first responder that may hand a request over, the planner's specialists, one a line;
             else "".
         translation_note: How a file of another format, such as a Claude Code agent, was translated; "" for our own
@@ -93,21 +94,21 @@ class Specialist:
     approvals: Mapping[str, ApprovalTerms | None] = field(default_factory=dict)
     usual_terms: ApprovalTerms = DEFAULT_APPROVAL_TERMS
     allow_out: frozenset[str] = frozenset()
-    approval_rules: ApprovalRules = NO_RULES
-    model_wish: ModelWish = NO_WISH
+    approval_rules: ApprovalRules = NO_APPROVAL_RULES
+    model_overrides: ModelOverrides = NO_OVERRIDES
     answer_form: str = ""
     channel_words: str = ""
     skills: tuple[Skill, ...] = ()
     translation_note: str = ""
     hand_over_targets: str = ""
 
-    def find_terms(self, tool: str) -> ApprovalTerms | None:
+    def find_approval_terms(self, tool: str) -> ApprovalTerms | None:
         """Return the terms on which a tool's calls are approved; None: they need no approval."""
         return self.approvals.get(tool, self.usual_terms)
 
     @property
     def purpose(self) -> str:
-        """The purpose of its model calls, see `ModelCall.purpose`."""
+        """The purpose of its model calls: `specialist:NAME`, or `made:NAME` for an ad-hoc specialist."""
         return f"{'made' if self.is_adhoc else 'specialist'}:{self.name}"
 
     @cached_property
@@ -133,19 +134,19 @@ class Specialist:
         return (*ways, finish_tools.make_hand_over_spec(self.hand_over_targets)) if self.hand_over_targets else ways
 
     def select_specs(self, files: Iterable[str]) -> tuple[ToolSpec, ...]:
-        """Return the specs of the tools for these files, without the tools that read only other kinds of files.
+        """Return the specs of the tools, without tools that read only files of kinds that `files` lacks.
 
-        Small models call every tool that they are offered, and make up a file for it.
+        Small models call every tool that they are offered, even if they have to make up a file for it.
         """
         endings = {PurePath(name).suffix.lower() for name in files}
-        idle = {tool.name for tool in self.tools if tool.endings and not tool.endings & endings}
-        return tuple(spec for spec in self.specs if spec.name not in idle) if idle else self.specs
+        unusable_names = {tool.name for tool in self.tools if tool.endings and not tool.endings & endings}
+        return tuple(spec for spec in self.specs if spec.name not in unusable_names) if unusable_names else self.specs
 
     @cached_property
     def overhead_tokens(self) -> int:
-        """About how many tokens its prompt and its tools take in each call."""
-        told = (f"{spec.name} {spec.description} {json.dumps(spec.parameters)}" for spec in self.specs)
-        return estimate_token_count(self.system_prompt) + sum(map(estimate_token_count, told))
+        """The estimated tokens of its system prompt and its tools' specs, which each call carries."""
+        spec_texts = (f"{spec.name} {spec.description} {json.dumps(spec.parameters)}" for spec in self.specs)
+        return estimate_token_count(self.system_prompt) + sum(map(estimate_token_count, spec_texts))
 
     @cached_property
     def system_prompt(self) -> str:
@@ -161,7 +162,7 @@ def read_specialist(
     for key in page.values:
         if key not in _KEYS:
             page.add_fault(f"unknown key {key}{suggest_name(key, _KEYS)}; the keys are {', '.join(_KEYS)}", key=key)
-    for key in _REQUIRED:
+    for key in _REQUIRED_KEYS:
         if key not in page.values and not (key == "description" and "can" in page.values):
             page.add_fault(f"the key {key} is missing; add it to the front matter")
     if not page.body:
@@ -173,8 +174,8 @@ def read_specialist(
         )
     description, cannot = crew_checks.read_abilities(page, read_description(page))
     own_tools = _read_tools(page, tools)
-    named = skill_folders.find_named_skills(page, skills)
-    readers = (skill_folders.make_reader_tool(named),) if named else ()
+    named_skills = skill_folders.find_named_skills(page, skills)
+    readers = (skill_folders.make_read_skill_tool(named_skills),) if named_skills else ()
     return Specialist(
         name=_read_name(page),
         description=description,
@@ -182,20 +183,20 @@ def read_specialist(
         tools=(*(tools[name] for name in own_tools), *readers),
         tier=_read_tier(page),
         fallback=str(fallback) if fallback else None,
-        max_turns=_read_turns(page),
+        max_turns=_read_max_turns(page),
         prompt=page.body,
         path=page.path,
         examples=crew_checks.read_examples(page),
         asks=_read_asks(page),
-        model_wish=specialist_keys.read_model_wish(page),
+        model_overrides=specialist_keys.read_model_overrides(page),
         approval_rules=approval_keys.read_approval_rules(page, tools, own_tools=frozenset(own_tools)),
-        skills=named,
+        skills=named_skills,
         translation_note=page.translation_note,
     )
 
 
 def add_approval_terms(specialist: Specialist, outer_rules: ApprovalRules) -> Specialist:
-    """Return the specialist with the terms of its approvals: its own, and where it has none, its crew's."""
+    """Return the specialist with its approval terms set: from its own rules, otherwise from `outer_rules`."""
     rules = specialist.approval_rules.with_outer(outer_rules)
     terms = {tool.name: rules.find_terms(tool.name) for tool in specialist.tools if tool.access == "write"}
     return replace(specialist, approvals=terms, usual_terms=rules.usual_terms)
@@ -216,7 +217,7 @@ def _read_name(page: MarkdownPage) -> str:
     name = page.values.get("name")
     if "name" not in page.values:
         return page.path.stem
-    if not isinstance(name, str) or not NAME_FORM.fullmatch(name):
+    if not isinstance(name, str) or not NAME_PATTERN.fullmatch(name):
         page.add_fault("name must be small letters, digits, - and _, a letter first, at most 40", key="name")
     elif name in RESERVED_NAMES:
         page.add_fault(f"the name {name} is taken by the bot itself; choose another", key="name")
@@ -242,25 +243,27 @@ def read_description(page: MarkdownPage) -> str:
 
 
 def _read_tools(page: MarkdownPage, tools: Mapping[str, Tool]) -> list[str]:
-    named = read_tool_names(page)
-    if named is None:
-        wrong = describe_value(page.values["tools"])
-        page.add_fault(f"tools must be a list of tool names; write [] for none: this is {wrong}", key="tools")
+    names = read_tool_names(page)
+    if names is None:
+        value_text = describe_value(page.values["tools"])
+        page.add_fault(f"tools must be a list of tool names; write [] for none: this is {value_text}", key="tools")
         return []
-    unknown = [name for name in dict.fromkeys(named) if name not in tools and name not in finish_tools.FINISH_TOOLS]
+    unknown = [name for name in dict.fromkeys(names) if name not in tools and name not in finish_tools.FINISH_TOOLS]
     if unknown:  # in one line, as it lists what there is
         words = ", ".join(f"{name}{suggest_name(name, tools)}" for name in unknown)
-        there = ", ".join(sorted(tools)) or "none"
-        page.add_fault(f"unknown tool{'s' if len(unknown) > 1 else ''} {words}; the tools are {there}", key="tools")
-    for name in dict.fromkeys(named):
+        known_names = ", ".join(sorted(tools)) or "none"
+        page.add_fault(
+            f"unknown tool{'s' if len(unknown) > 1 else ''} {words}; the tools are {known_names}", key="tools"
+        )
+    for name in dict.fromkeys(names):
         if name in finish_tools.FINISH_TOOLS:
             page.add_fault(f"every specialist has {name}; take it out of tools", key="tools")
-        elif name in tools and named.count(name) > 1:
+        elif name in tools and names.count(name) > 1:
             page.add_fault(f"the tool {name} is named twice; keep one", key="tools")
         elif name in tools:
             for fault in tools[name].faults:
                 page.add_fault(f"the tool {name} {fault}", key="tools")
-    return [name for name in named if name in tools]
+    return [name for name in names if name in tools]
 
 
 def _read_tier(page: MarkdownPage) -> Tier:
@@ -287,7 +290,7 @@ def _read_asks(page: MarkdownPage) -> tuple[str, ...]:
     return words
 
 
-def _read_turns(page: MarkdownPage) -> int:
+def _read_max_turns(page: MarkdownPage) -> int:
     value = page.values.get("max_turns", DEFAULT_TURNS)
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_TURNS:
         page.add_fault(f"max_turns must be a whole number from 1 to {MAX_TURNS}", key="max_turns")

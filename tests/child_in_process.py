@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 
 from specialists.sandbox.child_process import ChildInputs, ChildReply
-from specialists.sandbox.confine import INPUT_FOLDER, forbid_file_writes, limit_processor_from_now
+from specialists.sandbox.confine import INPUT_FOLDER, forbid_file_writes, limit_remaining_cpu
 
 _NOTHING = ChildInputs()
 
@@ -61,7 +61,7 @@ def _run(module: str, request: Mapping[str, Any], inputs: ChildInputs) -> bytes:
         patch.setattr(sys, "setrecursionlimit", _nothing)
         patch.setattr(gc, "disable", _nothing)
         patch.setattr(code, "claim_stdout", lambda: reply)
-        for limit in (forbid_file_writes, limit_processor_from_now):
+        for limit in (forbid_file_writes, limit_remaining_cpu):
             patch.setattr(code, limit.__name__, _nothing, raising=False)  # not each child uses both
         code.main()
     return reply.getvalue()

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import get_args
 
 from bot.__main__ import _make_parser
-from bot.features.catalogue import SPOKEN, SUBCOMMANDS
+from bot.features.catalogue import SPOKEN_COMMANDS, SUBCOMMANDS
 from bot.settings import VARIABLES
 from bot.tracing import span
 from handoff import events
-from handoff.access.audit_entry import Deed
+from handoff.access.audit_entry import AuditAction
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference.md"
 RENEW = "python -m tests.reference"
@@ -205,50 +205,50 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("corrections of a request", "handoff.engine.corrections.MAX_CORRECTIONS"),
         ("failures of a part", "handoff.engine.ladder.MAX_FAILURES"),
         ("questions of a part", "handoff.engine.ladder.MAX_QUESTIONS"),
-        ("seconds before the first and the second retry", "handoff.engine.ladder.RETRY_DELAYS"),
+        ("seconds before the first and the second retry", "handoff.engine.ladder.RETRY_DELAY_SECONDS"),
         ("rejected results of a part", "handoff.engine.returned_results.MAX_FAULTY_RESULTS"),
         ("reminders of a question", "handoff.engine.questions.MAX_REMINDERS"),
-        ("tool calls of a model turn that are made", "specialists.turns.tool_calls.MAX_CALLS"),
-        ("seconds of a tool call that reads", "specialists.turns.one_call.LONGEST_SECONDS"),
+        ("tool calls of a model turn that are made", "specialists.turns.tool_calls.MAX_TURN_CALLS"),
+        ("seconds of a tool call that reads", "specialists.turns.one_call.MAX_READ_SECONDS"),
         ("lost owners in a row after which a job is tried alone", "handoff.engine.ladder.MAX_LOST_OWNERS"),
     ),
     "Model calls": (
-        ("sends of a role's call", "bot.models.retrying.RetryPolicy.attempts"),
-        ("seconds before the second send", "bot.models.retrying.RetryPolicy.first_pause"),
-        ("longest pause that a provider may ask for, in seconds", "bot.models.retrying.RetryPolicy.patience"),
-        ("seconds that a call waits for its turn within `LEADHAND_RATES`", "bot.limits.call_limits.LONGEST_WAIT"),
-        ("tool calls of a reply; one with more is refused", "bot.models.wire.MAX_CALLS"),
+        ("sends of a role's call", "bot.models.retrying.RetryPolicy.max_attempts"),
+        ("seconds before the second send", "bot.models.retrying.RetryPolicy.first_pause_seconds"),
+        ("longest pause that a provider may ask for, in seconds", "bot.models.retrying.RetryPolicy.max_wait_seconds"),
+        ("seconds that a call waits for its turn within `LEADHAND_RATES`", "bot.limits.call_limits.MAX_WAIT_SECONDS"),
+        ("tool calls of a reply; one with more is refused", "bot.models.wire.MAX_TOOL_CALLS"),
     ),
     "Keys of a crew": (
         ("rules of a crew", "specialists.loading.crew_rules.MAX_RULES"),
         ("patterns of a rule's key", "specialists.loading.crew_rules.MAX_PATTERNS"),
         ("characters of `instructions`", "specialists.loading.crew_words.LONGEST_INSTRUCTION"),
-        ("characters of `answer`", "specialists.loading.crew_words.LONGEST_FORM"),
+        ("characters of `answer`", "specialists.loading.crew_words.LONGEST_ANSWER_FORM"),
         ("examples of a crew", "specialists.loading.crew_words.MAX_EXAMPLES"),
-        ("characters of house rules", "specialists.loading.crew_context.LONGEST_HOUSE_RULES"),
+        ("characters of house rules", "specialists.loading.crew_context.MAX_HOUSE_RULES_LENGTH"),
         ("characters of a specialist's description", "specialists.specialist.LONGEST_DESCRIPTION"),
         ("highest `max_turns`", "specialists.specialist.MAX_TURNS"),
         ("`max_turns` unless set", "specialists.specialist.DEFAULT_TURNS"),
-        ("highest `quorum`", "specialists.loading.approval_keys.MAX_PEOPLE"),
-        ("levels of crews in a crew", "specialists.loading.crew_context.DEPTH_LIMIT"),
+        ("highest `quorum`", "specialists.loading.approval_keys.MAX_APPROVERS"),
+        ("levels of crews in a crew", "specialists.loading.crew_context.MAX_FOLDER_DEPTH"),
     ),
     "Threads, schedules and memory": (
         ("memories of a channel or person", "bot.store.values.MEMORIES_LIMIT"),
         ("characters of a memory", "handoff.conversation.memory.MAX_MEMORY_LENGTH"),
-        ("least seconds between two runs of a schedule", "bot.features.schedules.rights.MIN_INTERVAL"),
-        ("the same for admins", "bot.features.schedules.rights.MIN_ADMIN_INTERVAL"),
-        ("schedules of a person", "bot.features.schedules.rights.MAX_PER_PERSON"),
+        ("least seconds between two runs of a schedule", "bot.features.schedules.rights.MIN_INTERVAL_SECONDS"),
+        ("the same for admins", "bot.features.schedules.rights.MIN_ADMIN_INTERVAL_SECONDS"),
+        ("schedules of a person", "bot.features.schedules.rights.MAX_SCHEDULES_PER_PERSON"),
         ("schedules of a bot", "bot.store.redis.layout.SCHEDULE_LIMIT"),
-        ("channels that a run reads", "bot.features.schedules.talk.MAX_CHANNELS_READ"),
-        ("missed runs that are made up for, if its form says so", "bot.features.schedules.loop.MAX_CAUGHT_UP"),
+        ("channels that a run reads", "bot.features.schedules.talk.MAX_READ_CHANNELS"),
+        ("missed runs that are made up for, if its form says so", "bot.features.schedules.loop.MAX_CATCH_UP_RUNS"),
         ("messages of a thread that are read", "bot.slack.receive.thread_text.MAX_MESSAGES"),
         ("files of a thread that are read", "bot.slack.receive.thread_text.MAX_FILES"),
     ),
     "Replies of tools": (
-        ("characters of a tool's reply", "specialists.turns.one_call.OUTPUT_LIMIT"),
+        ("characters of a tool's reply", "specialists.turns.one_call.MAX_OUTPUT_CHARS"),
         ("MCP servers of a crew", "specialists.mcp.server_config.MAX_SERVERS"),
         ("tools of an MCP server", "specialists.mcp.server_connection.MAX_TOOLS"),
-        ("characters of a ticket", "specialists.tools.tickets.tickets.LONGEST_BODY"),
+        ("characters of a ticket", "specialists.tools.tickets.tickets.MAX_BODY_CHARS"),
     ),
 }
 """The headings, each with what is bounded and the name in the code that holds the bound."""
@@ -355,7 +355,7 @@ def _slack_commands() -> Iterator[str]:
         (f"`/leadhand {f'{one.name} {words}'.strip()}`", text) for one in SUBCOMMANDS for words, text in one.usages
     ]
     yield from _list(rows)
-    said = ", ".join(f"`@leadhand {words}`" for one in SPOKEN for words in one.help_words)
+    said = ", ".join(f"`@leadhand {words}`" for one in SPOKEN_COMMANDS for words in one.help_words)
     yield from (f"In a thread, after a mention: {said}.", "")
 
 
@@ -380,7 +380,7 @@ def _trace() -> Iterator[str]:
     yield from ("### Spans", "", *_list((f"`{kind}`", kinds[kind].split(". ")[0]) for kind in get_args(span.SpanKind)))
     names = ", ".join(f"`{event.__name__}`" for event in get_args(get_args(events.Event)[0]))
     yield from ("### Events", "", f"Each says in the past tense what happened: {names}.", "")
-    deeds = ", ".join(f"`{deed}`" for deed in get_args(Deed))
+    deeds = ", ".join(f"`{deed}`" for deed in get_args(AuditAction))
     yield from ("### Deeds of the audit", "", f"`leadhand audit --deed DEED` takes: {deeds}.", "")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Literal
 
-from bot.access.access_values import Access
+from bot.access.access_values import EffectiveValues
 from bot.access.person_facts import PersonFacts
 
 AccessRefusal = Literal["unknown", "gone", "bot", "place", "stranger", "guest", "not_named"]
@@ -13,7 +13,13 @@ AccessRefusal = Literal["unknown", "gone", "bot", "place", "stranger", "guest", 
 
 
 def find_access_refusal(
-    access: Access, user: str, facts: PersonFacts | None, *, groups: Collection[str], is_direct: bool, is_admin: bool
+    access: EffectiveValues,
+    user: str,
+    facts: PersonFacts | None,
+    *,
+    groups: Collection[str],
+    is_direct: bool,
+    is_admin: bool,
 ) -> AccessRefusal | None:
     """Return why a person may not use the bot in a channel, or None if they may.
 
@@ -39,5 +45,5 @@ def find_access_refusal(
         return "stranger"
     if facts.standing == "guest" and not access.guests:
         return "guest"
-    named = not access.users or any(group in access.users for group in groups)
-    return None if named else "not_named"
+    is_named = not access.users or any(group in access.users for group in groups)
+    return None if is_named else "not_named"

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
 from bot.access.quiet_hours import OFF, normalize_quiet_hours, resolve_quiet_times
 from bot.access.time_zones import parse_zone_name
-from bot.limits.rules import BadLimit, SpendingBudget, parse_budget
+from bot.limits.rules import InvalidLimitError, SpendingBudget, parse_budget
 from handoff.contracts import ChannelTerms, Tier
 from handoff.conversation.working_time import find_quiet_hours_end
 from handoff.text.member_ids import CHANNEL_ID, GROUP_ID, PERSON_ID, TEAM_ID
@@ -22,12 +22,12 @@ from handoff.text.visible_text import remove_invisible
 from specialists.files.frontmatter import suggest_name
 
 ValueSource = Literal["default", "environment", "crew", "file", "form"]
-TEXT_VALUES = frozenset({"instructions", "highest_tier", "budget", "quiet_hours", "zone"})
-"""Names of the values that are written as text in `channels.yml`, in crew.yml and in the environment."""
+TEXT_VALUE_NAMES = frozenset({"instructions", "highest_tier", "budget", "quiet_hours", "zone"})
+"""Names of the values that are texts in `channels.yml`, in crew.yml and in the environment: `off` is not False."""
 _TIERS: tuple[Tier, ...] = get_args(Tier)
-LONGEST_CREW_NAME = 75
-LONGEST_INSTRUCTIONS = 1_500
-"""Maximum characters of a channel's instructions, as of a crew's: every model call that uses them carries them."""
+MAX_CREW_NAME_CHARS = 75
+MAX_INSTRUCTIONS_CHARS = 1_500
+"""Maximum characters of a channel's instructions. They are sent with every model call that uses them."""
 MAX_IDS = 100
 """Maximum ids of people, groups or workspaces in one value: as many as a Slack menu holds."""
 
@@ -39,8 +39,8 @@ def _check_people(ids: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _check_crew(name: str) -> str:
-    if not name.strip() or len(name) > LONGEST_CREW_NAME:
-        message = f"a crew's name is a word of at most {LONGEST_CREW_NAME} characters"
+    if not name.strip() or len(name) > MAX_CREW_NAME_CHARS:
+        message = f"a crew's name is a word of at most {MAX_CREW_NAME_CHARS} characters"
         raise ValueError(message)
     return name.strip()
 
@@ -62,9 +62,10 @@ def _check_ids(ids: tuple[str, ...], fits: Callable[[str], object], kind: str) -
 
 def _check_instructions(text: str) -> str:
     said = remove_invisible(text.replace("\r\n", "\n")).strip()
-    if len(said) > LONGEST_INSTRUCTIONS:
+    if len(said) > MAX_INSTRUCTIONS_CHARS:
         message = (
-            f"these are {len(said):,} characters, and at most {LONGEST_INSTRUCTIONS:,} are allowed, for every request "
+            f"these are {len(said):,} characters, and at most {MAX_INSTRUCTIONS_CHARS:,} are allowed, for "
+            "every request "
             "carries them; what is longer belongs into the crew's knowledge"
         )
         raise ValueError(message)
@@ -78,7 +79,7 @@ def _check_budget(text: str) -> str:
     try:
         if parse_budget(text) is not None:
             return " ".join(text.split())
-    except BadLimit:
+    except InvalidLimitError:
         pass
     message = "it takes an amount such as `$2.50`, `400k tokens` or both: `$2.50, 400k tokens`, or off"
     raise ValueError(message)
@@ -161,8 +162,8 @@ class ValueOrigin:
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """The values that apply in a channel, see `ChannelValues`. `origins` has the origin of each value by its name."""
+class EffectiveValues:
+    """The values that apply in a channel, as in `ChannelValues`. `origins` maps the name of a value to its origin."""
 
     allowed: bool = True
     users: tuple[str, ...] = ()
@@ -203,7 +204,7 @@ class Access:
 
 
 def classify_contact(contact: str) -> Literal["person", "group", "channel", "words"]:
-    """Return what kind of contact a crew names. An id has a digit: so “CEO” is words."""
+    """Return the kind of a contact that a crew names. A text without a digit, such as “CEO”, is never an id."""
     if not any(one.isdigit() for one in contact):
         return "words"
     if PERSON_ID.fullmatch(contact):
@@ -218,10 +219,10 @@ def pick_groups(ids: Sequence[str]) -> frozenset[str]:
 
 def merge_sources(
     sources: Sequence[tuple[ChannelValues, Mapping[str, ValueOrigin] | ValueSource]], *, crew: str = ""
-) -> Access:
+) -> EffectiveValues:
     """Merge the sources of a channel's values, highest precedence first. `crew` is the default crew.
 
-    Each source comes with the origin of its values. For the form it is a mapping, by the name of the value.
+    Each source is a pair of its values and its name. For the form, the second item maps value names to origins.
     """
     values: dict[str, Any] = {}
     origins: dict[str, ValueOrigin] = {}
@@ -234,4 +235,4 @@ def merge_sources(
                 origins[name] = (
                     ValueOrigin(source) if isinstance(source, str) else source.get(name, ValueOrigin("form"))
                 )
-    return Access(**values, origins=origins)
+    return EffectiveValues(**values, origins=origins)

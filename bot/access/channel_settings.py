@@ -1,4 +1,4 @@
-"""The settings of channels: merges the values of all sources, and stores those that admins set with the form."""
+"""Merges a channel's settings from all sources, and stores the values that admins set with the form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from bot.access.access_values import VALUE_NAMES, Access, ChannelValues, ValueOrigin, merge_sources, pick_groups
+from bot.access.access_values import (
+    VALUE_NAMES,
+    ChannelValues,
+    EffectiveValues,
+    ValueOrigin,
+    merge_sources,
+    pick_groups,
+)
 from bot.limits.rules import LimitRules, Scope, SpendingBudget
 from bot.store.redis.redis_store import Store
 from bot.store.values import StoreError
@@ -34,28 +41,28 @@ class FormValues:
     row: str = ""
     is_newer: bool = False
 
-    def stamp(self, name: str) -> str:
-        """Return a short text that changes with the value. A window carries it and returns it when submitted."""
+    def compute_stamp(self, name: str) -> str:
+        """Return 8 hex digits that change with the value. A window carries them, to detect changes by others."""
         return make_stamp(self.values, name)
 
 
 def make_stamp(values: ChannelValues, name: str) -> str:
-    """Return the stamp of the value with this name, see `FormValues.stamp`."""
+    """Return the first 8 hex digits of the SHA-256 of the value with this name."""
     value = values.model_dump(mode="json", include={name})[name]
     return hashlib.sha256(json.dumps(value).encode()).hexdigest()[:8]
 
 
-def dump_form_row(values: ChannelValues, origins: Mapping[str, ValueOrigin]) -> str:
+def render_form_row(values: ChannelValues, origins: Mapping[str, ValueOrigin]) -> str:
     """Render a channel's values and their origins as the text of its row."""
-    by = {name: {"user": origin.user, "at": origin.at} for name, origin in origins.items()}
-    return json.dumps({"values": values.model_dump(mode="json", exclude_none=True), "set": by})
+    stored_origins = {name: {"user": origin.user, "at": origin.at} for name, origin in origins.items()}
+    return json.dumps({"values": values.model_dump(mode="json", exclude_none=True), "set": stored_origins})
 
 
-def load_form_row(channel: str, row: str) -> FormValues:
+def parse_form_row(channel: str, row: str) -> FormValues:
     """Parse a channel's row. An unreadable row closes the channel, as it may have excluded people."""
     try:
         fields = json.loads(row)
-        given, by = dict(fields["values"]), dict(fields["set"])
+        given, stored_origins = dict(fields["values"]), dict(fields["set"])
     except (ValueError, KeyError, TypeError) as error:
         why = type(error).__name__  # never its text, which may quote what somebody wrote
         log.error("the settings of channel %s cannot be read (%s): closed until set again", channel, why)  # noqa: TRY400 - one line
@@ -64,7 +71,7 @@ def load_form_row(channel: str, row: str) -> FormValues:
         values = ChannelValues.model_validate(given)
         origins = {
             name: ValueOrigin("form", str(one["user"]), float(one["at"]))
-            for name, one in by.items()
+            for name, one in stored_origins.items()
             if name in VALUE_NAMES
         }
     except (ValueError, KeyError, TypeError) as error:
@@ -76,21 +83,21 @@ def load_form_row(channel: str, row: str) -> FormValues:
 
 FORM_CACHE_SECONDS = 1.5
 """Seconds for which the form's values of a workspace are cached. Changes made by this instance apply at once."""
-MAX_TRIES = 5
-"""Maximum number of tries to save a change while others change other values of the channel."""
+MAX_SAVE_TRIES = 5
+"""Maximum number of tries to save a form while others save other values of the same channel."""
 NO_FORM_VALUES = FormValues()
 
 
 @dataclass(frozen=True, slots=True)
 class FormNotSaved:
-    """The outcome of a save that changed nothing. `form` is what the store holds now.
+    """The outcome of a save that changed nothing. `form` has the values in the store.
 
-    `overtaken` names the values that others changed meanwhile. It is empty if a newer release wrote the row, or if
-    other changes came in between at every try.
+    `conflicting_names` names the values that others changed meanwhile. It is empty if a newer release wrote the row, or
+    if other changes came in between at every try.
     """
 
     form: FormValues
-    overtaken: tuple[str, ...] = ()
+    conflicting_names: tuple[str, ...] = ()
 
 
 class ChannelSettings:
@@ -118,55 +125,58 @@ class ChannelSettings:
         self._store = store
         self._environment = environment
         self._file = file
-        self._of_crews = crew_values
+        self._crew_values = crew_values
         self.crews = crews
         self.models = models
         self._forms: dict[str, tuple[float, dict[str, FormValues]]] = {}
 
-    async def read_access(self, team: str, channel: str) -> Access:
-        """Return the values that apply in a channel. While the store is away, the values read last apply.
+    async def read_effective_values(self, team: str, channel: str) -> EffectiveValues:
+        """Return the values that apply in a channel. While the store is away, the form's last read values are used.
 
-        Raises StoreError if none were read before.
+        Raises StoreError if the store is away and the form's values were never read.
         """
         form = (await self._read_forms(team)).get(channel, NO_FORM_VALUES)
-        return self._build_access(channel, form)
+        return self._merge_values(channel, form)
 
     async def read_approvers(self, team: str, channel: str) -> tuple[str, ...]:
         """Return the ids of those who may approve in a channel; empty if the crew decides. Raises StoreError."""
-        return (await self.read_access(team, channel)).approvers
+        return (await self.read_effective_values(team, channel)).approvers
 
     async def read_terms(self, team: str, channel: str) -> ChannelTerms:
         """Return the channel's terms for a request whose work begins now. Raises StoreError."""
-        return (await self.read_access(team, channel)).make_terms(self._store.clock())
+        return (await self.read_effective_values(team, channel)).make_terms(self._store.clock())
 
     async def find_quiet_end(self, team: str, channel: str) -> float:
         """Return when a channel's quiet hours end (s since the epoch); now, outside quiet hours. Raises StoreError."""
-        return (await self.read_access(team, channel)).find_quiet_end(self._store.clock())
+        return (await self.read_effective_values(team, channel)).find_quiet_end(self._store.clock())
 
-    async def with_channel_budget(self, rules: LimitRules, team: str, channel: str) -> LimitRules:
-        """Return the limits on calls with the channel's own budget, if it has one. Raises StoreError."""
-        access = await self.read_access(team, channel)
+    async def apply_channel_budget(self, rules: LimitRules, team: str, channel: str) -> LimitRules:
+        """Return `rules` with the channel's budget from the form, the file or the crew, if one of them sets it.
+
+        Raises StoreError.
+        """
+        access = await self.read_effective_values(team, channel)
         if access.find_origin("budget").source in {"default", "environment"}:
             return rules
         others: dict[Scope, SpendingBudget] = {scope: one for scope, one in rules.budgets.items() if scope != "channel"}
         own = access.daily_budget
         return dataclasses.replace(rules, budgets={**others, "channel": own} if own is not None else others)
 
-    def build_access_without_form(self, channel: str) -> Access:
+    def merge_without_form(self, channel: str) -> EffectiveValues:
         """Return the values that would apply in a channel if the form had set none."""
-        return self._build_access(channel, NO_FORM_VALUES)
+        return self._merge_values(channel, NO_FORM_VALUES)
 
-    def _build_access(self, channel: str, form: FormValues) -> Access:
-        usual, file = next(iter(self.crews), ""), self._file.get(channel, ChannelValues())
-        crew = form.values.crew or file.crew or usual or next(iter(self._of_crews), "")
+    def _merge_values(self, channel: str, form: FormValues) -> EffectiveValues:
+        default_crew, file = next(iter(self.crews), ""), self._file.get(channel, ChannelValues())
+        crew = form.values.crew or file.crew or default_crew or next(iter(self._crew_values), "")
         return merge_sources(
             [
                 (form.values, form.origins),
                 (file, "file"),
-                (self._of_crews.get(crew, ChannelValues()), "crew"),
+                (self._crew_values.get(crew, ChannelValues()), "crew"),
                 (self._environment(channel), "environment"),
             ],
-            crew=usual,
+            crew=default_crew,
         )
 
     async def read_form(self, team: str, channel: str) -> FormValues:
@@ -186,37 +196,39 @@ class ChannelSettings:
     ) -> tuple[str, ...] | FormNotSaved:
         """Save the values of these `names` that an admin set with the form. Returns the names of the changed values.
 
-        `seen_stamps` has the stamps (`FormValues.stamp`) of the values as the admin saw them. If others have changed
-        one since, to anything but the new value, nothing is saved. An unchanged value keeps its author.
+        `seen_stamps` has the stamps of the values as the admin saw them. If others have since set one to another value
+        than the admin's, nothing is saved, and FormNotSaved is returned. An unchanged value keeps its author.
         Raises StoreError.
         """
-        for _ in range(MAX_TRIES):
+        for _ in range(MAX_SAVE_TRIES):
             before = await self.read_form(team, channel)
             changed = tuple(one for one in names if getattr(values, one) != getattr(before.values, one))
-            overtaken = tuple(one for one in changed if before.stamp(one) != seen_stamps.get(one, before.stamp(one)))
-            if overtaken or before.is_newer:
-                return FormNotSaved(before, () if before.is_newer else overtaken)
+            conflicting_names = tuple(
+                one for one in changed if before.compute_stamp(one) != seen_stamps.get(one, before.compute_stamp(one))
+            )
+            if conflicting_names or before.is_newer:
+                return FormNotSaved(before, () if before.is_newer else conflicting_names)
             if not changed:
                 return ()
             now = ValueOrigin("form", user, self._store.clock())
-            whole = before.values.model_copy(update={one: getattr(values, one) for one in changed})
-            given = [one for one in VALUE_NAMES if getattr(whole, one) is not None]
-            origins = {one: now if one in changed else before.origins.get(one, now) for one in given}
-            row = dump_form_row(whole, origins)
+            merged_values = before.values.model_copy(update={one: getattr(values, one) for one in changed})
+            set_names = [one for one in VALUE_NAMES if getattr(merged_values, one) is not None]
+            origins = {one: now if one in changed else before.origins.get(one, now) for one in set_names}
+            row = render_form_row(merged_values, origins)
             if await self._store.settings.put(team, channel, row, old_payload=before.row):
                 self._forms.pop(team, None)
                 return changed
         return FormNotSaved(before)
 
     async def read_groups(self, team: str) -> frozenset[str]:
-        """Return the ids of the user groups that any channel's values name. Raises StoreError."""
+        """Return the ids of the user groups named in the form, `channels.yml` or the environment. Raises StoreError."""
         kept = (form.values for form in (await self._read_forms(team)).values())
         found = [*self._file.values(), self._environment(""), *kept]
         return pick_groups([one for values in found for one in (*(values.users or ()), *(values.approvers or ()))])
 
     async def _read_forms(self, team: str) -> dict[str, FormValues]:
-        until, known = self._forms.get(team, (0.0, None))
-        if known is not None and time.monotonic() < until:
+        expires_at, known = self._forms.get(team, (0.0, None))
+        if known is not None and time.monotonic() < expires_at:
             return known
         try:
             rows = await self._store.settings.read_team(team)
@@ -228,7 +240,7 @@ class ChannelSettings:
         read = {
             channel: before[channel]
             if channel in before and before[channel].row == row
-            else load_form_row(channel, row)
+            else parse_form_row(channel, row)
             for channel, row in rows.items()
             if CHANNEL_ID.fullmatch(channel)  # other rows hold data of the bot itself
         }

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from bot.access.access_values import TEXT_VALUES, VALUE_NAMES, ChannelValues
+from bot.access.access_values import TEXT_VALUE_NAMES, VALUE_NAMES, ChannelValues
 from handoff.text.member_ids import CHANNEL_ID
 from specialists.crew import Crew
 from specialists.files.crew_nodes import read_yaml_root
@@ -19,7 +19,7 @@ from specialists.files.frontmatter import CrewFault, suggest_name
 from specialists.registry import CrewError
 
 CHANNELS_FILE = "channels.yml"
-MAX_BYTES = 1024 * 1024
+MAX_FILE_BYTES = 1024 * 1024
 _REMEDIES = {
     "bool_parsing": "it takes true or false",
     "bool_type": "it takes true or false",
@@ -37,7 +37,7 @@ class ChannelsFile:
     faults: list[CrewFault] = field(default_factory=list)
 
     def add_fault(self, node: yaml.Node, text: str) -> None:
-        """Note a fault at a node's line."""
+        """Add a fault at a node's line."""
         self.faults.append(CrewFault(self.path, node.start_mark.line + 1, text))
 
 
@@ -49,7 +49,7 @@ def read_channels_file(folder: Path, crews: Sequence[str] = ()) -> ChannelsFile:
     file = ChannelsFile(folder / CHANNELS_FILE)
     if not file.path.exists():
         return file
-    root = read_yaml_root(file.path, file.faults, max_bytes=MAX_BYTES)
+    root = read_yaml_root(file.path, file.faults, max_bytes=MAX_FILE_BYTES)
     if root is not None:
         _parse_channels(file, root, crews)
     return file
@@ -77,7 +77,7 @@ def _parse_channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) ->
     if not isinstance(node, yaml.MappingNode):
         file.add_fault(node, f"a channel is not a list of `key: value` lines; the keys are {', '.join(VALUE_NAMES)}")
         return None
-    lines: dict[str, yaml.Node] = {}
+    value_nodes: dict[str, yaml.Node] = {}
     values: dict[str, Any] = {}
     for key, value in node.value:
         name = str(key.value)
@@ -85,25 +85,27 @@ def _parse_channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) ->
             file.add_fault(
                 key, f"unknown key {name}{suggest_name(name, VALUE_NAMES)}; the keys are {', '.join(VALUE_NAMES)}"
             )
-        elif name in lines:
+        elif name in value_nodes:
             file.add_fault(key, f"the key {name} is there twice; keep one")
         else:
-            lines[name] = value
-            values[name] = _parse_node_text(value) if name in TEXT_VALUES else _parse_node_value(value)
-            if name in TEXT_VALUES and not values[name]:
+            value_nodes[name] = value
+            values[name] = _parse_node_text(value) if name in TEXT_VALUE_NAMES else _parse_node_value(value)
+            if name in TEXT_VALUE_NAMES and not values[name]:
                 file.add_fault(value, f"{name}: it takes text; off, for none")
                 return None
-    named = values.get("crew")
-    if "crew" in lines and named not in crews:
-        there = f"there are {', '.join(crews)}" if crews else "there is one crew; LEADHAND_CREW takes several"
-        file.add_fault(lines["crew"], f"there is no crew {named}{suggest_name(str(named), crews)}; {there}")
+    crew_name = values.get("crew")
+    if "crew" in value_nodes and crew_name not in crews:
+        crews_hint = f"there are {', '.join(crews)}" if crews else "there is one crew; LEADHAND_CREW takes several"
+        file.add_fault(
+            value_nodes["crew"], f"there is no crew {crew_name}{suggest_name(str(crew_name), crews)}; {crews_hint}"
+        )
         return None
     try:
         return ChannelValues.model_validate(values)
     except ValidationError as error:
         for one in error.errors():
             name = str(one["loc"][0])
-            file.add_fault(lines[name], f"{name}: {_REMEDIES.get(one['type']) or _describe_error(one, name)}")
+            file.add_fault(value_nodes[name], f"{name}: {_REMEDIES.get(one['type']) or _describe_error(one, name)}")
         return None
 
 
@@ -117,41 +119,44 @@ def _parse_node_value(node: yaml.Node) -> Any:
 
 
 def _parse_node_text(node: yaml.Node) -> str:
-    """Return a value as it is written: `off` is a word, and `20:30` no number. Empty for a list or a mapping."""
+    """Return a scalar as it is written, so that YAML does not turn `off` into False. Empty for a list or a mapping."""
     return str(node.value).strip() if isinstance(node, yaml.ScalarNode) else ""
 
 
 def _describe_error(error: Any, name: str) -> str:
     text = str(error["msg"]).removeprefix("Value error, ")
-    return text if ";" in text or name in TEXT_VALUES else f"{text}; copy ids from Slack"
+    return text if ";" in text or name in TEXT_VALUE_NAMES else f"{text}; copy ids from Slack"
 
 
 _SWITCH_WORDS = {"on": True, "true": True, "yes": True, "off": False, "false": False, "no": False}
 
 
 def parse_crew_values(channel: Mapping[str, tuple[str, CrewFault]]) -> tuple[ChannelValues, tuple[CrewFault, ...]]:
-    """Parse the key `channel` of crew.yml, see `CrewFile.channel`. Returns the values, and a fault for each bad one."""
+    """Parse the key `channel` of crew.yml: by name, the text of a value and its place.
+
+    Returns the values, and a fault for each invalid one.
+    """
     values: dict[str, Any] = {}
     faults: list[CrewFault] = []
     for name, (text, place) in channel.items():
-        value: object = text if name in TEXT_VALUES else _SWITCH_WORDS.get(text.casefold(), text)
+        value: object = text if name in TEXT_VALUE_NAMES else _SWITCH_WORDS.get(text.casefold(), text)
         try:
             values[name] = getattr(ChannelValues.model_validate({name: value}), name)
         except ValidationError as error:
             said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
             faults.append(
-                dataclasses.replace(place, text=f"{name}: {said if name in TEXT_VALUES else 'it takes on or off'}")
+                dataclasses.replace(place, text=f"{name}: {said if name in TEXT_VALUE_NAMES else 'it takes on or off'}")
             )
     return ChannelValues.model_validate(values), tuple(faults)
 
 
-def check_channel_values(crew: Crew, folder: Path) -> Crew:
-    """Return the crew as it is. Raises CrewError if its file in `folder` sets an invalid value for channels."""
+def require_valid_channel_values(crew: Crew, folder: Path) -> Crew:
+    """Return the crew unchanged. Raises CrewError if its file in `folder` sets an invalid value for channels."""
     if faults := parse_crew_values(crew.channel)[1]:
         raise CrewError(folder, faults)
     return crew
 
 
-def list_crew_values(crews: Mapping[str, Crew]) -> Mapping[str, ChannelValues]:
+def parse_all_crew_values(crews: Mapping[str, Crew]) -> Mapping[str, ChannelValues]:
     """Return the values that each crew's own file sets for channels, by the crew's name."""
     return {name: parse_crew_values(crew.channel)[0] for name, crew in crews.items()}

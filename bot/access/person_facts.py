@@ -9,13 +9,13 @@ from typing import Any, Literal
 PersonStanding = Literal["ours", "guest", "stranger", "bot", "gone"]
 """`ours`: a full member. `stranger`: of another workspace (Slack Connect). `gone`: the account was deactivated."""
 INVISIBLE_ERRORS = frozenset({"user_not_found", "user_not_visible"})
-"""Slack's errors for people whom our workspace cannot see: they count as strangers."""
+"""Errors of `users.info` for people whom our workspace cannot see. Such people count as strangers."""
 _BOT_FLAGS = ("is_bot", "is_workflow_bot", "is_connector_bot")
 
 
 @dataclass(frozen=True, slots=True)
 class HomeWorkspace:
-    """Our workspace: the ids of its team and of its organisation, which is empty if it belongs to none.
+    """Our workspace: the ids of its team and of its organisation. `enterprise` is empty if there is no organisation.
 
     `is_org_wide`: the app is installed in the whole organisation.
     """
@@ -34,31 +34,31 @@ class PersonFacts:
 
 
 def parse_person_facts(reply: Mapping[str, Any], home: HomeWorkspace) -> PersonFacts | None:
-    """Parse a reply of `users.info`, or its error. Returns None if the reply leaves open who the person is.
+    """Parse a reply of `users.info`, or its error. Returns None if the reply does not classify the person.
 
-    Slack declares every field as optional, so a missing field is never taken for False.
+    A missing field does not count as False, as Slack declares every field as optional.
     """
     if reply.get("error") in INVISIBLE_ERRORS:
         return PersonFacts("stranger")
-    about = reply.get("user")
-    if not isinstance(about, Mapping):
+    profile = reply.get("user")
+    if not isinstance(profile, Mapping):
         return None
-    team, bot = about.get("team_id"), about.get("is_bot")
-    if about.get("deleted") is True:
+    team, bot = profile.get("team_id"), profile.get("is_bot")
+    if profile.get("deleted") is True:
         return PersonFacts("gone", team if isinstance(team, str) else "")
-    if about.get("id") == "USLACKBOT" or any(about.get(mark) is True for mark in _BOT_FLAGS):
+    if profile.get("id") == "USLACKBOT" or any(profile.get(mark) is True for mark in _BOT_FLAGS):
         return PersonFacts("bot", team if isinstance(team, str) else "")
     if not isinstance(bot, bool) or not isinstance(team, str) or not team or not home.team:
         return None
-    if about.get("is_stranger") is True or not _is_of_home(about, team, home):
+    if profile.get("is_stranger") is True or not _is_home_member(profile, team, home):
         return PersonFacts("stranger", team)
-    limits = (about.get("is_restricted"), about.get("is_ultra_restricted"))
-    if any(limit is True for limit in limits):
+    guest_flags = (profile.get("is_restricted"), profile.get("is_ultra_restricted"))
+    if any(limit is True for limit in guest_flags):
         return PersonFacts("guest", team)
-    return PersonFacts("ours", team) if all(limit is False for limit in limits) else None
+    return PersonFacts("ours", team) if all(limit is False for limit in guest_flags) else None
 
 
-def _is_of_home(person: Mapping[str, Any], team: str, home: HomeWorkspace) -> bool:
+def _is_home_member(person: Mapping[str, Any], team: str, home: HomeWorkspace) -> bool:
     if team == home.team:
         return True
     organisation = person.get("enterprise_user")

@@ -5,34 +5,38 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.access.time_zones import compute_offset
+from bot.access.time_zones import compute_utc_offset
 from handoff.contracts import NO_QUIET_TIMES, QuietTimes
 
 OFF = "off"
 WEEKENDS = "weekends"
-EXAMPLE = "20-8, weekends"
+EXAMPLE_HOURS = "20-8, weekends"
 MIN_FREE_MINUTES = 60
-"""Minimum minutes of a day outside quiet hours: otherwise the bot could never post."""
+"""Minimum minutes of a day outside quiet hours, so that the bot can post at all."""
 _DAY_MINUTES = 24 * 60
 _HOURS_PATTERN = re.compile(r"(\d{1,2})(?::(\d{2}))?\s*(?:-|\u2013|to)\s*(\d{1,2})(?::(\d{2}))?")
 
 
 class BadQuietHours(ValueError):
-    """Quiet hours are written in an invalid form. The text says how to write them."""
+    """The text of quiet hours is invalid. The message says how to write them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ParsedHours:
-    begins: int = 0
-    ends: int = 0
-    weekends: bool = False
+    begin_minute: int = 0
+    end_minute: int = 0
+    includes_weekends: bool = False
 
 
 def normalize_quiet_hours(text: str) -> str:
     """Return quiet hours in the form that is stored, such as `20:30-8, weekends` or `off`. Raises BadQuietHours."""
     found = _parse_quiet_hours(text)
-    hours = f"{_format_minutes(found.begins)}-{_format_minutes(found.ends)}" if found.begins != found.ends else ""
-    return ", ".join(filter(None, (hours, WEEKENDS if found.weekends else ""))) or OFF
+    hours = (
+        f"{_format_minutes(found.begin_minute)}-{_format_minutes(found.end_minute)}"
+        if found.begin_minute != found.end_minute
+        else ""
+    )
+    return ", ".join(filter(None, (hours, WEEKENDS if found.includes_weekends else ""))) or OFF
 
 
 def resolve_quiet_times(text: str, zone: str, at: float) -> QuietTimes:
@@ -40,7 +44,12 @@ def resolve_quiet_times(text: str, zone: str, at: float) -> QuietTimes:
     if text in {"", OFF}:
         return NO_QUIET_TIMES
     found = _parse_quiet_hours(text)
-    return QuietTimes(begins=found.begins, ends=found.ends, weekends=found.weekends, offset=compute_offset(zone, at))
+    return QuietTimes(
+        begins=found.begin_minute,
+        ends=found.end_minute,
+        weekends=found.includes_weekends,
+        offset=compute_utc_offset(zone, at),
+    )
 
 
 def _parse_quiet_hours(text: str) -> _ParsedHours:
@@ -51,9 +60,9 @@ def _parse_quiet_hours(text: str) -> _ParsedHours:
     weekends = WEEKENDS in parts
     hours = [part for part in parts if part != WEEKENDS]
     if len(hours) > 1 or len(parts) - len(hours) > 1 or not parts[0]:
-        raise BadQuietHours(f"it takes hours such as `{EXAMPLE}`, or off")
+        raise BadQuietHours(f"it takes hours such as `{EXAMPLE_HOURS}`, or off")
     if not hours:
-        return _ParsedHours(weekends=weekends)
+        return _ParsedHours(includes_weekends=weekends)
     begins, ends = _parse_hours(hours[0])
     if (begins - ends) % _DAY_MINUTES < MIN_FREE_MINUTES:
         raise BadQuietHours("these hours cover the whole day; leave an hour of it at least, or write off")
@@ -63,10 +72,10 @@ def _parse_quiet_hours(text: str) -> _ParsedHours:
 def _parse_hours(text: str) -> tuple[int, int]:
     found = _HOURS_PATTERN.fullmatch(text)
     if found is None:
-        raise BadQuietHours(f"it takes hours such as `{EXAMPLE}`, or off")
+        raise BadQuietHours(f"it takes hours such as `{EXAMPLE_HOURS}`, or off")
     begins, ends = (int(found[at]) * 60 + int(found[at + 1] or 0) for at in (1, 3))
     if max(begins, ends) > _DAY_MINUTES or any(int(found[at] or 0) >= 60 for at in (2, 4)):
-        raise BadQuietHours(f"the hours of a day go from 0 to 24; write them such as `{EXAMPLE}`, or off")
+        raise BadQuietHours(f"the hours of a day go from 0 to 24; write them such as `{EXAMPLE_HOURS}`, or off")
     return begins, ends
 
 

@@ -36,7 +36,7 @@ ZONE_ALIASES = {
     "shenzhen": "Asia/Shanghai", "osaka": "Asia/Tokyo", "abu dhabi": "Asia/Dubai", "tel aviv": "Asia/Jerusalem",
     "rio de janeiro": "America/Sao_Paulo", "cape town": "Africa/Johannesburg", "canberra": "Australia/Sydney",
 }  # fmt: skip
-"""Names beyond the cities of the IANA list. An abbreviation such as `est` means its zone, summer time included."""
+"""Names that are no city of the IANA list. An abbreviation such as `est` stands for a zone, with its summer time."""
 AMBIGUOUS_ZONES = {
     "ist": ("Asia/Kolkata", "Asia/Jerusalem", "Europe/Dublin"),
     "ast": ("America/Halifax", "Asia/Riyadh"),
@@ -50,11 +50,11 @@ AMBIGUOUS_ZONES = {
     "pst": ("America/Los_Angeles", "Asia/Manila"),
     "est": ("America/New_York", "Australia/Sydney"),
 }
-"""Abbreviations that several zones share. If one zone is mostly meant, `ZONE_ALIASES` has it."""
+"""Abbreviations that several zones share. `ZONE_ALIASES` has the most common zone, if there is one."""
 _OFFSET_PATTERN = re.compile(r"(?:UTC|GMT)?\s*([+\-\u2212\u2013])(\d{1,2})(?::?([0-5]\d))?", re.IGNORECASE)
 _MAX_OFFSET = timedelta(hours=14)
 _TIME_SUFFIX = re.compile(r"(?:\s+(?:local|standard|daylight|summer|winter))?\s+time$", re.IGNORECASE)
-LONGEST_ZONE_NAME = 60
+MAX_ZONE_NAME_CHARS = 60
 
 
 class NoSuchZone(ValueError):
@@ -63,7 +63,7 @@ class NoSuchZone(ValueError):
 
 def parse_zone_name(text: str) -> str:
     """Return the name of the zone that a person named, as `find_zone_name` does. Raises NoSuchZone."""
-    name = " ".join(text.split())[:LONGEST_ZONE_NAME]
+    name = " ".join(text.split())[:MAX_ZONE_NAME_CHARS]
     if found := find_zone_name(name):
         return found
     near = find_nearest_zone(name)
@@ -75,24 +75,24 @@ def find_zone_name(name: str, speaker_zone: str = "") -> str:
     """Return the name of the zone that a person named, an IANA name or one such as `UTC+02:00`; empty if none matches.
 
     An abbreviation that several zones share means `speaker_zone`, the speaker's zone, if that is one of them. Otherwise
-    it means the zone that is mostly meant, if there is one.
+    it means the most common of these zones, if `ZONE_ALIASES` has one.
     """
-    wanted = _normalize_name(name)
-    bare = _TIME_SUFFIX.sub("", wanted)
+    normalized_name = _normalize_name(name)
+    name_without_suffix = _TIME_SUFFIX.sub("", normalized_name)
     if (
-        "/" in bare
-        and len(same := {ZONE_ALIASES.get(one.strip(), "") for one in bare.split("/")}) == 1
+        "/" in name_without_suffix
+        and len(same := {ZONE_ALIASES.get(one.strip(), "") for one in name_without_suffix.split("/")}) == 1
         and (zone := same.pop())
     ):
         return zone  # EST/EDT
-    if speaker_zone in AMBIGUOUS_ZONES.get(bare, ()):
+    if speaker_zone in AMBIGUOUS_ZONES.get(name_without_suffix, ()):
         return speaker_zone
     return (
-        ZONE_ALIASES.get(wanted)
-        or _map_zone_names().get(wanted)
-        or ZONE_ALIASES.get(bare)
-        or _map_zone_names().get(bare)
-        or _find_fixed_zone(wanted)
+        ZONE_ALIASES.get(normalized_name)
+        or _map_zone_names().get(normalized_name)
+        or ZONE_ALIASES.get(name_without_suffix)
+        or _map_zone_names().get(name_without_suffix)
+        or _find_fixed_zone(normalized_name)
     )
 
 
@@ -107,17 +107,17 @@ def find_zone(name: str) -> tzinfo | None:
 
 
 def _find_fixed_zone(name: str) -> str:
-    """Return the name of a zone with a fixed offset from UTC, such as `UTC+02:00`; empty if `name` is no offset."""
+    """Return the name of a fixed-offset zone, such as `UTC+02:00`; empty if `name` is no offset up to 14 hours."""
     found = _OFFSET_PATTERN.fullmatch(name)
     ahead = _parse_offset(found) if found is not None else None
     return str(timezone(ahead)) if ahead is not None else ""
 
 
 def _parse_offset(match: re.Match[str]) -> timedelta | None:
-    ahead = timedelta(hours=int(match[2]), minutes=int(match[3] or 0))
-    if ahead > _MAX_OFFSET:
+    offset = timedelta(hours=int(match[2]), minutes=int(match[3] or 0))
+    if offset > _MAX_OFFSET:
         return None
-    return ahead if match[1] == "+" else -ahead
+    return offset if match[1] == "+" else -offset
 
 
 def explain_unknown_zone(name: str) -> str:
@@ -139,7 +139,7 @@ def find_nearest_zone(name: str) -> str:
     return known[near[0]] if near else ""
 
 
-def compute_offset(zone: str, at: float) -> int:
+def compute_utc_offset(zone: str, at: float) -> int:
     """Return the seconds by which a zone is ahead of UTC at `at` (s since the epoch); 0 for an unknown zone."""
     there = datetime.fromtimestamp(at, find_zone(zone) or UTC)
     ahead = there.utcoffset()
@@ -152,7 +152,7 @@ def _normalize_name(name: str) -> str:
 
 @cache
 def _map_zone_names() -> dict[str, str]:
-    """Map IANA names and cities, in small letters, to zones. For a shared city name, the first zone counts."""
+    """Map IANA names and cities, in small letters, to zones. A city in two zones maps to the first by alphabet."""
     zones = sorted(
         one for one in available_timezones() if "/" in one and not one.startswith(("Etc/", "posix/", "right/"))
     )

@@ -15,7 +15,7 @@ from bot.settings import Settings, SettingsError
 from bot.slack.receive.http import EVENTS_PATH, REDIRECT_PATH
 
 CREATE_APP_URL = "https://api.slack.com/apps?new_app=1&manifest_json="
-"""The start of the address that opens Slack's "create an app from a manifest"; the manifest's JSON follows."""
+"""The start of the address at which Slack creates an app from a manifest. The manifest's JSON is appended."""
 
 
 async def print_manifest(options: argparse.Namespace, settings: Settings) -> int:
@@ -26,7 +26,7 @@ async def print_manifest(options: argparse.Namespace, settings: Settings) -> int
         return 0
     app = make_manifest(options.http)
     if options.link:
-        say(create_link(app))
+        say(make_creation_link(app))
     else:
         say(json.dumps(app, indent=2) if options.json else yaml.safe_dump(app, sort_keys=False, allow_unicode=True))
     return 0
@@ -56,6 +56,6 @@ def make_request_url(bot_url: str) -> str:
     return f"https://{parts.netloc}{path if path.endswith(EVENTS_PATH) else path + EVENTS_PATH}"
 
 
-def create_link(app: dict[str, Any]) -> str:
+def make_creation_link(app: dict[str, Any]) -> str:
     """Return the address at which Slack creates the app, with the manifest filled in."""
     return CREATE_APP_URL + quote(json.dumps(app, separators=(",", ":"), ensure_ascii=False), safe="")

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import get_args
 
-from bot.command_line.check import open_store
+from bot.command_line.check import open_command_store
 from bot.command_line.console import say
 from bot.command_line.job_list import shows_several_teams
 from bot.command_line.slack_names import open_name_lookup
 from bot.command_line.try_store import list_store_settings
 from bot.operation.audit_log import AuditQuery, entry_to_json, read_entries
 from bot.settings import Settings, SettingsError
-from handoff.access.audit_entry import AuditEntry, Deed
+from handoff.access.audit_entry import AuditAction, AuditEntry
 from handoff.text.counts import format_dollars
 
 COLUMN_WIDTHS = (20, 9, 12, 8, 12, 12)
@@ -22,11 +22,12 @@ COLUMN_HEADS = ("when (UTC)", "deed", "who", "outcome", "job", "channel", "what"
 
 
 async def print_audit(options: argparse.Namespace, settings: Settings) -> int:
-    """Print the audit entries that the options select; with `--job`, also those in the store of `leadhand try`.
+    """Print the audit entries that the options select.
 
-    Returns 0, even if there are no entries. Raises SettingsError and StoreError.
+    With `--job`, the store of `leadhand try` is searched if the bot's store has none. Always returns 0.
+    Raises SettingsError and StoreError.
     """
-    wanted = AuditQuery(
+    query = AuditQuery(
         since=_parse_time("--since", options.since) if options.since else 0.0,
         until=_parse_time("--until", options.until) if options.until else float("inf"),
         user=options.user,
@@ -34,19 +35,19 @@ async def print_audit(options: argparse.Namespace, settings: Settings) -> int:
         deed=options.deed,
         team=options.team,
     )
-    if options.deed and options.deed not in get_args(Deed):
-        raise SettingsError(f"--deed {options.deed}: it is one of {', '.join(get_args(Deed))}.")
+    if options.deed and options.deed not in get_args(AuditAction):
+        raise SettingsError(f"--deed {options.deed}: it is one of {', '.join(get_args(AuditAction))}.")
     count = 0
-    async with open_name_lookup(settings, keep_ids=options.ids or options.json) as put_names:
-        for place in list_store_settings(settings) if wanted.job else [settings]:
-            async with open_store(place) as store:
-                several = await shows_several_teams(store, options.team)
-                async for entry in read_entries(store, wanted):
+    async with open_name_lookup(settings, keep_ids=options.ids or options.json) as replace_ids:
+        for store_settings in list_store_settings(settings) if query.job else [settings]:
+            async with open_command_store(store_settings) as store:
+                names_teams = await shows_several_teams(store, options.team)
+                async for entry in read_entries(store, query):
                     if not count and not options.json:
-                        say(_render_row(COLUMN_HEADS, "workspace" if several else ""))
+                        say(_render_row(COLUMN_HEADS, "workspace" if names_teams else ""))
                     count += 1
                     cells = _render_row(
-                        [await put_names(cell) for cell in _render_cells(entry)], entry.team if several else ""
+                        [await replace_ids(cell) for cell in _render_cells(entry)], entry.team if names_teams else ""
                     )
                     say(entry_to_json(entry) if options.json else cells)
             if count:

@@ -16,26 +16,26 @@ from bot.app import find_manifest, load_crews, read_channel_values
 from bot.command_line import tool_list
 from bot.command_line.console import say
 from bot.command_line.model_proof import prove_tiers
-from bot.features.sign_in.page import PATH
+from bot.features.sign_in.page import LANDING_PATH
 from bot.logs import hide_secrets
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
-from bot.models.named_models import list_provider_names, register_named_models
+from bot.models.named_models import list_provider_model_names, register_named_models
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import VARIABLES, Address, Settings, SettingsError, require_installable
-from bot.settings_file import describe_exposure
+from bot.settings_file import find_exposure_warning
 from bot.slack.connection import (
     NotConnected,
+    check_app_level_token,
     describe_missing_scopes,
     describe_secret_fault,
     fetch_bot_account,
-    prove_app_token,
 )
 from bot.slack.scopes import OPTIONAL_SCOPES
 from bot.slack.send.web_calls import close_client, make_client
 from bot.store.redis.redis_store import Store
-from bot.store.values import DAY, Retention, StoreError
-from bot.supervisor.plan_price import PART_COUNT, estimate_typical_plan
+from bot.store.values import DAY_SECONDS, Retention, StoreError
+from bot.supervisor.plan_price import TYPICAL_PART_COUNT, estimate_typical_plan
 from handoff.contracts import Terms
 from handoff.text.counts import format_dollars
 from specialists.crew import Crew, suggest_inner_crews
@@ -49,7 +49,7 @@ from specialists.tools.extras import (
     list_missing_extras,
     make_install_command,
 )
-from specialists.tools.tickets.ticket_desk import CONTACT, NO_PLACE, is_reachable, read_ticket_place
+from specialists.tools.tickets.ticket_desk import CONTACT_KEYWORD, NO_PLACE_MESSAGE, is_addressable, read_ticket_place
 
 WARNING = "Warning: "
 CREW_IS_FINE = "The crew is in order. To check a crew alone: leadhand check --crew NAME"
@@ -58,8 +58,8 @@ NO_MODEL = (
     "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama; or set LEADHAND_MODEL=rehearsal to run without a model"
 )
 MIB = 1024 * 1024
-_READERS = "readers of files and pages"
-_ISOLATED = "reach no network, no file but their own, no other process or program, and not the bot's environment"
+_READERS_SUBJECT = "readers of files and pages"
+_ISOLATION_NOTE = "reach no network, no file but their own, no other process or program, and not the bot's environment"
 _SANDBOX_HINT = (
     'allow user namespaces, Landlock or seccomp on Linux, see docs/security.md, "Readers of files and pages"'
 )
@@ -70,20 +70,20 @@ class CheckResult:
     """The result of one check, which is printed as a line."""
 
     subject: str
-    """The name of the thing that was checked."""
+    """The name of the checked part, such as `Slack bot token`."""
     note: str = ""
-    """What was found."""
+    """The finding, such as names or counts."""
     fault: str = ""
-    """What is wrong, and what to do; empty if the check passed."""
+    """The fault and its remedy; empty if the check passed."""
     risk: str = ""
-    """What should be changed although the bot can run."""
+    """A weakness to mend although the bot can run; empty if there is none."""
     details: tuple[str, ...] = ()
     """Further lines, printed below the first."""
-    is_of_crew: bool = False
+    is_about_crew: bool = False
     """True if the check is about the files of a crew's folder."""
 
     def __str__(self) -> str:
-        """Return the line for people, and the further lines below it."""
+        """Return the line that is printed, with `details` below it."""
         word = "FAIL" if self.fault else "warn" if self.risk else "ok"
         line = f"{word:<4}  {self.subject}: {self.fault or '; '.join(filter(None, (self.note, self.risk)))}"
         return "\n".join((line, *(f"      {one}" for one in self.details)))
@@ -93,29 +93,29 @@ async def run_check(options: argparse.Namespace, settings: Settings) -> int:
     """Run all checks, or those of `--crew` alone, and print the results. Returns 0 if nothing needs fixing."""
     if options.crew is None:
         return await print_report(settings)
-    return await print_report(replace(settings, crew=options.crew, more_crews=()), crew_alone=True)
+    return await print_report(replace(settings, crew=options.crew, more_crews=()), only_crews=True)
 
 
-async def print_report(settings: Settings, *, crew_alone: bool = False) -> int:
+async def print_report(settings: Settings, *, only_crews: bool = False) -> int:
     """Print the result of each check, and a summary. Returns 0 if nothing needs fixing, 1 otherwise."""
     shown: list[CheckResult] = []
-    async with contextlib.aclosing(check_crews(settings, [], []) if crew_alone else run_checks(settings)) as found:
+    async with contextlib.aclosing(check_crews(settings, [], []) if only_crews else run_checks(settings)) as found:
         async for verdict in found:
             shown.append(verdict)
             say(hide_secrets(str(verdict), settings.secrets))
-    say(_summarize_results(shown, crew_alone=crew_alone))
+    say(_summarize_results(shown, only_crews=only_crews))
     return 1 if any(one.fault for one in shown) else 0
 
 
-def _summarize_results(results: Sequence[CheckResult], *, crew_alone: bool) -> str:
-    """Return the summary line: the names of what needs fixing, and whether the crew itself is in order."""
-    wrong = [one for one in results if one.fault]
+def _summarize_results(results: Sequence[CheckResult], *, only_crews: bool) -> str:
+    """Return the summary line: the subjects that have a fault, and whether the crew itself is in order."""
+    failed_results = [one for one in results if one.fault]
     risky = any(one.risk for one in results)
-    if wrong:
-        names = ", ".join(dict.fromkeys(one.subject for one in wrong))
-        fine = not crew_alone and not any(one.is_of_crew for one in wrong)
-        return f"{len(wrong)} to fix: {names}." + (f" {CREW_IS_FINE}" if fine else "")
-    if crew_alone:
+    if failed_results:
+        names = ", ".join(dict.fromkeys(one.subject for one in failed_results))
+        is_crew_fine = not only_crews and not any(one.is_about_crew for one in failed_results)
+        return f"{len(failed_results)} to fix: {names}." + (f" {CREW_IS_FINE}" if is_crew_fine else "")
+    if only_crews:
         first = "The crew can be used. Look at each `warn` soon." if risky else "The crew is in order."
         return f"{first} {ONLY_CREW_CHECKED}"
     return "It can run. Look at each `warn` soon." if risky else "Everything is in order."
@@ -134,34 +134,34 @@ async def check_crews(settings: Settings, readable_crews: list[Crew], names: lis
             word = f" (by “{crew.name}: ...”)" if crew.name in names else ""
             async with contextlib.aclosing(_check_crew(crew, word, seen, settings.env, crews)) as found:
                 async for verdict in found:
-                    yield replace(verdict, is_of_crew=True)
+                    yield replace(verdict, is_about_crew=True)
     except SettingsError as error:
-        yield CheckResult("crew", fault=str(error), is_of_crew=True)
+        yield CheckResult("crew", fault=str(error), is_about_crew=True)
         names[:] = [Path(one).name for one in (settings.crew, *settings.more_crews) if settings.more_crews]
 
 
 async def run_checks(settings: Settings) -> AsyncGenerator[CheckResult]:
     """Run all checks, and yield each result as soon as it is known."""
-    loaded: list[Crew] = []
+    readable_crews: list[Crew] = []
     names: list[str] = []
-    async with contextlib.aclosing(check_crews(settings, loaded, names)) as found:
+    async with contextlib.aclosing(check_crews(settings, readable_crews, names)) as found:
         async for verdict in found:
             yield verdict
     try:
         channels = read_channel_values(settings, names)
         if channels:
-            yield CheckResult("channels", f"{len(channels)} of channels.yml: {', '.join(channels)}", is_of_crew=True)
+            yield CheckResult("channels", f"{len(channels)} of channels.yml: {', '.join(channels)}", is_about_crew=True)
     except SettingsError as error:
-        yield CheckResult("channels", fault=str(error), is_of_crew=True)
-    given = [name for name in VARIABLES if settings.env.get(name)]
-    note = f"{len(given)} set: {', '.join(given)}" if given else "none is set"
-    yield CheckResult("settings", note, risk=describe_exposure(settings.env))
+        yield CheckResult("channels", fault=str(error), is_about_crew=True)
+    set_variables = [name for name in VARIABLES if settings.env.get(name)]
+    note = f"{len(set_variables)} set: {', '.join(set_variables)}" if set_variables else "none is set"
+    yield CheckResult("settings", note, risk=find_exposure_warning(settings.env))
     yield _check_extras()
     yield CheckResult("kept", describe_retention(settings.retention))
-    for proved in (_check_readers, _check_bot, _check_connection, _check_redis):
-        async for verdict in proved(settings):
+    for check in (_check_readers, _check_bot, _check_connection, _check_redis):
+        async for verdict in check(settings):
             yield verdict
-    async for verdict in _check_models(settings, tuple(loaded)):
+    async for verdict in _check_models(settings, tuple(readable_crews)):
         yield verdict
     async for verdict in _check_collector(settings):
         yield verdict
@@ -198,15 +198,15 @@ async def _check_crew(
         own = _leave_out_crews(crew, crews.names)
         for name, one in own.all_specialists.items():
             if one.translation_note:
-                told = f"{one.translation_note}; the planner is told: {one.description}"
-                yield CheckResult(f"{name}, an agent of Claude Code", told)
+                planner_note = f"{one.translation_note}; the planner is told: {one.description}"
+                yield CheckResult(f"{name}, an agent of Claude Code", planner_note)
         if not list_missing_settings(crew, env) and _has_unreachable_tickets(own, env):
-            yield CheckResult("tickets", risk=NO_PLACE)
+            yield CheckResult("tickets", risk=NO_PLACE_MESSAGE)
         for warning in own.all_warnings:
             yield CheckResult("crew", risk=str(warning))
         note, lines = tool_list.list_tool_lines(own, show_unused=crew is crews.usual_crew)
         yield CheckResult("tools", note, details=tuple(lines))
-        for risk in tool_list.list_unused_tools(own):
+        for risk in tool_list.describe_unused_tools(own):
             yield CheckResult("tools", risk=risk)
         async with contextlib.aclosing(tool_list.prove_toolkits(own, tested_toolkits)) as proofs:
             async for origin, faults in proofs:
@@ -219,7 +219,7 @@ async def _check_crew(
 
 
 def _describe_members(crew: Crew, crews: CrewSet, env: Mapping[str, str]) -> str:
-    """List a crew's specialists and, for the usual crew, which other crews are its members, or why they are not."""
+    """List a crew's specialists. For the default crew, also say which other crews are its members, or why not."""
     own = _leave_out_crews(crew, crews.names)
     lines = [", ".join(own.all_specialists)]
     if crew is crews.usual_crew and crews.names:
@@ -237,25 +237,27 @@ def _leave_out_crews(crew: Crew, names: Container[str]) -> Crew:
 
 
 def _has_unreachable_tickets(crew: Crew, env: Mapping[str, str]) -> bool:
-    """Return True if a specialist may open tickets, but they go to a contact whom no message can reach."""
+    """Return True if a specialist may open tickets, but no message can reach the contact that they go to."""
     held = {tool.name for one in crew.all_specialists.values() for tool in one.tools}
     desk = read_ticket_place(env)
-    return "open_ticket" in held and not desk.fault and desk.path == CONTACT and not is_reachable(crew.contact)
+    return (
+        "open_ticket" in held and not desk.fault and desk.path == CONTACT_KEYWORD and not is_addressable(crew.contact)
+    )
 
 
 async def _check_collector(settings: Settings) -> AsyncIterator[CheckResult]:
-    """Check that the OpenTelemetry collector, if one is set, accepts traces."""
-    from bot.operation.trace_export import CONTENTS_VARIABLE, NoCollector, open_sender  # noqa: PLC0415 - only for a check
+    """Check that the OpenTelemetry collector accepts traces. Yields nothing if none is set."""
+    from bot.operation.trace_export import CONTENTS_VARIABLE, NoCollector, make_sender  # noqa: PLC0415 - only for a check
 
     what = "collector of traces"
     try:
-        sender = open_sender(settings.env)
+        sender = make_sender(settings.env)
     except NoCollector as error:
         yield CheckResult(what, fault=str(error))
         return
     if sender is None:
         return
-    if fault := await sender.find_fault():
+    if fault := await sender.probe_collector():
         yield CheckResult(
             what, fault=f"{sender.endpoint} {fault}; is it an OTLP/HTTP collector, and are its headers set?"
         )
@@ -265,26 +267,29 @@ async def _check_collector(settings: Settings) -> AsyncIterator[CheckResult]:
 
 
 async def _check_readers(settings: Settings) -> AsyncIterator[CheckResult]:
-    """Check what the processes that read people's files and pages can reach on this machine."""
+    """Check how well the processes that read people's files and pages are isolated on this machine."""
     try:
         yield describe_readers(await probe_sandbox(), required=settings.walls_required)
     except ChildFailed as error:
         fault = f"none can start ({error}), so nothing attached or linked can be read; may all users read this Python?"
-        yield CheckResult(_READERS, fault=fault)
+        yield CheckResult(_READERS_SUBJECT, fault=fault)
 
 
 def describe_readers(report: SandboxReport, *, required: bool = False) -> CheckResult:
-    """Report which sandbox parts the processes that read files lack, and what they can reach but should not."""
+    """Report the missing sandbox layers of the processes that read files, and what those can reach but should not.
+
+    With `required`, any missing layer is a fault.
+    """
     without = f"without {', '.join(report.missing_layers)}" if report.missing_layers else ""
-    reached = f"can reach {', '.join(report.reached_targets)}" if report.reached_targets else _ISOLATED
+    reached = f"can reach {', '.join(report.reached_targets)}" if report.reached_targets else _ISOLATION_NOTE
     if required and not report.is_complete:
         fault = f"{without}, and LEADHAND_SANDBOX=required: no file or page is read; {_SANDBOX_HINT}"
-        return CheckResult(_READERS, fault=fault)
+        return CheckResult(_READERS_SUBJECT, fault=fault)
     said = "; ".join(filter(None, (reached, without)))
     return (
-        CheckResult(_READERS, risk=f"{said}; {_SANDBOX_HINT}")
+        CheckResult(_READERS_SUBJECT, risk=f"{said}; {_SANDBOX_HINT}")
         if report.reached_targets
-        else CheckResult(_READERS, said)
+        else CheckResult(_READERS_SUBJECT, said)
     )
 
 
@@ -312,7 +317,7 @@ async def _check_bot(settings: Settings) -> AsyncIterator[CheckResult]:
 
 
 def _find_oauth_fault(settings: Settings) -> str:
-    """Return what is wrong with the settings for workspaces that install the app; empty if nothing is."""
+    """Return the fault in the settings for workspaces that install the app by OAuth; empty if there is none."""
     if fault := describe_missing_packages("oauth", "cryptography"):
         return fault
     from bot.slack.installation.records import BadKey, TokenCipher  # noqa: PLC0415 - cryptography is in an extra
@@ -331,7 +336,7 @@ async def _check_connection(settings: Settings) -> AsyncIterator[CheckResult]:
     if settings.app_token:
         client = make_client("", settings.slack_api_url)
         try:
-            await prove_app_token(client, settings.app_token)
+            await check_app_level_token(client, settings.app_token)
             yield CheckResult("Slack app token", "opens a connection (Socket Mode)")
         except NotConnected as error:
             yield CheckResult("Slack app token", fault=str(error))
@@ -340,7 +345,7 @@ async def _check_connection(settings: Settings) -> AsyncIterator[CheckResult]:
     elif settings.signing_secret:
         note = "has the right form; only a request signed by Slack proves it"
         yield CheckResult("Slack signing secret", note, describe_secret_fault(settings.signing_secret))
-        ends = f"sign-ins end at {settings.public_url}{PATH}"
+        ends = f"sign-ins end at {settings.public_url}{LANDING_PATH}"
         ends = ends if settings.public_url else "sign-ins end by a pasted address: set LEADHAND_URL for a page"
         note = f"{settings.http} is free, path /slack/events; {ends}"
         yield CheckResult("HTTP mode", note, _find_http_fault(settings.http))
@@ -360,18 +365,18 @@ def _find_http_fault(address: Address) -> str:
 
 
 async def _check_redis(settings: Settings) -> AsyncIterator[CheckResult]:
-    from bot.store.server_diagnosis import FULL_PREFIX  # noqa: PLC0415 - redis is imported when it is used
+    from bot.store.server_diagnosis import FULL_MEMORY_PREFIX  # noqa: PLC0415 - redis is imported when it is used
 
     where = "REDIS_URL" if settings.redis_url else f"embedded, in {settings.data}"
     try:
-        async with open_store(settings) as store:
-            about, faults = await store.describe(), await store.check()
-            memory = await store.memory()
+        async with open_command_store(settings) as store:
+            about, faults = await store.describe(), await store.list_faults()
+            memory = await store.read_memory_usage()
     except StoreError as error:
         yield CheckResult("Redis", fault=str(error))
         return
-    full = [fault for fault in faults if fault.startswith(FULL_PREFIX)]
-    hard = [fault for fault in faults if not fault.startswith((WARNING, FULL_PREFIX))]
+    full = [fault for fault in faults if fault.startswith(FULL_MEMORY_PREFIX)]
+    hard = [fault for fault in faults if not fault.startswith((WARNING, FULL_MEMORY_PREFIX))]
     risks = [fault.removeprefix(WARNING) for fault in faults if fault.startswith(WARNING)]
     parts = f"{store.partitions} partitions"
     yield CheckResult("Redis", f"{about}, {parts} ({where})", "; ".join(hard), "; ".join(risks))
@@ -389,7 +394,7 @@ def describe_retention(retention: Retention) -> str:
 
 
 def _format_days(seconds: float) -> str:
-    return f"{seconds / DAY:g} days"
+    return f"{seconds / DAY_SECONDS:g} days"
 
 
 def _describe_memory(used: int, limit: int) -> str:
@@ -400,8 +405,11 @@ def _describe_memory(used: int, limit: int) -> str:
 
 
 @contextlib.asynccontextmanager
-async def open_store(settings: Settings) -> AsyncIterator[Store]:
-    """Open the store of the settings, and close it at the end of the block. Raises StoreError."""
+async def open_command_store(settings: Settings) -> AsyncIterator[Store]:
+    """Open the store of the settings for one command. Raises StoreError.
+
+    If that starts an embedded server, the server is stopped at the end of the block.
+    """
     async with _open_store_url(settings) as url:
         store = await Store.connect(url)
         try:
@@ -413,12 +421,12 @@ async def open_store(settings: Settings) -> AsyncIterator[Store]:
 @contextlib.asynccontextmanager
 async def _open_store_url(settings: Settings) -> AsyncIterator[str]:
     """Yield the URL of the store. An embedded server that had to be started for this is stopped at the end."""
-    from bot.store.embedded import is_running, start_embedded, stop_embedded  # noqa: PLC0415 - the same
+    from bot.store.embedded import is_server_running, start_embedded, stop_embedded  # noqa: PLC0415 - the same
 
     if settings.redis_url:
         yield settings.redis_url
         return
-    ran = is_running(settings.data)
+    ran = is_server_running(settings.data)
     try:
         yield await start_embedded(settings.data)
     finally:
@@ -434,33 +442,33 @@ async def _check_models(settings: Settings, crews: tuple[Crew, ...]) -> AsyncIte
         yield CheckResult("model", fault=str(error))
         return
     try:
-        found = isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL")
-        yield CheckResult("model", model.label, risk=NO_MODEL if found else "")
+        lacks_real_model = isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL")
+        yield CheckResult("model", model.label, risk=NO_MODEL if lacks_real_model else "")
         for tier, proof in (await prove_tiers(model, specialists, settings.terms.context)).items():
             name = model.tiers[tier]
             fault = f"{name}: {proof.fault}" if proof.fault else ""
             yield CheckResult(f"model, tier {tier}", f"{name}: {proof.note}" if proof.note else name, fault, proof.risk)
-        if wished := list_provider_names(model, *crews):
+        if named_models := list_provider_model_names(model, *crews):
             faults = "\n".join(map(str, await register_named_models(model, *crews)))
-            yield CheckResult("models that specialists name", ", ".join(wished), faults)
+            yield CheckResult("models that specialists name", ", ".join(named_models), faults)
         await model.warm()
         for crew in crews:
             yield _estimate_plan_price(crew, model, settings.terms)
         if rates := settings.rules.rates:
-            named = ", ".join(name or "each model" for name in rates)
-            strays = settings.rules.describe_stray_rates(model.provider, [*model.tiers.values(), *wished])
-            yield CheckResult("rates", named, risk=strays)
+            limited_models = ", ".join(name or "each model" for name in rates)
+            strays = settings.rules.describe_stray_rates(model.provider, [*model.tiers.values(), *named_models])
+            yield CheckResult("rates", limited_models, risk=strays)
     finally:
         await model.close()
 
 
 def _estimate_plan_price(crew: Crew, model: ChosenModel, terms: Terms) -> CheckResult:
-    """Report what a usual plan of a crew takes with these models: its calls, tokens and cost."""
+    """Estimate the calls, tokens and cost of a typical plan of a crew with these models."""
     terms = terms.model_copy(update={"roles": {**terms.roles, **crew.roles}})
     likely = estimate_typical_plan(crew, terms, model.compute_price)
     roles = dict.fromkeys(model.tiers[terms.get_tier(role)] for role in ("planner", "synthesizer"))
     size = f"{round(likely.tokens, -2):,} tokens in {likely.calls} calls, planned and answered by {' and '.join(roles)}"
-    what = f"a plan of {PART_COUNT} parts, crew {crew.name}"
+    what = f"a plan of {TYPICAL_PART_COUNT} parts, crew {crew.name}"
     if likely.cost is None:
         return CheckResult(what, f"about {size}; no price of these models is known")
     if not likely.cost:

@@ -6,8 +6,8 @@ import asyncio
 import os
 import sys
 
-LONGEST_LINE_BYTES = 4096
-"""Most bytes of a line that a terminal hands over."""
+MAX_LINE_BYTES = 4096
+"""Maximum bytes of one typed line."""
 
 
 class OutputLost(Exception):
@@ -24,7 +24,7 @@ def say(text: str, *, end: str = "\n") -> None:
 
 
 def _discard_output() -> None:
-    """Drop what is still in the buffer: Python would write it at its end, and fail again."""
+    """Redirect stdout to the null device. Otherwise Python would flush the buffer at exit, and fail again."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -38,8 +38,8 @@ def is_interactive() -> bool:
 async def ask_person(prompt: str, *, may_be_empty: bool = False) -> str | None:
     """Print a prompt and return the typed line, stripped; None if the input was closed (Ctrl-D).
 
-    The prompt is repeated after an empty line, unless it `may_be_empty`. No thread waits for the line: a thread that
-    reads cannot be stopped, so Ctrl-C would have to wait for it. Raises OutputLost.
+    The prompt is repeated after an empty line, unless `may_be_empty` is set. The event loop waits for the line, not a
+    thread, because Ctrl-C cannot stop a reading thread. Raises OutputLost.
     """
     while True:
         say(prompt, end="")
@@ -56,7 +56,7 @@ async def _read_line(file_descriptor: int) -> str:
     loop.add_reader(file_descriptor, typed.set)
     try:
         await typed.wait()
-        return os.read(file_descriptor, LONGEST_LINE_BYTES).decode(errors="replace")
+        return os.read(file_descriptor, MAX_LINE_BYTES).decode(errors="replace")
     except OSError:  # the terminal is gone
         return ""
     finally:

@@ -25,7 +25,7 @@ from bot.workspace.world import MessageDraft
 from specialists.crew import Crew
 from specialists.files.frontmatter import CrewFault, suggest_name
 from specialists.loading import demo_file
-from specialists.loading.demo_file import FOLDER_PLACEHOLDER, Demo, DemoStep
+from specialists.loading.demo_file import FOLDER_PLACEHOLDER, Demo, DemoTurn
 from specialists.registry import CREWS_FOLDER, list_crew_names
 from specialists.sandbox.scratch import get_scratch_folder
 from specialists.tools.code.named_repositories import REPOSITORIES_SETTING as REPOSITORIES
@@ -35,11 +35,11 @@ from specialists.turns.finish_tools import ESCALATE, HAND_OVER, RETURN_RESULT
 
 OFFERED_DEMOS = {"review": "Watch a review", "support": "Watch a support case"}
 """The demos that the first page offers, with the labels of their buttons."""
-DEMO_SETTINGS = frozenset({REPOSITORIES, KNOWLEDGE})
-"""The settings that the offered demos set."""
-MAX_BYTES = 100 * 1024 * 1024
-"""Most bytes that the files of a demo may have together."""
-_GIT_SECONDS = 60
+DEMO_SETTING_NAMES = frozenset({REPOSITORIES, KNOWLEDGE})
+"""Names of the settings that the offered demos set."""
+MAX_DEMO_BYTES = 100 * 1024 * 1024
+"""Maximum total bytes of a demo's files."""
+_GIT_TIMEOUT_SECONDS = 60
 _REAL_MODEL_HINT = "        For a model's own words set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama."
 _SCRIPTED_NOTICE = (f"Model:  none; {SCRIPTED_LABEL}.", _REAL_MODEL_HINT)
 _RULES_NOTICE = (
@@ -62,8 +62,8 @@ class StagedDemo:
             return model.with_scripts(DemoScript(self.demo.ask, self.demo.replies))
         return model
 
-    def introduce(self, crew: str, model: ChosenModel) -> None:
-        """Print what the demo shows, and which model and pages it uses."""
+    def print_introduction(self, crew: str, model: ChosenModel) -> None:
+        """Print the demo's description, its model, and whether it uses recorded pages."""
         say(f"Demo:   {crew}. {self.demo.says}")
         if isinstance(model, RehearsalModel):
             for line in _SCRIPTED_NOTICE if self.demo.replies else _RULES_NOTICE:
@@ -82,8 +82,8 @@ async def stage_demo(settings: Settings) -> AsyncIterator[StagedDemo]:
     something is wrong with it, by file and line.
     """
     demo = _read_demo(settings)
-    with tempfile.TemporaryDirectory(prefix=TRIAL_PREFIX, dir=get_scratch_folder()) as made:
-        folder = Path(made) / demo_file.FOLDER_NAME
+    with tempfile.TemporaryDirectory(prefix=TRIAL_PREFIX, dir=get_scratch_folder()) as scratch_path:
+        folder = Path(scratch_path) / demo_file.FOLDER_NAME
         await asyncio.to_thread(_copy_demo, demo.files_folder, folder)
         for name, bundle in demo.prepare.items():
             await _clone_bundle(folder / bundle.relative_to(demo.files_folder), folder / name, settings)
@@ -99,7 +99,7 @@ async def stage_demo(settings: Settings) -> AsyncIterator[StagedDemo]:
 
 @dataclass(frozen=True, slots=True)
 class StagedDemos:
-    """The prepared demos of several crews, with the settings and the scripted replies for all of them."""
+    """The prepared demos of several crews by crew name, with settings and scripted replies for all of them."""
 
     settings: Settings
     demos: Mapping[str, StagedDemo]
@@ -107,7 +107,7 @@ class StagedDemos:
 
     @property
     def drafts(self) -> tuple[MessageDraft, ...]:
-        """The demos' requests as messages that the page offers, each after the name of its crew."""
+        """The demos' requests as drafts that the page offers. Each text begins with its crew's name."""
         return tuple(
             MessageDraft(f"{name}: {one.demo.ask}", one.files, OFFERED_DEMOS.get(name, f"Watch {name}"))
             for name, one in self.demos.items()
@@ -121,8 +121,8 @@ async def stage_demos(names: Iterable[str], settings: Settings) -> AsyncIterator
     async with contextlib.AsyncExitStack() as stack:
         repositories: list[str] = []  # one setting lists the repositories of all demos
         for name in dict.fromkeys(names):
-            alone = dataclasses.replace(settings, crew=name, more_crews=())
-            demos[name] = one = await stack.enter_async_context(stage_demo(alone))
+            crew_settings = dataclasses.replace(settings, crew=name, more_crews=())
+            demos[name] = one = await stack.enter_async_context(stage_demo(crew_settings))
             repositories += [one.settings.env[REPOSITORIES]] if REPOSITORIES in one.demo.settings else []
             settings = dataclasses.replace(settings, env={**settings.env, **one.settings.env})
         if repositories:
@@ -133,8 +133,11 @@ async def stage_demos(names: Iterable[str], settings: Settings) -> AsyncIterator
 
 
 def stage_offered_demos(settings: Settings) -> contextlib.AbstractAsyncContextManager[StagedDemos]:
-    """Prepare the demos that the first page offers; none if a crew is missing or one of their settings is set."""
-    possible = set(OFFERED_DEMOS) <= set(settings.more_crews) and settings.env.keys().isdisjoint(DEMO_SETTINGS)
+    """Prepare the demos that the first page offers.
+
+    There are none if one of their crews is not in the settings, or if a setting in `DEMO_SETTING_NAMES` is already set.
+    """
+    possible = set(OFFERED_DEMOS) <= set(settings.more_crews) and settings.env.keys().isdisjoint(DEMO_SETTING_NAMES)
     return stage_demos(OFFERED_DEMOS if possible else (), settings)
 
 
@@ -150,7 +153,7 @@ def print_demos() -> int:
     return 0
 
 
-def check_options(options: argparse.Namespace) -> None:
+def require_valid_options(options: argparse.Namespace) -> None:
     """Raise SettingsError for options that do not go together."""
     if options.page and not options.demo:
         raise SettingsError("--page goes with --demo; without it, `leadhand try` opens its page anyway.")
@@ -188,8 +191,8 @@ def _read_demo(settings: Settings) -> Demo:
 def _copy_demo(demo: Path, folder: Path) -> None:
     """Copy a demo's files, without symbolic links, which could lead anywhere. Raises SettingsError."""
     paths = [path for path in demo.rglob("*") if not path.is_symlink()]
-    if sum(path.stat().st_size for path in paths if path.is_file()) > MAX_BYTES:
-        raise SettingsError(f"{demo} has more than {MAX_BYTES // 1024 // 1024} MB, too much for a demo.")
+    if sum(path.stat().st_size for path in paths if path.is_file()) > MAX_DEMO_BYTES:
+        raise SettingsError(f"{demo} has more than {MAX_DEMO_BYTES // 1024 // 1024} MB, too much for a demo.")
     try:
         folder.mkdir()
         for path in paths:
@@ -212,13 +215,13 @@ async def _clone_bundle(bundle: Path, folder: Path, settings: Settings) -> None:
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
         )
-        async with asyncio.timeout(_GIT_SECONDS):
+        async with asyncio.timeout(_GIT_TIMEOUT_SECONDS):
             _, said = await process.communicate()
     except FileNotFoundError:
         raise SettingsError("This demo unpacks a repository, and git is not installed. Install git.") from None
     except TimeoutError:
         process.kill()
-        raise SettingsError(f"{bundle.name} was not unpacked within {_GIT_SECONDS} s.") from None
+        raise SettingsError(f"{bundle.name} was not unpacked within {_GIT_TIMEOUT_SECONDS} s.") from None
     if process.returncode:
         line = (said.decode(errors="replace").strip().splitlines() or ["git failed"])[-1]
         raise SettingsError(f"{bundle.name} cannot be unpacked: {line}")
@@ -229,21 +232,24 @@ BUILT_IN_TOOLS = frozenset({"read_material", "search_material", RETURN_RESULT, E
 
 
 def find_step_faults(demo: Demo, crew: Crew) -> list[CrewFault]:
-    """Find what a demo's steps name that the crew does not have, and specialists whose last step ends no attempt."""
+    """Return faults for specialists and tools in a demo's steps that the crew lacks, and for unfinished attempts.
+
+    An attempt is unfinished if a specialist's last step neither returns a result nor hands over.
+    """
     found: list[CrewFault] = []
     everyone = crew.all_specialists
-    for name, steps in demo.replies.steps.items() if demo.replies else ():
+    for name, steps in demo.replies.turns.items() if demo.replies else ():
         one = everyone.get(name)
         if one is None:
             text = f"there is no specialist {name}{suggest_name(name, everyone)}; there are {', '.join(everyone)}"
             found += [CrewFault(demo.path, step.line, text) for step in steps[:1]]
             continue
-        mine = {*one.toolbox, *BUILT_IN_TOOLS}
+        known_tools = {*one.toolbox, *BUILT_IN_TOOLS}
         found += [
-            CrewFault(demo.path, step.line, f"{name} has no tool {tool}{suggest_name(tool, mine)}")
+            CrewFault(demo.path, step.line, f"{name} has no tool {tool}{suggest_name(tool, known_tools)}")
             for step in steps
             for tool, _ in step.calls
-            if tool not in mine
+            if tool not in known_tools
         ]
         if not _ends_attempt(steps):
             text = f"the last step of {name} has to be {RETURN_RESULT}: {{content: ..., confidence: 90}}"
@@ -251,5 +257,5 @@ def find_step_faults(demo: Demo, crew: Crew) -> list[CrewFault]:
     return found
 
 
-def _ends_attempt(steps: Sequence[DemoStep]) -> bool:
+def _ends_attempt(steps: Sequence[DemoTurn]) -> bool:
     return any(tool in {RETURN_RESULT, HAND_OVER} for step in steps[-1:] for tool, _ in step.calls)

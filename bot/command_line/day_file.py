@@ -12,12 +12,12 @@ from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, mo
 SCENES_FILE = Path(__file__).with_name("day_scenes.yml")
 
 SceneEnd = Literal["answered", "in part", "failed", "cancelled", "question", "approval", "working", ""]
-"""The state that a scene or a step must reach; empty if it is not waited for."""
+"""The state that a scene or a step must reach; empty if the player does not wait for one."""
 SCENE_ENDS: tuple[SceneEnd, ...] = get_args(SceneEnd)
-_CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)")
+_SPAN_PATTERN = re.compile(r"(\d{1,2}):([0-5]\d)")
 
 
-class DayFault(Exception):
+class DayFileError(Exception):
     """The file of scenes cannot be used. The text says where and why."""
 
 
@@ -73,7 +73,7 @@ class DayScene(_DayPart):
         return self
 
 
-class Day(BaseModel):
+class DemoDay(BaseModel):
     """All scenes in order, and the crews that play them, the usual one first."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -82,7 +82,7 @@ class Day(BaseModel):
     scenes: tuple[DayScene, ...]
 
     @model_validator(mode="after")
-    def _require_order(self) -> Day:
+    def _require_order(self) -> DemoDay:
         if not self.scenes or not self.crews:
             raise ValueError("a day has a crew and a scene")
         ago = [one.ago for one in self.scenes]
@@ -93,18 +93,18 @@ class Day(BaseModel):
 
 def parse_span(value: Any) -> float:
     """Parse hours and minutes, such as 7:50, into seconds. Raises ValueError."""
-    found = _CLOCK.fullmatch(str(value))
+    found = _SPAN_PATTERN.fullmatch(str(value))
     if found is None:
         raise ValueError(f"{value!r} is no time like 7:50 (hours:minutes, in quotes)")
     return int(found[1]) * 3600.0 + int(found[2]) * 60.0
 
 
-def read_day(path: Path = SCENES_FILE) -> Day:
-    """Read a file of scenes. Raises DayFault."""
+def read_day(path: Path = SCENES_FILE) -> DemoDay:
+    """Read a file of scenes. Raises DayFileError."""
     try:
-        return Day.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return DemoDay.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
     except ValidationError as error:
         first = error.errors()[0]
-        raise DayFault(f"{path.name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise DayFileError(f"{path.name}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     except (OSError, yaml.YAMLError) as error:
-        raise DayFault(f"{path.name} cannot be read: {' '.join(str(error).split())}") from None
+        raise DayFileError(f"{path.name} cannot be read: {' '.join(str(error).split())}") from None

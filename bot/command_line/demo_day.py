@@ -21,7 +21,7 @@ from bot.app import App
 from bot.command_line import crew_demo
 from bot.command_line.console import say
 from bot.command_line.crew_demo import StagedDemos
-from bot.command_line.day_file import Day, DayScene, LaterStep, SceneEnd
+from bot.command_line.day_file import DayScene, DemoDay, LaterStep, SceneEnd
 from bot.models.rehearsal.rehearsed_demo import DemoScript
 from bot.settings import Settings
 from bot.store.redis.redis_store import Store
@@ -31,42 +31,44 @@ from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place
 
-STEP_SECONDS = 40.0
-"""Most seconds to wait until a step reaches its end."""
-RELEASE_SECONDS = 8.0
-"""Most seconds to wait until the jobs of a scene are released, before the clocks are moved on."""
-BUTTON_SECONDS = 3.0
-"""Most seconds to wait until a button is shown."""
+STEP_TIMEOUT_SECONDS = 40.0
+"""Maximum seconds to wait until a step reaches its end."""
+RELEASE_TIMEOUT_SECONDS = 8.0
+"""Maximum seconds to wait until the jobs of a scene are released, before the clocks are moved on."""
+BUTTON_TIMEOUT_SECONDS = 3.0
+"""Maximum seconds to wait until a button is shown."""
 POLL_SECONDS = 0.05
-SAMPLES = Path(__file__).parents[2] / "specialists" / "samples"
+SAMPLES_FOLDER = Path(__file__).parents[2] / "specialists" / "samples"
 END_BY_STATE: dict[str, SceneEnd] = {"completed": "answered", "failed": "failed", "cancelled": "cancelled"}
-LONG_TERMS = {"subtask_seconds": 3600.0, "job_seconds": 5400.0}
-"""Time limits long enough for a held job to stay at work while people look at the page."""
+LONG_TIME_LIMITS = {"subtask_seconds": 3600.0, "job_seconds": 5400.0}
+"""Time limits in seconds. A held job stays at work for this long while people look at the page."""
 
 Json = dict[str, Any]
 
 
 @dataclass(slots=True)
 class PlayedScene:
-    """A scene that was played, the place of its thread, and the state that it reached."""
+    """A scene that was played, with the place of its thread and the state that its job reached."""
 
     scene: DayScene
     place: Place
     end_state: SceneEnd = ""
     fault: str = ""
-    """Why a step could not be played; the rest of the day goes on."""
+    """The reason why a step could not be played; empty if all were. The other steps are played anyway."""
 
 
 @contextlib.asynccontextmanager
-async def stage_day(day: Day, settings: Settings) -> AsyncIterator[StagedDemos]:
+async def stage_day(day: DemoDay, settings: Settings) -> AsyncIterator[StagedDemos]:
     """Prepare the demos of the day's crews, and delete their files at the end of the block. Raises SettingsError."""
-    settings = dataclasses.replace(settings, terms=settings.terms.model_copy(update=LONG_TERMS))
-    held = tuple(scene.say for scene in day.scenes if scene.held)
-    async with crew_demo.stage_demos([scene.demo for scene in day.scenes if scene.demo], settings) as all_of_them:
-        settings = dataclasses.replace(all_of_them.settings, crew=day.crews[0], more_crews=day.crews[1:])
-        scripts = [dataclasses.replace(one, is_held=one.request in held) for one in all_of_them.scripts]
-        scripts += [DemoScript(ask, replies=None, is_held=True) for ask in held]  # held scenes that are no demo
-        yield dataclasses.replace(all_of_them, settings=settings, scripts=tuple(scripts))
+    settings = dataclasses.replace(settings, terms=settings.terms.model_copy(update=LONG_TIME_LIMITS))
+    held_requests = tuple(scene.say for scene in day.scenes if scene.held)
+    async with crew_demo.stage_demos([scene.demo for scene in day.scenes if scene.demo], settings) as staged_demos:
+        settings = dataclasses.replace(staged_demos.settings, crew=day.crews[0], more_crews=day.crews[1:])
+        scripts = [dataclasses.replace(one, is_held=one.request in held_requests) for one in staged_demos.scripts]
+        scripts += [
+            DemoScript(ask, replies=None, is_held=True) for ask in held_requests
+        ]  # held scenes that are no demo
+        yield dataclasses.replace(staged_demos, settings=settings, scripts=tuple(scripts))
 
 
 class DayPlayer:
@@ -82,41 +84,41 @@ class DayPlayer:
         self._app = app
         self._store = store
         self._staged = staged
-        self._behind = seconds_behind
+        self._seconds_behind = seconds_behind
         """Seconds that both clocks are behind the real time."""
-        self.played: list[PlayedScene] = []
+        self.played_scenes: list[PlayedScene] = []
 
-    async def play_day(self, day: Day) -> None:
+    async def play_day(self, day: DemoDay) -> None:
         """Play all scenes in order."""
         for scene in day.scenes:
             await self._advance_clocks(scene.ago)
             await self._play_scene(scene)
         await self._advance_clocks(0.0)
 
-    async def _advance_clocks(self, behind: float) -> None:
-        """Move both clocks forward to `behind` seconds before now. They are never moved back."""
-        if behind >= self._behind:
+    async def _advance_clocks(self, seconds_behind: float) -> None:
+        """Move both clocks forward to `seconds_behind` seconds before now. They are never moved back."""
+        if seconds_behind >= self._seconds_behind:
             return
         with contextlib.suppress(TimeoutError):
-            await _wait_until(lambda: _is_truthy(not self._app.instance.owned_jobs), RELEASE_SECONDS)
-        self._store.set_clock_ahead(-behind)
-        self._workspace.clock.advance(self._behind - behind)
-        self._behind = behind
+            await _wait_until(lambda: _is_truthy(not self._app.instance.owned_job_count), RELEASE_TIMEOUT_SECONDS)
+        self._store.set_clock_ahead(-seconds_behind)
+        self._workspace.clock.advance(self._seconds_behind - seconds_behind)
+        self._seconds_behind = seconds_behind
 
     async def _play_scene(self, scene: DayScene) -> None:
         person = self._workspace.person(scene.who)
         where = person.find_channel(scene.where)
         demo = self._staged.demos.get(scene.demo)
         words = f"{scene.demo}: {demo.demo.ask}" if demo is not None else scene.say
-        files = list(demo.files) if demo is not None else [SAMPLES / name for name in scene.files]
-        said = words if where.kind == "im" else f"@leadhand {words}"
-        ts = await person.say(where.id, said, files=list(files))
+        files = list(demo.files) if demo is not None else [SAMPLES_FOLDER / name for name in scene.files]
+        text = words if where.kind == "im" else f"@leadhand {words}"
+        ts = await person.say(where.id, text, files=list(files))
         place = Place(team=self._workspace.team_id, channel=where.id, thread_ts=self._find_thread_root(where.id, ts))
         played = PlayedScene(scene, place)
-        self.played.append(played)
+        self.played_scenes.append(played)
         played.end_state = await self._wait_for_end(place, scene.ends)
         for step in scene.then:
-            await self._advance_clocks(max(0.0, self._behind - step.later))
+            await self._advance_clocks(max(0.0, self._seconds_behind - step.later))
             try:
                 await self._play_step(played, step)
             except (LookupError, ActionFailed) as error:
@@ -124,7 +126,10 @@ class DayPlayer:
 
     async def _play_step(self, played: PlayedScene, step: LaterStep) -> None:
         place, person = played.place, self._workspace.person(step.who or played.scene.who)
-        asked, answers = await self._read_request_time(place), played.end_state in {"question", "approval"}
+        last_request_time, is_answer = (
+            await self._read_request_time(place),
+            played.end_state in {"question", "approval"},
+        )
         if step.say:
             await person.say(place.channel, step.say, thread_ts=place.thread_ts)
         elif step.press:
@@ -136,8 +141,8 @@ class DayPlayer:
         elif step.command:
             await person.command(place.channel, "/leadhand", step.command.replace("{job}", place.job_id))
         if step.ends:
-            if (step.say or step.press) and not answers:  # the step makes a new request
-                await self._wait_for_next_request(place, asked)
+            if (step.say or step.press) and not is_answer:  # the step makes a new request
+                await self._wait_for_next_request(place, last_request_time)
             played.end_state = await self._wait_for_end(place, step.ends)
 
     async def _press_button(self, person: Person, place: Place, label: str) -> None:
@@ -153,7 +158,7 @@ class DayPlayer:
             return False
 
         try:
-            await _wait_until(press_if_shown, BUTTON_SECONDS)
+            await _wait_until(press_if_shown, BUTTON_TIMEOUT_SECONDS)
         except TimeoutError:
             raise LookupError(f"no button {label!r} in the thread of {place.job_id}") from None
 
@@ -178,10 +183,10 @@ class DayPlayer:
             return await self._read_request_time(place) != last_request_time
 
         with contextlib.suppress(TimeoutError):
-            await _wait_until(has_next_request, RELEASE_SECONDS)
+            await _wait_until(has_next_request, RELEASE_TIMEOUT_SECONDS)
 
     async def _read_head(self, place: Place) -> Head | None:
-        return await self._store.jobs.head(JobKey(place.team, place.job_id))
+        return await self._store.jobs.read_head(JobKey(place.team, place.job_id))
 
     async def _wait_for_end(self, place: Place, wanted_end: SceneEnd) -> SceneEnd:
         """Wait until the thread's job reaches the state `wanted_end`, or another end.
@@ -195,12 +200,12 @@ class DayPlayer:
 
         if wanted_end:
             with contextlib.suppress(TimeoutError):
-                await _wait_until(has_ended, STEP_SECONDS)
+                await _wait_until(has_ended, STEP_TIMEOUT_SECONDS)
         return find_scene_end(await self._read_head(place))
 
 
 def find_scene_end(head: Head | None) -> SceneEnd:
-    """Return the state of a job's head in the words of scenes; "" if there is no head or no such word."""
+    """Return the `SceneEnd` that matches the state of a job's head; "" if there is no head or no match."""
     if head is None:
         return ""
     state = head.fields.get("state", "")
@@ -238,15 +243,18 @@ async def _wait_until(condition: Callable[[], Awaitable[bool]], seconds: float) 
 
 
 def print_summary(played: list[PlayedScene], seconds: float) -> str:
-    """Print a line for each thread, and a sentence on the whole day, which is returned."""
+    """Print a line for each thread, and a summary sentence. Returns that sentence."""
     width = max((len(one.scene.title) for one in played), default=0)
     for one in played:
         then = [step.ends for step in one.scene.then if step.ends]
         wanted = [one.scene.ends, *then][-1]
-        unlike = "" if one.end_state == wanted or not wanted else f"  (was to be: {wanted})"
+        mismatch_note = "" if one.end_state == wanted or not wanted else f"  (was to be: {wanted})"
         fault = f"  ({one.fault})" if one.fault else ""
         job = one.place.job_id if one.end_state else ""
-        say(f"  {one.scene.title:<{width}}  {one.scene.where:<10} {job:<11}  {one.end_state}{unlike}{fault}".rstrip())
+        say(
+            f"  {one.scene.title:<{width}}  {one.scene.where:<10} {job:<11}  "
+            f"{one.end_state}{mismatch_note}{fault}".rstrip()
+        )
     counted = Counter(one.end_state for one in played if one.end_state)
     words = {"question": "waiting for an answer", "approval": "waiting for a yes", "working": "at work"}
     parts = ", ".join(f"{count} {words.get(name, name)}" for name, count in counted.most_common())

@@ -1,6 +1,6 @@
 """`leadhand try --dry --ask TEXT`: prints who would get a request and what each would be sent, without a model.
 
-Rules, pipelines, files and briefs are those of a real job. Where a planner would be asked, `--plan` names its plan.
+Rules, pipelines, files and briefs are those of a real job. Where a planner would be called, `--plan` gives the plan.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from bot.app import App
 from bot.command_line.console import say
-from bot.command_line.one_job import ANSWERED, CHANNEL, FAILED, read_job
+from bot.command_line.one_job import CHANNEL, EXIT_ANSWERED, EXIT_FAILED, replay_job
 from bot.command_line.tool_list import prove_toolkits
 from bot.models.rehearsal.moves import RETURN_TOOL
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -30,16 +30,16 @@ from specialists.files.frontmatter import suggest_name
 from specialists.model import ModelCall
 from specialists.turns.finish_tools import FINISH_TOOLS, HAND_OVER
 
-NOTHING_DONE = "A dry run: nothing was worked out."
+NOTHING_DONE_TEXT = "A dry run: nothing was worked out."
 NO_PLAN = "No rule and no pipeline of the crew takes this request, so the planner, a model, would choose who gets it."
 ONLY_SPECIALIST = "no rule takes this, and the crew has one specialist only"
 NAMED_BY_PLAN = "named by --plan"
 _PLANNING_DECISIONS = frozenset({"planned"})
-"""Kinds of decisions that are printed. All others depend on replies that the dry run's model invents."""
+"""Kinds of decisions that are printed. Other kinds depend on replies that `DryModel` invents."""
 _POLL_SECONDS = 0.1
 
 
-def parse_plan(text: str, crew: Crew) -> list[dict[str, Any]]:
+def parse_plan_option(text: str, crew: Crew) -> list[dict[str, Any]]:
     """Parse a plan such as `market, pricing > copy`, where `>` means "after all of these", into its parts.
 
     Raises SettingsError for a name that the crew does not have.
@@ -68,18 +68,18 @@ def make_dry_model(options: argparse.Namespace, crew: Crew) -> DryModel:
     Raises SettingsError for a name that the crew does not have.
     """
     if options.plan:
-        return DryModel(parse_plan(options.plan, crew), NAMED_BY_PLAN)
+        return DryModel(parse_plan_option(options.plan, crew), NAMED_BY_PLAN)
     names = list(crew.all_specialists)
-    return DryModel(parse_plan(names[0], crew), ONLY_SPECIALIST) if len(names) == 1 else DryModel()
+    return DryModel(parse_plan_option(names[0], crew), ONLY_SPECIALIST) if len(names) == 1 else DryModel()
 
 
 class DryModel(RehearsalModel):
-    """A model that returns the plan that it was given, does no work, and records what specialists are sent."""
+    """A model that returns a given plan, does no work, and records the calls of specialists."""
 
     def __init__(self, parts: Sequence[Mapping[str, Any]] = (), reason: str = NAMED_BY_PLAN) -> None:
         super().__init__()
-        self._why = reason
-        self.sent: list[ModelCall] = []
+        self._reason = reason
+        self.recorded_calls: list[ModelCall] = []
         """The first call of each specialist for each part."""
         self._parts = parts
 
@@ -89,17 +89,17 @@ class DryModel(RehearsalModel):
         return "none (a dry run)"
 
     async def reply(self, call: ModelCall) -> Turn:
-        """Return one turn, and record the call of a specialist."""
+        """Return the given plan as the planner, or end the attempt as a specialist. Its first call is recorded."""
         if call.purpose == "planner":
             return Turn(text=json.dumps(self._make_plan(call), ensure_ascii=False), stop="end", usage=Usage())
         if not call.purpose.startswith(("specialist:", "made:")):
             return await super().reply(call)
         first = call.messages[0].text
-        if all((one.purpose, one.messages[0].text) != (call.purpose, first) for one in self.sent):
-            self.sent.append(call)
+        if all((one.purpose, one.messages[0].text) != (call.purpose, first) for one in self.recorded_calls):
+            self.recorded_calls.append(call)
         names = {tool.name for tool in call.tools}
         ends = HAND_OVER if HAND_OVER in names and self._parts else RETURN_TOOL
-        given = {"why": "the plan is named"} if ends == HAND_OVER else {"content": NOTHING_DONE, "confidence": 100}
+        given = {"why": "the plan is named"} if ends == HAND_OVER else {"content": NOTHING_DONE_TEXT, "confidence": 100}
         return Turn(text="", calls=(ToolCall(id="dry", name=ends, arguments=given),), stop="tool_use", usage=Usage())
 
     def _make_plan(self, call: ModelCall) -> dict[str, Any]:
@@ -108,39 +108,41 @@ class DryModel(RehearsalModel):
         asked = read_sections(call.messages[0].text, PLANNER_HEADINGS).get("Request", "")
         parts = [{"intent": asked, "done_when": "", **part} for part in self._parts]
         plan = {"goal": asked, "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
-        return {"why": self._why, "next": {"who": "several", **plan}}
+        return {"why": self._reason, "next": {"who": "several", **plan}}
 
 
-async def run_dry(workspace: Workspace, app: App, model: DryModel, crew: Crew, options: argparse.Namespace) -> int:
-    """Send the request as a person would, and print what each specialist is sent. Returns the exit code."""
+async def perform_dry_run(
+    workspace: Workspace, app: App, model: DryModel, crew: Crew, options: argparse.Namespace
+) -> int:
+    """Send the request as a person would, and print the call of each specialist. Returns the exit code."""
     ts = await workspace.person("ana").say(CHANNEL, f"@leadhand {options.ask}", files=list(options.file))
     place = Place(team=workspace.team_id, channel=workspace.channel_id(CHANNEL), thread_ts=ts)
     try:
         async with asyncio.timeout(options.timeout):
-            ask = await _wait_for_end(app, JobKey(place.team, place.job_id))
+            request = await _wait_for_end(app, JobKey(place.team, place.job_id))
     except TimeoutError:
         say(f"The request did not come to an end within {options.timeout:g} s.")
-        return FAILED
-    for decision in ask.decisions:
+        return EXIT_FAILED
+    for decision in request.decisions:
         if decision.what in _PLANNING_DECISIONS:
             say(f"{decision.what}: {decision.why}")
-    if model.sent:
-        say(f"goes to: {', '.join(dict.fromkeys(map(_name_recipient, model.sent)))}")
-    for call in model.sent:
+    if model.recorded_calls:
+        say(f"goes to: {', '.join(dict.fromkeys(map(_name_recipient, model.recorded_calls)))}")
+    for call in model.recorded_calls:
         _print_call(call, crew)
-    if not model.sent:
-        answer = ask.run.answer or NO_PLAN
+    if not model.recorded_calls:
+        answer = request.run.answer or NO_PLAN
         say(_render_candidates(crew) if answer == NO_PLAN else answer)
     async with contextlib.aclosing(prove_toolkits(crew, set())) as found:
         async for origin, faults in found:
             for fault in faults:
                 say(f"not reachable: {origin}: {fault}")
-    return ANSWERED if model.sent else FAILED
+    return EXIT_ANSWERED if model.recorded_calls else EXIT_FAILED
 
 
 async def _wait_for_end(app: App, key: JobKey) -> RequestState:
     while True:
-        job = await read_job(app, key)
+        job = await replay_job(app, key)
         if job is not None and job.latest_request.is_over:
             return job.latest_request
         await asyncio.sleep(_POLL_SECONDS)
@@ -167,14 +169,14 @@ def _render_candidates(crew: Crew) -> str:
 
 
 def _print_call(call: ModelCall, crew: Crew) -> None:
-    """Print what a specialist was sent: its tools, its prompt, and its first message with brief and material."""
+    """Print a specialist's call: its tools, its prompt, and its first message with brief and material."""
     name = _name_recipient(call)
     offered = [tool.name for tool in call.tools if tool.name not in FINISH_TOOLS]
     one = crew.all_specialists.get(name)
-    idle = [tool for tool in one.toolbox if tool not in offered] if one is not None else []
+    unused_tools = [tool for tool in one.toolbox if tool not in offered] if one is not None else []
     say(f"\n{'─' * 8} {name} ({call.model or call.tier})")
     say(f"tools: {', '.join(offered) or 'none'}")
-    if idle:
-        say(f"its tools with nothing to work on here: {', '.join(idle)}")
+    if unused_tools:
+        say(f"its tools with nothing to work on here: {', '.join(unused_tools)}")
     say(f"\n{'─' * 4} prompt\n{call.system.strip()}")
     say(f"\n{'─' * 4} brief\n{call.messages[0].text.strip()}")

@@ -16,25 +16,28 @@ from bot.evaluation import run_file, scoreboard
 from bot.evaluation.harness import CaseChoice, CaseRecord, play_sets
 from bot.evaluation.outcome import CaseTrial
 from bot.evaluation.run_file import RunFile, RunFileError
-from bot.evaluation.set_files import LabelledSet, SetError, check_sets, read_sets
+from bot.evaluation.set_files import LabelledSet, SetError, read_sets, validate_sets
 from bot.evaluation.staged_job import CaseEnvironment
 from bot.evaluation.trials.trial_table import TRIALS
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import register_named_models
 from bot.settings import Settings, SettingsError
-from bot.supervisor.planning import Planning
+from bot.supervisor.planning import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from specialists.crew import Crew
 from specialists.specialist import Specialist
 
-SAMPLES = Path(__file__).parents[2] / "specialists" / "samples"
+SAMPLES_FOLDER = Path(__file__).parents[2] / "specialists" / "samples"
 SAVE_EVERY_RECORDS = 10
-"""Number of records after which the file is written again, as a run may take hours."""
+"""Number of new records after which the file is written, so that an interrupted run loses little."""
 
 
 async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
-    """Run sets and print their table, or compare two runs. Returns 0 if no call failed, 3 if some did."""
+    """Run sets and print their table, compare two runs, or make cases from feedback.
+
+    Returns 0, or 3 if calls failed in a run. Raises SettingsError and StoreError.
+    """
     try:
         if options.compare:
             say(run_file.compare_runs(*(run_file.read_run(path) for path in options.compare)))
@@ -50,7 +53,7 @@ async def evaluate(options: argparse.Namespace, settings: Settings) -> int:
         before = run_file.read_run(options.resume) if options.resume else None
         sets = read_sets(find_crew_folder(settings), options.sets or (before.sets if before else ()))
         crew = load_crew_of_settings(settings)
-        check_sets(sets, crew, SAMPLES)
+        validate_sets(sets, crew, SAMPLES_FOLDER)
     except (SetError, RunFileError) as error:
         raise SettingsError(str(error)) from None
     try:
@@ -90,34 +93,40 @@ async def _run_sets(
     _require_same_models(run, resumed_run)
     first = crew.specialists.get(crew.first)
     crew = crew.without_first_responder()  # the sets test the planner and its specialists
-    planning = Planning(crew, model, TrackRecord(), settings.terms)
-    bench = CaseEnvironment(crew, planning, settings.terms, (SAMPLES,))
-    ledger = _RunRecords(options.json or options.resume, run, resumed_run.records if resumed_run else ())
-    ledger.prove_writable(afresh=options.json not in {None, options.resume})
-    drawn = f", {choice.limit} cases of each set drawn with seed {choice.seed}" if choice.limit else ""
-    _print_progress(f"{model.label}, crew {crew.name}{drawn}")
+    planning = CrewPlanner(crew, model, TrackRecord(), settings.terms)
+    environment = CaseEnvironment(crew, planning, settings.terms, (SAMPLES_FOLDER,))
+    run_records = _RunRecords(options.json or options.resume, run, resumed_run.records if resumed_run else ())
+    run_records.prove_writable(is_new_file=options.json not in {None, options.resume})
+    draw_note = f", {choice.limit} cases of each set drawn with seed {choice.seed}" if choice.limit else ""
+    _print_progress(f"{model.label}, crew {crew.name}{draw_note}")
     complete = False
     try:
         async with _open_trials(sets, settings, first, model.label) as trials:
             await play_sets(
-                sets, bench, model, choice, earlier_records=ledger.records, on_record=ledger.add_record, trials=trials
+                sets,
+                environment,
+                model,
+                choice,
+                earlier_records=run_records.records,
+                on_record=run_records.add_record,
+                trials=trials,
             )
         complete = True
     finally:
-        ledger.write_file(complete=complete)
+        run_records.write_file(complete=complete)
         if not complete:
-            _print_progress(f"interrupted: {ledger.resume_hint}")
-        say(scoreboard.render_table(scoreboard.make_score_lines(ledger.records)))
-    return 3 if any(record.error for record in ledger.records) else 0
+            _print_progress(f"interrupted: {run_records.resume_hint}")
+        say(scoreboard.render_table(scoreboard.make_score_lines(run_records.records)))
+    return 3 if any(record.error for record in run_records.records) else 0
 
 
 @asynccontextmanager
 async def _open_trials(
     sets: Sequence[LabelledSet], settings: Settings, first_responder: Specialist | None, label: str
 ) -> AsyncIterator[Mapping[str, CaseTrial]]:
-    """Yield the trial of each set by name. Whole jobs get a bot in a workspace.
+    """Yield the trial of each set by name. Sets of whole jobs get a bot in a workspace.
 
-    `first_responder` is the first responder.
+    `first_responder` plays the naive side of `requests`; without one, that side is left out.
     """
     if not any(one.name in {"jobs", "requests"} for one in sets):
         yield TRIALS
@@ -125,12 +134,12 @@ async def _open_trials(
     from bot.command_line.whole_jobs import make_naive_trial, open_job_stage  # noqa: PLC0415 - only for whole jobs
 
     async with open_job_stage(settings, label) as jobs:
-        plainly = make_naive_trial(first_responder) if first_responder is not None else None
-        yield {**TRIALS, "jobs": CaseTrial(jobs.score_job), "requests": CaseTrial(jobs.score_request, plainly)}
+        naive_trial = make_naive_trial(first_responder) if first_responder is not None else None
+        yield {**TRIALS, "jobs": CaseTrial(jobs.score_job), "requests": CaseTrial(jobs.score_request, naive_trial)}
 
 
 def _choose_cases(options: argparse.Namespace, resumed_run: RunFile | None) -> CaseChoice:
-    """Return which cases to play, by the options or, where they do not say, as in the run that is resumed."""
+    """Return the choice of cases from the options. Options that are not given are taken from the resumed run."""
     limit = options.limit if options.limit is not None else resumed_run.limit if resumed_run else 0
     seed = options.seed if options.seed is not None else resumed_run.seed if resumed_run else 0
     return CaseChoice(
@@ -154,13 +163,13 @@ def _require_same_models(run: RunFile, resumed_run: RunFile | None) -> None:
 
 
 class _RunRecords:
-    """The records of a run, which are written to its file every few records."""
+    """The records of a run. They are written to its file after every `SAVE_EVERY_RECORDS` new ones."""
 
     def __init__(self, path: Path | None, run: RunFile, earlier_records: Iterable[CaseRecord]) -> None:
         self._path = path
         self._run = run
         self._records = {record.key: record for record in earlier_records}
-        self._fresh = 0
+        self._added_count = 0
 
     @property
     def records(self) -> tuple[CaseRecord, ...]:
@@ -169,16 +178,19 @@ class _RunRecords:
 
     @property
     def resume_hint(self) -> str:
-        """How the run can be resumed, in words."""
+        """The command that resumes the run, or a note that nothing is kept without a file."""
         if self._path is None:
             return "without --json nothing is kept but this table"
         return f"go on with `leadhand eval --resume {self._path}`"
 
-    def prove_writable(self, *, afresh: bool) -> None:
-        """Write the file, before any model is paid for. Raises SettingsError if it is there or cannot be written."""
+    def prove_writable(self, *, is_new_file: bool) -> None:
+        """Write the file before any model call is paid for.
+
+        Raises SettingsError if it cannot be written, or with `is_new_file` if it exists already.
+        """
         if self._path is None:
             return
-        if afresh and self._path.exists():
+        if is_new_file and self._path.exists():
             raise SettingsError(
                 f"{self._path} is there already: go on with --resume {self._path}, or name another file."
             )
@@ -190,11 +202,11 @@ class _RunRecords:
     def add_record(self, record: CaseRecord, finished: int, total: int) -> None:
         """Add a record, and print it as number `finished` of `total`."""
         self._records[record.key] = record
-        self._fresh += 1
+        self._added_count += 1
         mark = "!" if record.error else "+" if record.right else "-"
         why = f": {' '.join((record.error or record.why).split())[:100]}" if not record.right or record.error else ""
         _print_progress(f"{finished}/{total} {mark} {record.set} {record.id} {record.side} {record.seconds:.1f} s{why}")
-        if self._fresh % SAVE_EVERY_RECORDS == 0:
+        if self._added_count % SAVE_EVERY_RECORDS == 0:
             self.write_file(complete=False)
 
     def write_file(self, *, complete: bool) -> None:

@@ -9,11 +9,11 @@ from pathlib import Path
 import yaml
 
 from bot.app import find_crew_folder, load_crew_of_settings
-from bot.command_line.check import open_store
+from bot.command_line.check import open_command_store
 from bot.command_line.console import say
 from bot.evaluation.cases import CASE_TYPES
 from bot.evaluation.feedback_cases import FeedbackCase, make_cases
-from bot.evaluation.set_files import SETS_FOLDER
+from bot.evaluation.set_files import SETS_FOLDER_NAME
 from bot.jobs.job_records import read_job
 from bot.operation.audit_log import AuditQuery, read_entries
 from bot.settings import Settings, SettingsError
@@ -24,7 +24,7 @@ from handoff.state.job_state import Job
 from specialists.crew import Crew
 
 UNREADABLE_JOB = "forgotten, expired or unreadable"
-ALREADY_THERE = "there already"
+KNOWN_CASE = "there already"
 FILE_HEAD = """\
 # What people gave a thumb for, made by `leadhand eval --from-feedback`. For each case write into `expect` what is right
 # (docs/evaluation.md says how for each kind), put the files that it names beside this file, or delete the case.
@@ -33,35 +33,38 @@ FILE_HEAD = """\
 
 
 async def write_feedback_sets(folder: Path, settings: Settings, *, private: bool) -> int:
-    """Write the new cases, and print what was left out. Returns 0. Raises SettingsError and StoreError."""
+    """Write the new cases, and print how many were added and left out. Returns 0.
+
+    Raises SettingsError and StoreError.
+    """
     crew = load_crew_of_settings(settings)
     try:
-        async with open_store(settings) as store:
-            say(await add_cases(folder, store, crew, find_crew_folder(settings) / SETS_FOLDER, private=private))
+        async with open_command_store(settings) as store:
+            say(await add_cases(folder, store, crew, find_crew_folder(settings) / SETS_FOLDER_NAME, private=private))
     finally:
         await crew.close()
     return 0
 
 
 async def add_cases(folder: Path, store: Store, crew: Crew, sets_folder: Path, *, private: bool) -> str:
-    """Add the new cases to a folder, and return a text on what was added and left out.
+    """Add the new cases to a folder. Returns a text with the counts of added and left out cases.
 
     `sets_folder` is the folder from which `eval` reads sets. Raises SettingsError and StoreError.
     """
-    known, left, new = _collect_case_ids(folder), Counter[str](), list[FeedbackCase]()
+    known, left_out, new = _collect_case_ids(folder), Counter[str](), list[FeedbackCase]()
     async for one in _iterate_cases(store, crew, private=private):
         if isinstance(one, str):
-            left[one] += 1
+            left_out[one] += 1
         elif one.id in known:
-            left[ALREADY_THERE] += 1
+            left_out[KNOWN_CASE] += 1
         else:
             new.append(one)
     _write_cases(folder, new)
-    return _summarize_cases(folder, new, left, sets_folder)
+    return _summarize_cases(folder, new, left_out, sets_folder)
 
 
 async def _iterate_cases(store: Store, crew: Crew, *, private: bool) -> AsyncIterator[FeedbackCase | str]:
-    """Yield a case for each request that got a thumb, or why there is none. The audit names the jobs."""
+    """Yield a case for each request that got a thumb, or the reason why it is left out. The audit names the jobs."""
     jobs: dict[JobKey, set[str]] = {}
     async for entry in read_entries(store, AuditQuery(deed="rated")):
         jobs.setdefault(JobKey(entry.team, entry.job), set()).add(entry.request)
@@ -72,7 +75,7 @@ async def _iterate_cases(store: Store, crew: Crew, *, private: bool) -> AsyncIte
                 yield UNREADABLE_JOB
             continue
         try:
-            log = await store.jobs.log(key)
+            log = await store.jobs.read_log(key)
         except LogBroken:
             yield UNREADABLE_JOB
             continue

@@ -27,19 +27,19 @@ from specialists.tools.extras import describe_unavailable_tool
 from specialists.tools.tool_sign_in import LOCAL_RETURN_URL, SignInFailed
 from specialists.tools.toolkit import ToolSettings
 
-YES = ("y", "yes")
+YES_ANSWERS = ("y", "yes")
 _READ_ONLY_HINT = 'put "leadhand": {"readOnly": [...]} beside the server in .mcp.json'
 
 
 async def manage_mcp_servers(options: argparse.Namespace, settings: Settings) -> int:
     """Run `list` or `accept`. Returns 0, or 1 if a server could not be reached or was not accepted.
 
-    Raises SettingsError for a file that cannot be read, or a server that no file has.
+    Raises SettingsError for a file that cannot be read, or for a named server that is in no file.
     """
     crew = find_crew_folder(settings)
     if not crew.is_dir():
         raise SettingsError(f"{crew}: there is no such crew; set LEADHAND_CREW to its folder.")
-    places = [(path.parent, *_read_server_file(path, settings)) for path in _find_crew_files(crew)]
+    places = [(path.parent, *_read_server_file(path, settings)) for path in _find_server_files(crew)]
     if not places:
         raise SettingsError(f"There is no {server_config.FILE_NAME} in {crew}; docs/tools.md says what goes into it.")
     if options.deed == "list":
@@ -51,13 +51,13 @@ async def manage_mcp_servers(options: argparse.Namespace, settings: Settings) ->
     for name in options.servers:
         if name not in known:
             raise SettingsError(f"There is no server {name}; there are {', '.join(known) or 'none'}.")
-    if absent := describe_unavailable_tool("mcp", *EXTRA_MODULES):
-        raise SettingsError(absent)
+    if missing_package_fault := describe_unavailable_tool("mcp", *EXTRA_MODULES):
+        raise SettingsError(missing_package_fault)
     done = [await _accept_tools(*place, options, settings) for place in places]
     return 0 if all(done) else 1
 
 
-def _find_crew_files(crew: Path) -> Iterator[Path]:
+def _find_server_files(crew: Path) -> Iterator[Path]:
     """Find the server files of the crew and of the crews inside it."""
     return (path for path in sorted(crew.rglob(server_config.FILE_NAME)) if path.is_file())
 
@@ -74,17 +74,17 @@ def _read_server_file(path: Path, settings: Settings) -> tuple[tuple[ServerConfi
 
 
 def _print_server(server: ServerConfig, tools: tuple[LockedTool, ...] | None) -> None:
-    """Print a server and its tools."""
-    near = ", local" if server.is_local else ""
-    say(f"{server.name} ({server.kind}: {make_plain_line(server.command or server.recipient)}{near})")
+    """Print a server, and for each tool its access or why it is left out. `tools` is None if none were accepted."""
+    local_note = ", local" if server.is_local else ""
+    say(f"{server.name} ({server.kind}: {make_plain_line(server.command or server.recipient)}{local_note})")
     if tools is None:
         say(f"    nothing is accepted; run: leadhand mcp accept {server.name}")
-    out = list_left_out_reasons(server.name, tools or ())
+    left_out = list_left_out_reasons(server.name, tools or ())
     for tool in tools or ():
-        if tool.name in out:
-            say(f"    {make_plain_line(tool.name)}: left out: {make_plain_line(out[tool.name])}")
+        if tool.name in left_out:
+            say(f"    {make_plain_line(tool.name)}: left out: {make_plain_line(left_out[tool.name])}")
             continue
-        access = "read" if tool.name in server.read_only else "write, asks"
+        access = "read" if tool.name in server.read_only_tools else "write, asks"
         hint = "; its server calls it read-only" if tool.is_hinted_read_only and access != "read" else ""
         say(f"    {make_tool_name(server.name, tool.name)}: {access}{hint}")
 
@@ -92,31 +92,34 @@ def _print_server(server: ServerConfig, tools: tuple[LockedTool, ...] | None) ->
 async def _accept_tools(
     folder: Path, servers: tuple[ServerConfig, ...], lock: ToolLock, options: argparse.Namespace, settings: Settings
 ) -> bool:
-    """Print what differs for each server of a file, and write what is accepted. Returns False if a server was not."""
-    done = True
+    """Print the tool changes of each server in a file, and write those that a person accepts to the lock.
+
+    Returns False if a server could not be reached or was not accepted.
+    """
+    all_accepted = True
     for server in servers:
         if options.servers and server.name not in options.servers:
             continue
-        live = await _connect_and_list(server, ToolSettings(settings.env, settings.data), folder.name)
-        if live is None:
-            done = False
+        offered_tools = await _fetch_tools(server, ToolSettings(settings.env, settings.data), folder.name)
+        if offered_tools is None:
+            all_accepted = False
             continue
-        lines = list_differences(lock.find_tools(server.name), live)
+        lines = list_differences(lock.find_tools(server.name), offered_tools)
         if not lines and lock.find_tools(server.name) is not None:
-            say(f"{server.name}: as it was accepted, {len(live)} tools.")
+            say(f"{server.name}: as it was accepted, {len(offered_tools)} tools.")
             continue
         say("\n".join([f"{server.name}:", *lines]))
         if not await _confirm_tools(server.name, yes=options.yes):
             say(f"{server.name}: not accepted; nothing was written.")
-            done = False
+            all_accepted = False
             continue
-        lock = lock.with_server(server.name, live).with_servers([one.name for one in servers])
+        lock = lock.with_server(server.name, offered_tools).select_servers([one.name for one in servers])
         _write_lock(folder / tool_lock.FILE_NAME, lock)
-        say(_summarize_tools(server, live))
-    return done
+        say(_summarize_tools(server, offered_tools))
+    return all_accepted
 
 
-async def _connect_and_list(server: ServerConfig, settings: ToolSettings, crew: str) -> tuple[LockedTool, ...] | None:
+async def _fetch_tools(server: ServerConfig, settings: ToolSettings, crew: str) -> tuple[LockedTool, ...] | None:
     connection = make_connection(server, settings, crew)
     if connection.sign_in is not None and (why := await sign_in(connection.sign_in)):
         say(f"{server.name}: {why}.")
@@ -137,7 +140,7 @@ async def _confirm_tools(name: str, *, yes: bool) -> bool:
     if not is_interactive():
         say("Nobody is there to say yes; read the above, and run it again with --yes.")
         return False
-    return (await ask_person(f"Accept these tools of {name}? (yes/no) ") or "").lower() in YES
+    return (await ask_person(f"Accept these tools of {name}? (yes/no) ") or "").lower() in YES_ANSWERS
 
 
 def _write_lock(path: Path, lock: ToolLock) -> None:
@@ -148,15 +151,15 @@ def _write_lock(path: Path, lock: ToolLock) -> None:
 
 
 def _summarize_tools(server: ServerConfig, tools: tuple[LockedTool, ...]) -> str:
-    """Return a text on which tools were accepted, and which of them ask before each call."""
-    out = list_left_out_reasons(server.name, tools)
-    usable = [tool for tool in tools if tool.name not in out]
-    writing = [tool for tool in usable if tool.name not in server.read_only]
+    """Return a text with the numbers of accepted and of writing tools, the tools left out, and their cost in tokens."""
+    left_out = list_left_out_reasons(server.name, tools)
+    usable = [tool for tool in tools if tool.name not in left_out]
+    writing = [tool for tool in usable if tool.name not in server.read_only_tools]
     hinted = [make_plain_line(tool.name) for tool in writing if tool.is_hinted_read_only]
     lines = [
         f"{server.name}: accepted, {len(usable)} tools; {len(writing)} of them may write, and ask before each call."
     ]
-    lines += [f"Left out: {make_plain_line(name)}: {make_plain_line(why)}" for name, why in out.items()]
+    lines += [f"Left out: {make_plain_line(name)}: {make_plain_line(why)}" for name, why in left_out.items()]
     lines.append(
         f"A specialist that has them all carries about {estimate_tokens(usable):,} tokens of them in each call."
     )
@@ -167,39 +170,39 @@ def _summarize_tools(server: ServerConfig, tools: tuple[LockedTool, ...]) -> str
     return "\n".join(lines)
 
 
-TRIES = 3
+MAX_SIGN_IN_TRIES = 3
 _TERMINAL_USER = "terminal"
 
 
 class SignInsInMemory:
-    """`KeptSignIns` in memory, for as long as a command runs."""
+    """Keeps sign-ins in memory while a command runs, as a `KeptSignIns`."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
-    async def keep(self, name: str, text: str, lifetime: float | None = None) -> None:
-        """Keep a text by a name, until the command ends."""
-        del lifetime
+    async def keep(self, name: str, text: str, seconds: float | None = None) -> None:
+        """Keep a text by name until the command ends. `lifetime` is ignored."""
+        del seconds
         self._texts[name] = text
 
     async def read(self, name: str) -> str:
         """Return a text; empty if there is none."""
         return self._texts.get(name, "")
 
-    async def take(self, name: str) -> str:
+    async def pop(self, name: str) -> str:
         """Return a text and remove it; empty if there is none."""
         return self._texts.pop(name, "")
 
 
 async def sign_in(server_sign_in: ServerSignIn) -> str:
-    """Have the person at the terminal sign in to a server. Returns why that failed; empty if it did not."""
+    """Have the person at the terminal sign in to a server. Returns the reason for a failure, or "" after success."""
     if not console.is_interactive():
         return "somebody has to sign in to it, and nobody sits at this terminal"
-    kept = SignInsInMemory()
+    sign_ins = SignInsInMemory()
     why = ""
-    for _ in range(TRIES):
+    for _ in range(MAX_SIGN_IN_TRIES):
         try:
-            link = await server_sign_in.begin(kept, _TERMINAL_USER)
+            link = await server_sign_in.begin(sign_ins, _TERMINAL_USER)
         except SignInFailed as failed:
             return str(failed).rstrip(".")
         console.say(f"{server_sign_in.server} wants a sign-in. Open this, and sign in there:\n\n{link}\n")
@@ -208,11 +211,11 @@ async def sign_in(server_sign_in: ServerSignIn) -> str:
         if pasted is None:
             return "nobody signed in"
         try:
-            await server_sign_in.finish(kept, _TERMINAL_USER, pasted)
+            await server_sign_in.finish(sign_ins, _TERMINAL_USER, pasted)
         except SignInFailed as failed:
             why = str(failed).rstrip(".")
             console.say(f"{why}.")
             continue
-        await server_sign_in.is_signed_in(kept)
+        await server_sign_in.is_signed_in(sign_ins)
         return ""
     return why

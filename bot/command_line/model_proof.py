@@ -19,10 +19,10 @@ from handoff.contracts import ContextLimits, Tier, Turn
 from specialists.model import ModelCall, ModelError, ModelMessage
 from specialists.tools.tool import ToolSpec
 
-CALL_SECONDS = 240.0
-"""Seconds that each of the two tests may take."""
-MAX_TOKENS = 2048
-"""Most tokens of a reply: enough for a model that reasons first, and a limit for one that does not stop."""
+CALL_TIMEOUT_SECONDS = 240.0
+"""Maximum seconds of one model call in a test."""
+MAX_REPLY_TOKENS = 2048
+"""Maximum tokens of a reply: enough to reason first, and a limit for a model that does not stop."""
 CONTEXT_SHARE = 0.5
 """The share of a model's context that material may fill. Prompt, tools, conversation and reply need the rest."""
 _TOOL = ToolSpec(
@@ -38,7 +38,7 @@ _OTHER_MODEL_HINT = "name another model by LEADHAND_MODEL_FAST, _BALANCED and _D
 
 @dataclass(frozen=True, slots=True)
 class ModelProof:
-    """What the tests of a model showed. `fault` says what it cannot do, `risk` what it does badly."""
+    """The results of a model's tests. `fault` says what it cannot do, `risk` what it does badly; both may be empty."""
 
     note: str = ""
     fault: str = ""
@@ -46,15 +46,15 @@ class ModelProof:
 
 
 async def prove_tiers(model: ChosenModel, specialists: Sequence[str], context: ContextLimits) -> dict[Tier, ModelProof]:
-    """Test the model of each tier, each model once. Only a provider's models are tested, not the rehearsal."""
+    """Test the model of each tier, each model only once. A rehearsal is not called: its proof is "answers"."""
     tiers: Mapping[Tier, str] = model.tiers
     if not isinstance(model, ProviderModel):
         return dict.fromkeys(tiers, ModelProof("answers"))
     first: dict[str, Tier] = {}
     for tier, name in tiers.items():
         first.setdefault(name, tier)
-    shown = await asyncio.gather(*(_prove_tier(model, tier, specialists) for tier in first.values()))
-    by_name = dict(zip(first, shown, strict=True))
+    results = await asyncio.gather(*(_prove_tier(model, tier, specialists) for tier in first.values()))
+    by_name = dict(zip(first, results, strict=True))
     proofs = {tier: _add_context(*by_name[name], tier, context) for tier, name in tiers.items()}
     return {tier: await _add_vision_note(proof, model, tier) for tier, proof in proofs.items()}
 
@@ -87,8 +87,8 @@ async def _prove_plan(model: ProviderModel, tier: Tier, specialists: Sequence[st
             system=_read_prompt("proof_plan"),
             messages=(ModelMessage(role="user", text=text),),
             tier=tier,
-            max_tokens=MAX_TOKENS,
-            deadline=CALL_SECONDS,
+            max_tokens=MAX_REPLY_TOKENS,
+            timeout_seconds=CALL_TIMEOUT_SECONDS,
             answer_schema=schema,
             on_text=record_time,
         )
@@ -106,28 +106,28 @@ async def _prove_plan(model: ProviderModel, tier: Tier, specialists: Sequence[st
 
 
 async def _prove_tool_call(model: ProviderModel, tier: Tier) -> ModelProof:
-    """Have the model call a tool: when it may and, if it does not, when it must."""
-    turn = await _call_with_tool(model, tier, forced=False)
+    """Offer a tool to the model. If the model does not call it, repeat the call with `tool_choice` "required"."""
+    turn = await _call_with_tool(model, tier, must_call=False)
     if _has_tool_call(turn):
         if model.needs_step_schema(tier):
             return ModelProof("calls tools by steps in a JSON schema (its server does not recognise its own calls)")
         return ModelProof("calls tools")
-    if _has_tool_call(await _call_with_tool(model, tier, forced=True)):
+    if _has_tool_call(await _call_with_tool(model, tier, must_call=True)):
         return ModelProof("calls tools", risk="it calls a tool only when it is forced to: work may be done without any")
     return ModelProof(fault=f"it calls no tools, so specialists cannot work with it; {_OTHER_MODEL_HINT}")
 
 
-async def _call_with_tool(model: ProviderModel, tier: Tier, *, forced: bool) -> Turn:
+async def _call_with_tool(model: ProviderModel, tier: Tier, *, must_call: bool) -> Turn:
     return await model.reply(
         ModelCall(
             purpose="check",
             system=_read_prompt("proof_tool"),
             messages=(ModelMessage(role="user", text=_TOOL_REQUEST),),
             tools=(_TOOL,),
-            tool_choice="required" if forced else "auto",
+            tool_choice="required" if must_call else "auto",
             tier=tier,
-            max_tokens=MAX_TOKENS,
-            deadline=CALL_SECONDS,
+            max_tokens=MAX_REPLY_TOKENS,
+            timeout_seconds=CALL_TIMEOUT_SECONDS,
         )
     )
 
@@ -148,10 +148,13 @@ def _add_context(proof: ModelProof, tokens: int | None, tier: Tier, context: Con
     if tokens is None:
         return proof
     note = ", ".join(filter(None, (proof.note, f"a context of {tokens:,} tokens")))
-    given, fit = context.get_tokens(tier), int(tokens * CONTEXT_SHARE) // 1000 * 1000
-    if given <= tokens * CONTEXT_SHARE:
+    material_tokens, fitting_tokens = context.get_tokens(tier), int(tokens * CONTEXT_SHARE) // 1000 * 1000
+    if material_tokens <= tokens * CONTEXT_SHARE:
         return ModelProof(note, proof.fault, proof.risk)
-    small = f"LEADHAND_CONTEXT gives it up to {given:,} tokens of material; set `{tier} {max(1000, fit) // 1000}k`"
+    small = (
+        f"LEADHAND_CONTEXT gives it up to {material_tokens:,} tokens of material; set `{tier} "
+        f"{max(1000, fitting_tokens) // 1000}k`"
+    )
     return ModelProof(note, proof.fault, "; ".join(filter(None, (proof.risk, small))))
 
 
@@ -168,17 +171,17 @@ def _read_prompt(name: str) -> str:
 
 
 SERVER_PORTS: Mapping[str, int] = {"llama.cpp": 8080, "LM Studio": 1234, "vLLM": 8000}
-"""Servers with a chat completions API, and their usual ports. An Ollama is found in another way."""
-PROOF_SECONDS = 90.0
+"""The usual ports of servers with a chat completions API, by server. Ollama is not here: `choose_model` finds it."""
+PROOF_TIMEOUT_SECONDS = 90.0
 """Seconds that a local model may take for both tests. A model that takes longer is too slow for a job."""
-MAX_MODELS = 3
-"""Most models of one server that are tested."""
+MAX_SERVER_MODELS = 3
+"""Maximum number of models of one server that are tested."""
 LOCAL_MODEL_HINT = "ollama pull qwen3, or llama-server, LM Studio or vLLM with a model that calls tools"
 
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A model of a server on this machine. `fault` says why no job can work with it, or is empty."""
+    """A model of a server on this machine. `fault` says why jobs cannot use it; empty before the tests."""
 
     server: str
     url: str
@@ -193,11 +196,11 @@ class LocalModel:
 
 
 async def find_local_models(ports: Mapping[str, int] = SERVER_PORTS) -> list[LocalModel]:
-    """List the models of the servers that answer on this machine, not yet tested."""
+    """List up to `MAX_SERVER_MODELS` models of each server that answers on this machine. They are not tested yet."""
 
     async def list_server_models(server: str, port: int) -> list[LocalModel]:
         url = f"http://127.0.0.1:{port}/v1"
-        return [LocalModel(server, url, name) for name in (await fetch_served_models(url, "none"))[:MAX_MODELS]]
+        return [LocalModel(server, url, name) for name in (await fetch_served_models(url, "none"))[:MAX_SERVER_MODELS]]
 
     found = await asyncio.gather(*(list_server_models(server, port) for server, port in ports.items()))
     return [one for models in found for one in models]
@@ -206,14 +209,14 @@ async def find_local_models(ports: Mapping[str, int] = SERVER_PORTS) -> list[Loc
 async def prove_model(
     local_model: LocalModel, env: Mapping[str, str], specialists: Sequence[str], context: ContextLimits
 ) -> LocalModel:
-    """Test a local model as `leadhand check` does, and return it with its `fault`."""
+    """Test a local model as `leadhand check` does. Returns it with its `fault`: a risk counts as one too."""
     model = await choose_model({**env, **local_model.env})
     try:
-        async with asyncio.timeout(PROOF_SECONDS):
+        async with asyncio.timeout(PROOF_TIMEOUT_SECONDS):
             proofs = await prove_tiers(model, specialists, context)
         fault = next((proof.fault or proof.risk for proof in proofs.values() if proof.fault or proof.risk), "")
     except TimeoutError:
-        fault = f"it took more than {PROOF_SECONDS:g} s to make a plan and call a tool"
+        fault = f"it took more than {PROOF_TIMEOUT_SECONDS:g} s to make a plan and call a tool"
     finally:
         await model.close()
     return replace(local_model, fault=fault)
@@ -225,22 +228,25 @@ async def choose_local_model(
     context: ContextLimits,
     ports: Mapping[str, int] = SERVER_PORTS,
 ) -> ChosenModel | None:
-    """Return the model on this machine that passes the tests, if exactly one does. Prints a line for each."""
-    here = await find_local_models(ports)
-    if not here:
+    """Test the models on this machine, printing a line for each. Returns the only one that passes, else None."""
+    local_models = await find_local_models(ports)
+    if not local_models:
         return None
-    names = ", ".join(f"{one.name} ({one.server})" for one in here)
-    say(f"Found on this machine: {names}. Putting {'it' if len(here) == 1 else 'them'} to the proof ...")
-    who = specialists()
-    tried = [
-        await prove_model(one, env, who, context) for one in here
+    names = ", ".join(f"{one.name} ({one.server})" for one in local_models)
+    say(f"Found on this machine: {names}. Putting {'it' if len(local_models) == 1 else 'them'} to the proof ...")
+    specialist_names = specialists()
+    tested_models = [
+        await prove_model(one, env, specialist_names, context) for one in local_models
     ]  # one by one, as they would slow each other down
-    for one in tried:
+    for one in tested_models:
         said = one.fault or "makes plans and calls tools"
         say(f"  {one.name} at {one.url.removeprefix('http://').removesuffix('/v1')}: {said}")
-    fit = [one for one in tried if not one.fault]
-    if len(fit) == 1:
-        return await choose_model({**env, **fit[0].env})
-    if fit:
-        say(f"  Choose one: OPENAI_BASE_URL={fit[0].url} LEADHAND_MODEL_BALANCED={fit[0].name} leadhand try")
+    passing_models = [one for one in tested_models if not one.fault]
+    if len(passing_models) == 1:
+        return await choose_model({**env, **passing_models[0].env})
+    if passing_models:
+        say(
+            f"  Choose one: OPENAI_BASE_URL={passing_models[0].url} "
+            f"LEADHAND_MODEL_BALANCED={passing_models[0].name} leadhand try"
+        )
     return None

@@ -7,16 +7,16 @@ from pathlib import Path
 
 from bot.command_line.console import say
 from bot.settings import Settings, SettingsError
-from handoff.planning.adhoc import NAME_FORM
+from handoff.planning.adhoc import NAME_PATTERN
 from specialists.loading.crew_file import FILE_NAME as CREW_FILE
 
-TEMPLATES = Path(__file__).with_name("templates")
+TEMPLATES_FOLDER = Path(__file__).with_name("templates")
 
 
 async def create_files(options: argparse.Namespace, settings: Settings) -> int:
-    """Write the files. Returns the exit code. Raises SettingsError if they cannot be written."""
+    """Write the files. Returns 0. Raises SettingsError if the name is invalid, or files exist or cannot be written."""
     del settings
-    if not NAME_FORM.fullmatch(options.name):
+    if not NAME_PATTERN.fullmatch(options.name):
         raise SettingsError(f"{options.name!r} is no name: it takes small letters, digits, - and _, a letter first.")
     if options.what == "crew":
         return _create_crew(options.crew or Path(), options.name)
@@ -27,9 +27,9 @@ def _create_crew(parent: Path, name: str) -> int:
     folder = parent / name
     if folder.exists():
         raise SettingsError(f"{folder} is there already; choose another name, or --crew for another place.")
-    for source in sorted(path for path in (TEMPLATES / "crew").rglob("*") if path.is_file()):
+    for source in sorted(path for path in (TEMPLATES_FOLDER / "crew").rglob("*") if path.is_file()):
         # The name of a code template ends in .txt, so that it is not taken for a module of Leadhand.
-        target = folder / str(source.relative_to(TEMPLATES / "crew")).removesuffix(".txt")
+        target = folder / str(source.relative_to(TEMPLATES_FOLDER / "crew")).removesuffix(".txt")
         _write_file(target, source.read_text(encoding="utf-8"))
     say(
         f"Now look, and try:\n"
@@ -51,7 +51,7 @@ def _create_specialist(crew: Path, name: str) -> int:
     path = crew / f"{name}.md"
     if path.exists():
         raise SettingsError(f"{path} is there already.")
-    _write_file(path, (TEMPLATES / "specialist.md").read_text(encoding="utf-8").replace("NAME", name))
+    _write_file(path, (TEMPLATES_FOLDER / "specialist.md").read_text(encoding="utf-8").replace("NAME", name))
     say(f"Now say in it what {name} can do, and which tools it has. `leadhand check --crew {crew}` lists them.")
     return 0
 

@@ -16,7 +16,7 @@ from bot.app import App
 from bot.command_line import console
 from bot.command_line.console import say
 from bot.features.approvals.view import REASON_ACTION
-from bot.features.catalogue import SPOKEN
+from bot.features.catalogue import SPOKEN_COMMANDS
 from bot.models.rehearsal.rehearsed_planner import DECLINE_REASON
 from bot.settings import SettingsError
 from bot.slack.receive.router import match_spoken_commands
@@ -24,7 +24,7 @@ from bot.slack.views.answer_message import list_detail_lines
 from bot.slack.views.approval import APPROVE, DENY
 from bot.store.values import JobKey
 from bot.tracing.export import export_job_trace
-from bot.workspace.terminal import list_plan_notes, list_plan_rows, render_message
+from bot.workspace.terminal import list_context_texts, list_plan_rows, render_message
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.approval_values import Approval
@@ -40,27 +40,27 @@ CHANNEL = "#general"
 PEOPLE = ("ana", "ben", "cleo")
 REFRESH_SECONDS = 0.1
 """Seconds between two reads of the thread."""
-ANSWERED, FAILED, IN_PART = 0, 1, 3
+EXIT_ANSWERED, EXIT_FAILED, EXIT_IN_PART = 0, 1, 3
 UNSURE_ANSWER = "I do not know. Go on as you think best."
-NOBODY_TO_APPROVE = "(Nobody is at the keyboard to approve this, so it is not done.)"
-NOT_KEPT = "This job is gone now. To get its trace, run the same command with --json."
-NO_SIGN_IN = "(Nobody can sign in from a terminal, so this is not done. Ask it on the page of `leadhand try`.)"
+NOBODY_APPROVES_TEXT = "(Nobody is at the keyboard to approve this, so it is not done.)"
+JOB_GONE_TEXT = "This job is gone now. To get its trace, run the same command with --json."
+NO_SIGN_IN_TEXT = "(Nobody can sign in from a terminal, so this is not done. Ask it on the page of `leadhand try`.)"
 _YES = frozenset({"y", "yes", "approve"})
 
 
-async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace, files: Sequence[Path]) -> int:
+async def run_one_job(workspace: Workspace, app: App, options: argparse.Namespace, files: Sequence[Path]) -> int:
     """Send the request as a person would, print what its thread shows, and write its files. Returns the exit code."""
     person = workspace.person("ana")
     ts = await person.say(CHANNEL, f"@leadhand {options.ask}", files=list(files))
-    screen = _ThreadPrinter(workspace, ts, quiet=options.json)
-    place = Place(team=workspace.team_id, channel=screen.channel, thread_ts=ts)
+    printer = _ThreadPrinter(workspace, ts, quiet=options.json)
+    place = Place(team=workspace.team_id, channel=printer.channel, thread_ts=ts)
     key = JobKey(place.team, place.job_id)
-    code, reason = await _print_until_end(app, key, screen, options)
-    job = await read_job(app, key)
-    written = await _write_files(app, key, job, options.out) if code != FAILED else []
-    head = await app.store.jobs.head(key)
+    code, reason = await _print_until_end(app, key, printer, options)
+    job = await replay_job(app, key)
+    written = await _write_files(app, key, job, options.out) if code != EXIT_FAILED else []
+    head = await app.store.jobs.read_head(key)
     if options.json and head is not None:
-        say(json.dumps(export_job_trace(await app.store.jobs.log(key), head), indent=2))
+        say(json.dumps(export_job_trace(await app.store.jobs.read_log(key), head), indent=2))
     else:
         for path in written:
             say(f"wrote {path}")
@@ -68,41 +68,46 @@ async def do_one_job(workspace: Workspace, app: App, options: argparse.Namespace
             say(f"query: {query}")
         if job:
             say(" · ".join(list_detail_lines(job, job.latest_request)))
-            say(NOT_KEPT)
+            say(JOB_GONE_TEXT)
     if reason:
         print(f"leadhand: {reason}", file=sys.stderr)  # noqa: T201
     return code
 
 
 async def _print_until_end(
-    app: App, key: JobKey, screen: _ThreadPrinter, options: argparse.Namespace
+    app: App, key: JobKey, printer: _ThreadPrinter, options: argparse.Namespace
 ) -> tuple[int, str]:
     """Print the thread until the job ends. Returns a pair of the exit code and, if that is not 0, the reason."""
     try:
         async with asyncio.timeout(options.timeout):
             while True:
-                screen.print_news()
-                ask = await _read_latest_request(app, key)
-                if ask is None and screen.told:
-                    return _judge_private_answer(options)
-                if ask is not None and ask.is_over:
-                    screen.print_news(is_final=True)
-                    return judge_request(ask)
-                asked = _find_open_question(ask, screen.answered) if ask is not None else None
-                if asked is not None and not await screen.answer_question(asked):
-                    if asked.approval is not None and (options.demo or asked.approval.kind == "sign_in"):
-                        await _expire_approval(app, key, asked)
+                printer.print_updates()
+                request = await _read_latest_request(app, key)
+                if request is None and printer.has_private_message:
+                    return _choose_private_exit_code(options)
+                if request is not None and request.is_over:
+                    printer.print_updates(is_final=True)
+                    return choose_exit_code(request)
+                open_question = _find_open_question(request, printer.answered_keys) if request is not None else None
+                if open_question is not None and not await printer.answer_question(open_question):
+                    if open_question.approval is not None and (
+                        options.demo or open_question.approval.kind == "sign_in"
+                    ):
+                        await _expire_approval(app, key, open_question)
                     elif not options.demo:
-                        return FAILED, f"the job asks, and there is nobody here to answer: {asked.question.message}"
+                        return (
+                            EXIT_FAILED,
+                            f"the job asks, and there is nobody here to answer: {open_question.question.message}",
+                        )
                     else:
-                        await screen.answer_first_option(asked)
-                await screen.wait_for_refresh()
+                        await printer.answer_first_option(open_question)
+                await printer.wait_for_refresh()
     except TimeoutError:
-        return FAILED, f"no answer within {options.timeout:g} s"
+        return EXIT_FAILED, f"no answer within {options.timeout:g} s"
 
 
-async def _expire_approval(app: App, key: JobKey, open_question: _OpenQuestion) -> None:
-    """Let an approval expire that nobody here can give, so that it is not recorded as denied by a person."""
+async def _expire_approval(app: App, key: JobKey, open_question: _ShownQuestion) -> None:
+    """Record an approval as expired because nobody is here to give it, so that no person counts as having denied it."""
     fact = ev.QuestionExpired(
         at=app.store.clock(),
         request=open_question.request,
@@ -114,39 +119,44 @@ async def _expire_approval(app: App, key: JobKey, open_question: _OpenQuestion) 
 
 
 async def _read_latest_request(app: App, key: JobKey) -> RequestState | None:
-    job = await read_job(app, key)
+    job = await replay_job(app, key)
     return job.latest_request if job else None
 
 
-async def read_job(app: App, key: JobKey) -> Job | None:
-    """Return the job as its log has it; None if the log has none."""
-    return parse_log([entry.payload for entry in await app.store.jobs.log(key)])
+async def replay_job(app: App, key: JobKey) -> Job | None:
+    """Read a job by replaying its log; None if the log is empty."""
+    return parse_log([entry.payload for entry in await app.store.jobs.read_log(key)])
 
 
-def _judge_private_answer(options: argparse.Namespace) -> tuple[int, str]:
-    """Return exit code and reason for an answer that only the requester sees, such as that to `help`."""
-    if not any(match_spoken_commands(SPOKEN, options.ask)):
-        return FAILED, "the request was not taken in"
-    return (FAILED, "that is answered without a job, so it has no trace") if options.json else (ANSWERED, "")
+def _choose_private_exit_code(options: argparse.Namespace) -> tuple[int, str]:
+    """Return a pair of exit code and reason for a reply that only the requester sees, such as that to `help`."""
+    if not any(match_spoken_commands(SPOKEN_COMMANDS, options.ask)):
+        return EXIT_FAILED, "the request was not taken in"
+    return (EXIT_FAILED, "that is answered without a job, so it has no trace") if options.json else (EXIT_ANSWERED, "")
 
 
-def judge_request(ask: RequestState) -> tuple[int, str]:
+def choose_exit_code(request: RequestState) -> tuple[int, str]:
     """Return a pair of the exit code for how a request ended and, if that is not 0, the reason."""
-    if ask.state != "completed":
-        failure = ask.run.failure
-        return FAILED, "; ".join(
-            [f"{failure.step}: {failure.reason}" if failure else ask.state, *list_unfillable_gaps(ask, ask.run)]
+    if request.state != "completed":
+        failure = request.run.failure
+        return EXIT_FAILED, "; ".join(
+            [
+                f"{failure.step}: {failure.reason}" if failure else request.state,
+                *list_unfillable_gaps(request, request.run),
+            ]
         )
-    if any(decision.why == DECLINE_REASON for decision in ask.decisions):
-        return FAILED, "declined: nothing was worked out"
-    if lacks := list_answer_gaps(ask, ask.run):
-        return IN_PART, f"answered in part, {len(lacks)} {'gap' if len(lacks) == 1 else 'gaps'}: " + "; ".join(lacks)
-    return ANSWERED, ""
+    if any(decision.why == DECLINE_REASON for decision in request.decisions):
+        return EXIT_FAILED, "declined: nothing was worked out"
+    if lacks := list_answer_gaps(request, request.run):
+        return EXIT_IN_PART, f"answered in part, {len(lacks)} {'gap' if len(lacks) == 1 else 'gaps'}: " + "; ".join(
+            lacks
+        )
+    return EXIT_ANSWERED, ""
 
 
 @dataclass(frozen=True, slots=True)
-class _OpenQuestion:
-    """A question of a request or of one of its subtasks that the thread shows, in the message `ts`."""
+class _ShownQuestion:
+    """An open question of a request or of one of its subtasks. `ts` is that of the message which shows it."""
 
     request: str
     subtask: str
@@ -162,24 +172,25 @@ class _OpenQuestion:
         return self.question.approval
 
 
-def _find_open_question(ask: RequestState, answered: Container[str]) -> _OpenQuestion | None:
+def _find_open_question(request: RequestState, answered: Container[str]) -> _ShownQuestion | None:
     """Return the first question that the thread shows and that is not answered; None if there is none."""
-    for name, question in ask.open_questions.items() if ask.state == "input_required" else ():
-        key = make_question_key(ask.id, name, question.number)
-        if key in ask.posted and key not in answered:
-            return _OpenQuestion(ask.id, name, question, ask.posted[key])
+    for name, question in request.open_questions.items() if request.state == "input_required" else ():
+        key = make_question_key(request.id, name, question.number)
+        if key in request.posted_ids and key not in answered:
+            return _ShownQuestion(request.id, name, question, request.posted_ids[key])
     return None
 
 
 async def _write_files(app: App, key: JobKey, job: Job | None, folder: Path) -> list[Path]:
-    made = [
+    artifacts = [
         artifact
-        for work in (job.latest_request.list_subtasks("") if job else ())
-        for artifact in (work.result.artifacts if work.result else ())
+        for subtask in (job.latest_request.list_subtasks("") if job else ())
+        for artifact in (subtask.result.artifacts if subtask.result else ())
         if artifact.publish_as != "nothing"
     ]
     return [
-        _write_to_free_path(folder / Path(file.name).name, await app.store.blobs.get(key, file.id)) for file in made
+        _write_to_free_path(folder / Path(file.name).name, await app.store.blobs.get(key, file.id))
+        for file in artifacts
     ]
 
 
@@ -209,31 +220,31 @@ class _ThreadPrinter:
         self._ts = ts
         self._quiet = quiet
         self._rows: dict[str, str] = {}
-        self._cards: set[str] = set()
-        self._shown: set[str] = set()
-        self.answered: set[str] = set()
-        self.told = False
+        self._card_ts: set[str] = set()
+        self._printed_ts: set[str] = set()
+        self.answered_keys: set[str] = set()
+        self.has_private_message = False
         self.channel = workspace.channel_id(CHANNEL)
         self._names = {workspace.person(name).id: name for name in PEOPLE} | {workspace.bot_user_id: "leadhand"}
 
-    def print_news(self, *, is_final: bool = False) -> None:
-        """Print what is new. A message that is still being streamed is printed when it is complete."""
-        aside = self._workspace.person("ana").ephemerals(CHANNEL)
-        self.told = bool(aside)
+    def print_updates(self, *, is_final: bool = False) -> None:
+        """Print new messages and changed plan rows. A streamed message is printed once it is complete."""
+        private_messages = self._workspace.person("ana").ephemerals(CHANNEL)
+        self.has_private_message = bool(private_messages)
         if self._quiet:
             return
-        for message in aside:
-            if message["ts"] not in self._shown:
-                self._shown.add(message["ts"])
+        for message in private_messages:
+            if message["ts"] not in self._printed_ts:
+                self._printed_ts.add(message["ts"])
                 self._print_message(message)
         for message in self._workspace.thread(self.channel, self._ts):
             if rows := list_plan_rows(message, self._names):
-                self._cards.add(message["ts"])
+                self._card_ts.add(message["ts"])
                 self._print_plan(message, rows, is_final=is_final)
-            elif message["ts"] in self._cards:  # a plan's message that has no rows any more
+            elif message["ts"] in self._card_ts:  # a plan's message that has no rows any more
                 continue
-            elif message["ts"] not in self._shown and not message.get("streaming"):
-                self._shown.add(message["ts"])
+            elif message["ts"] not in self._printed_ts and not message.get("streaming"):
+                self._printed_ts.add(message["ts"])
                 self._print_message(message)
 
     def _print_plan(self, message: Mapping[str, Any], rows: Sequence[tuple[str, str, str]], *, is_final: bool) -> None:
@@ -241,9 +252,9 @@ class _ThreadPrinter:
             if self._rows.get(name) != status:
                 self._rows[name] = status
                 say(f"    {line}")
-        if is_final and message["ts"] not in self._shown:
-            self._shown.add(message["ts"])
-            for line in list_plan_notes(message, self._names):
+        if is_final and message["ts"] not in self._printed_ts:
+            self._printed_ts.add(message["ts"])
+            for line in list_context_texts(message, self._names):
                 say(f"    {line}")
 
     def _print_message(self, message: Mapping[str, Any]) -> None:
@@ -252,18 +263,21 @@ class _ThreadPrinter:
         if text:
             say(f"\n{who}:\n{text}\n")
 
-    async def answer_question(self, open_question: _OpenQuestion) -> bool:
-        """Ask the person at the terminal, and reply in the thread. Returns False if nobody can answer."""
-        self.print_news()
-        self.answered.add(open_question.key)
+    async def answer_question(self, open_question: _ShownQuestion) -> bool:
+        """Ask the person at the terminal, and reply in the thread. Returns False if nobody can answer.
+
+        Nobody can answer a sign-in, nor anything if the terminal is not interactive or output is JSON.
+        """
+        self.print_updates()
+        self.answered_keys.add(open_question.key)
         if open_question.approval is not None and open_question.approval.kind == "sign_in":
-            self._print_note(NO_SIGN_IN)
+            self._print_note(NO_SIGN_IN_TEXT)
             return False
         prompt = "your answer> " if open_question.approval is None else "approve it? (yes, or why not)> "
         text = await console.ask_person(prompt) if console.is_interactive() and not self._quiet else None
         if text is None:
             if open_question.approval is not None:
-                self._print_note(NOBODY_TO_APPROVE)
+                self._print_note(NOBODY_APPROVES_TEXT)
             return False
         if open_question.approval is not None:
             await self._decide_approval(text.strip(), open_question.ts)
@@ -274,7 +288,7 @@ class _ThreadPrinter:
         await self._workspace.person("ana").say(self.channel, text, thread_ts=self._ts)
         return True
 
-    async def answer_first_option(self, open_question: _OpenQuestion) -> None:
+    async def answer_first_option(self, open_question: _ShownQuestion) -> None:
         """Answer a demo's question with its first option, which is the likely one, as nobody is at the terminal."""
         text = open_question.question.options[0] if open_question.question.options else UNSURE_ANSWER
         self._print_note(f"(Nobody is at the keyboard, so the demo answers: {text})")
@@ -293,5 +307,5 @@ class _ThreadPrinter:
         await person.submit(str(person.views()[-1]["id"]), {REASON_ACTION: text})
 
     async def wait_for_refresh(self) -> None:
-        """Wait until the thread is to be read again."""
+        """Wait `REFRESH_SECONDS` before the next read of the thread."""
         await asyncio.sleep(REFRESH_SECONDS)

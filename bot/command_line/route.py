@@ -15,14 +15,14 @@ from bot.command_line.console import say
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
 from bot.settings import Settings, SettingsError
-from bot.supervisor.planning import Planning
+from bot.supervisor.planning import CrewPlanner
 from bot.supervisor.route_words import Routing, decide_route, describe_decision, export_routing
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Artifact, Material
 from handoff.conversation.message_kinds import split_crew_name
 from handoff.events import RequestFailed
 
-ROUTE_FOUND, NO_ROUTE, IN_PART = 0, 1, 3
+EXIT_ROUTE_FOUND, EXIT_NO_ROUTE, EXIT_IN_PART = 0, 1, 3
 
 
 async def print_route(options: argparse.Namespace, settings: Settings) -> int:
@@ -31,7 +31,7 @@ async def print_route(options: argparse.Namespace, settings: Settings) -> int:
         model = await choose_model(settings.env)
     except ModelSettingsError as error:
         raise SettingsError(str(error)) from None
-    several = bool(settings.more_crews or options.crew)
+    names_crew = bool(settings.more_crews or options.crew)
     settings, text = _apply_crew_choice(options, settings)
     try:
         routing = await _decide_route(options, text, settings, model)
@@ -40,25 +40,25 @@ async def print_route(options: argparse.Namespace, settings: Settings) -> int:
     event = routing.decision
     if isinstance(event, RequestFailed):
         print(f"leadhand: {event.step}: {event.reason}. {event.advice}", file=sys.stderr)  # noqa: T201
-        return NO_ROUTE
+        return EXIT_NO_ROUTE
     found = export_routing(routing, text, model.label)
-    if several:
+    if names_crew:
         found = {"crew": Path(settings.crew).name, **found}
     say(json.dumps(found, indent=2, ensure_ascii=False) if options.json else describe_decision(found))
-    return IN_PART if found["missing"] else ROUTE_FOUND
+    return EXIT_IN_PART if found["missing"] else EXIT_ROUTE_FOUND
 
 
 def _apply_crew_choice(options: argparse.Namespace, settings: Settings) -> tuple[Settings, str]:
     """Return the settings with the crew that the options or the text name, and the text without that name."""
-    named = {Path(crew).name: crew for crew in (settings.crew, *settings.more_crews)}
-    word, text = split_crew_name(options.text, named) if settings.more_crews else ("", options.text)
+    crews_by_name = {Path(crew).name: crew for crew in (settings.crew, *settings.more_crews)}
+    word, text = split_crew_name(options.text, crews_by_name) if settings.more_crews else ("", options.text)
     crew = options.crew or word
-    alone = crew and crew != Path(settings.crew).name  # the usual crew has the others as members
-    return (replace(settings, crew=named.get(crew, crew), more_crews=()) if alone else settings), text
+    is_other_crew = crew and crew != Path(settings.crew).name  # the usual crew has the others as members
+    return (replace(settings, crew=crews_by_name.get(crew, crew), more_crews=()) if is_other_crew else settings), text
 
 
 async def _decide_route(options: argparse.Namespace, text: str, settings: Settings, model: ChosenModel) -> Routing:
-    planning = Planning(load_crews(settings).usual_crew, model, TrackRecord(), settings.terms)
+    planning = CrewPlanner(load_crews(settings).usual_crew, model, TrackRecord(), settings.terms)
     return await decide_route(planning, text, time.time, tuple(_make_file_material(name) for name in options.file))
 
 

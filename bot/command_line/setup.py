@@ -15,29 +15,29 @@ from pathlib import Path
 from typing import Any
 
 from bot.command_line import check, console, model_proof
-from bot.command_line.app_manifest import create_link, make_manifest, make_request_url
+from bot.command_line.app_manifest import make_creation_link, make_manifest, make_request_url
 from bot.command_line.console import say
 from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings, SettingsError, read_settings
-from bot.settings_file import DEFAULT_FILE, FILE_VARIABLE, write_settings
+from bot.settings_file import DEFAULT_SETTINGS_PATH, FILE_VARIABLE, write_settings
 from bot.slack.connection import (
     NotConnected,
+    check_app_level_token,
     describe_missing_scopes,
     describe_secret_fault,
     fetch_bot_account,
-    prove_app_token,
 )
 from bot.slack.receive.http import EVENTS_PATH
 from bot.slack.send.web_calls import close_client, make_client
 
-TRIES = 5
-"""Times that a question is asked before setup gives up."""
+MAX_ANSWER_TRIES = 5
+"""Maximum number of times that a question is asked before setup gives up."""
 KEY_SETTINGS: Mapping[str, str] = {"sk-ant-": "ANTHROPIC_API_KEY", "sk-": "OPENAI_API_KEY"}
 """The setting for a model's API key, by the start of the key; the first match counts."""
 
 ProveAnswer = Callable[[str], Awaitable[str]]
-"""Returns what is wrong with an answer; empty if nothing is."""
+"""Tests an answer. Returns its fault as a sentence, or "" if it is valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,21 +61,21 @@ async def run_setup(options: argparse.Namespace, settings: Settings) -> int:
     questions = _list_questions(options, settings, app)
     answers = await _prove_options(options, questions)
     if not answers.get("SLACK_BOT_TOKEN") and not settings.bot_token:
-        _show_first_step(create_link(app), browser=not options.no_browser)
+        _show_first_step(make_creation_link(app), browser=not options.no_browser)
     for question in questions:
         if question.name not in answers:
             answers[question.name] = await _resolve_answer(question, settings.env.get(question.name, ""))
     if options.model_key is None:
         answers |= await _ask_for_model(settings)
-    found = {name: value for name, value in answers.items() if value}
-    changed = {name: value for name, value in found.items() if settings.env.get(name) != value}
+    set_values = {name: value for name, value in answers.items() if value}
+    changed = {name: value for name, value in set_values.items() if settings.env.get(name) != value}
     write_settings(path, changed)
     say(
         f"\nWrote {path}, readable by you alone.\n"
         if changed
         else "\nEverything was set already; nothing was written.\n"
     )
-    code = await check.print_report(read_settings({**settings.env, **found}))
+    code = await check.print_report(read_settings({**settings.env, **set_values}))
     if code == 0:
         named = f"{FILE_VARIABLE}={path} " if path != _resolve_settings_path("") else ""
         say(f"\nStart it: {named}leadhand run\nThen write /invite @leadhand in a channel, and mention it.")
@@ -83,7 +83,7 @@ async def run_setup(options: argparse.Namespace, settings: Settings) -> int:
 
 
 async def _prove_options(options: argparse.Namespace, questions: Sequence[SetupQuestion]) -> dict[str, str]:
-    """Return the settings that options give, after their tests. Raises SettingsError for one that is wrong."""
+    """Test the answers that options give, and return them by setting. Raises SettingsError for one that is wrong."""
     answers: dict[str, str] = {}
     for question in questions:
         if (given := getattr(options, question.option)) is not None:
@@ -111,7 +111,7 @@ def _show_first_step(link: str, *, browser: bool) -> None:
 
 
 def _resolve_settings_path(path: str | Path) -> Path:
-    return Path(path or DEFAULT_FILE).expanduser()
+    return Path(path or DEFAULT_SETTINGS_PATH).expanduser()
 
 
 def _list_questions(options: argparse.Namespace, settings: Settings, app: Mapping[str, Any]) -> list[SetupQuestion]:
@@ -139,7 +139,7 @@ def _list_questions(options: argparse.Namespace, settings: Settings, app: Mappin
             return "That is no app-level token: it begins with xapp- and stands under Basic Information."
         client = make_client("", url)
         try:
-            await prove_app_token(client, token)
+            await check_app_level_token(client, token)
         except NotConnected as error:
             return str(error)
         finally:
@@ -154,7 +154,7 @@ def _list_questions(options: argparse.Namespace, settings: Settings, app: Mappin
         fits = text.startswith(("redis://", "rediss://", "unix://"))
         return "" if fits else "That is no address of a Redis, such as redis://127.0.0.1:6379/0."
 
-    way_in = (
+    connection_question = (
         SetupQuestion("SLACK_SIGNING_SECRET", "3. Basic Information > Signing Secret", "signing_secret", check_secret)
         if options.http
         else SetupQuestion(
@@ -167,20 +167,23 @@ def _list_questions(options: argparse.Namespace, settings: Settings, app: Mappin
     words = "4. Address of a Redis or Valkey, or Enter for the one that comes with Leadhand (one instance)"
     return [
         SetupQuestion("SLACK_BOT_TOKEN", "2. OAuth & Permissions > Bot User OAuth Token", "bot_token", check_bot_token),
-        way_in,
+        connection_question,
         SetupQuestion("REDIS_URL", words, "redis", check_store_url, is_optional=True),
     ]
 
 
 async def _prove_answer(question: SetupQuestion, answer: str, source: str) -> str:
-    """Return an answer that was not typed, after its test. Raises SettingsError, naming `source`, if it is wrong."""
+    """Test an answer from an option or a setting, and return it. If it is wrong, raises SettingsError with `source`."""
     if (answer or not question.is_optional) and (fault := await question.prove(answer)):
         raise SettingsError(f"{source}: {fault}")
     return answer
 
 
 async def _resolve_answer(question: SetupQuestion, present_value: str) -> str:
-    """Return a tested answer: what a person types or, if that is empty, `present_value`. Raises SettingsError."""
+    """Ask, and return a tested answer: the typed text, else `present_value`.
+
+    Raises SettingsError after `MAX_ANSWER_TRIES`.
+    """
     if not console.is_interactive():
         if present_value or question.is_optional:
             return await _prove_answer(question, present_value, question.name)
@@ -188,16 +191,16 @@ async def _resolve_answer(question: SetupQuestion, present_value: str) -> str:
             f"{question.name} is not set, and nobody is here to ask: give it as {_get_option_name(question)}."
         )
     say(question.prompt + (f" (Enter keeps {_mask_value(present_value)})" if present_value else ""))
-    for _ in range(TRIES):
-        typed = (await console.ask_person("   > ", may_be_empty=bool(present_value) or question.is_optional)) or ""
-        answer = typed or present_value
+    for _ in range(MAX_ANSWER_TRIES):
+        typed_text = (await console.ask_person("   > ", may_be_empty=bool(present_value) or question.is_optional)) or ""
+        answer = typed_text or present_value
         if not answer and question.is_optional:
             return ""
         fault = await question.prove(answer)
         if not fault:
             return answer
         say(f"   {fault}")
-    raise SettingsError(f"{question.name} was not settled in {TRIES} tries. Run `leadhand setup` again.")
+    raise SettingsError(f"{question.name} was not settled in {MAX_ANSWER_TRIES} tries. Run `leadhand setup` again.")
 
 
 async def _ask_for_model(settings: Settings) -> dict[str, str]:
@@ -206,14 +209,14 @@ async def _ask_for_model(settings: Settings) -> dict[str, str]:
         model = await choose_model(settings.env)
     except ModelSettingsError as error:
         raise SettingsError(str(error)) from None
-    label, rehearsed = model.label, isinstance(model, RehearsalModel)
+    label, is_rehearsal = model.label, isinstance(model, RehearsalModel)
     await model.close()
-    if not rehearsed:
+    if not is_rehearsal:
         say(f"5. Model: {label}")
         return {}
-    here = await model_proof.find_local_models()
-    if here:
-        named = ", ".join(f"{one.name} ({one.server}, OPENAI_BASE_URL={one.url})" for one in here)
+    local_models = await model_proof.find_local_models()
+    if local_models:
+        named = ", ".join(f"{one.name} ({one.server}, OPENAI_BASE_URL={one.url})" for one in local_models)
         say(f"   On this machine: {named}")
     if not console.is_interactive():
         return {}

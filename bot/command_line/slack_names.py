@@ -12,7 +12,7 @@ from bot.slack.show.people import People
 from handoff.text.visible_text import remove_invisible
 
 ReplaceIds = Callable[[str], Awaitable[str]]
-"""Returns a text with names in place of the ids in it."""
+"""Returns the text with Slack's ids in it replaced by names."""
 
 
 @asynccontextmanager

@@ -16,10 +16,10 @@ from specialists.mcp.server_config import FILE_NAME as SERVERS
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit
 
-PROOF_SECONDS = 30.0
+PROOF_TIMEOUT_SECONDS = 30.0
 """Seconds that the test of a toolkit may take."""
 AD_HOC_HOLDERS = "those made for a job"
-_WIDTH = 110
+_LINE_CHARS = 110
 _UNUSED_PREFIX = "held by nobody: "
 
 
@@ -42,7 +42,7 @@ class _ListedTool:
 
 
 def list_tool_lines(crew: Crew, *, show_unused: bool = True) -> tuple[str, list[str]]:
-    """List the tools of a crew by origin. Returns a pair of their count in words, and the lines.
+    """List the tools of a crew by origin. Returns a pair: the count of held tools in words, and the lines.
 
     Each tool that a specialist has gets a line of its own. The others share lines, or are left out if `show_unused` is
     False.
@@ -52,17 +52,21 @@ def list_tool_lines(crew: Crew, *, show_unused: bool = True) -> tuple[str, list[
     writing = sum(one.tool.access == "write" for one in held)
     name, access = (max((len(text) for text in texts), default=0) for texts in _collect_columns(held))
     lines: list[str] = []
-    left_out = {kit.origin: kit.left_out for kit in list_toolkits(crew) if kit.left_out}
+    left_out = {kit.origin: kit.unusable_tools for kit in list_toolkits(crew) if kit.unusable_tools}
     for origin in dict.fromkeys([*(one.tool.origin for one in listed), *left_out]):
         lines.append(origin or OWN_ORIGIN)
-        own = [one for one in listed if one.tool.origin == origin]
+        origin_tools = [one for one in listed if one.tool.origin == origin]
         lines += [
-            f"  {one.tool.name:<{name}}  {one.access:<{access}}  {', '.join(one.holders)}" for one in own if one.holders
+            f"  {one.tool.name:<{name}}  {one.access:<{access}}  {', '.join(one.holders)}"
+            for one in origin_tools
+            if one.holders
         ]
-        if show_unused and (names := ", ".join(_label_tool(one) for one in own if not one.holders)):
-            lines += textwrap.wrap(_UNUSED_PREFIX + names, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+        if show_unused and (names := ", ".join(_label_tool(one) for one in origin_tools if not one.holders)):
+            lines += textwrap.wrap(_UNUSED_PREFIX + names, _LINE_CHARS, initial_indent="  ", subsequent_indent="    ")
         for tool, why in left_out.get(origin, {}).items():
-            lines += textwrap.wrap(f"left out: {tool}: {why}", _WIDTH, initial_indent="  ", subsequent_indent="    ")
+            lines += textwrap.wrap(
+                f"left out: {tool}: {why}", _LINE_CHARS, initial_indent="  ", subsequent_indent="    "
+            )
     return f"{len(held)} held, {writing or 'none'} of them {'write' if writing != 1 else 'writes'}", lines
 
 
@@ -75,24 +79,24 @@ def _label_tool(listed_tool: _ListedTool) -> str:
 
 
 def _collect_tools(crew: Crew) -> list[_ListedTool]:
-    """List all tools: first those of toolkits, then those that only a specialist has, then those lent for a job."""
-    found: dict[tuple[str, str], _ListedTool] = {}
+    """List all tools of a crew: those of toolkits, then those that only a specialist has, then those lent for a job."""
+    listed_tools: dict[tuple[str, str], _ListedTool] = {}
     for tool in (tool for kit in list_toolkits(crew) for tool in kit.tools):
-        found.setdefault((tool.origin, tool.name), _ListedTool(tool))
+        listed_tools.setdefault((tool.origin, tool.name), _ListedTool(tool))
     for name, one in crew.all_specialists.items():
         for tool in one.tools:
-            place = found.setdefault((tool.origin, tool.name), _ListedTool(tool))
-            place.holders.append(name)
-            place.terms = one.find_terms(tool.name)
+            listed_tool = listed_tools.setdefault((tool.origin, tool.name), _ListedTool(tool))
+            listed_tool.holders.append(name)
+            listed_tool.terms = one.find_approval_terms(tool.name)
     for each in _iterate_crews(crew):
         for tool in each.lent_tools.values():
-            holders = found.setdefault((tool.origin, tool.name), _ListedTool(tool)).holders
+            holders = listed_tools.setdefault((tool.origin, tool.name), _ListedTool(tool)).holders
             holders += [AD_HOC_HOLDERS] if AD_HOC_HOLDERS not in holders else []
-    return list(found.values())
+    return list(listed_tools.values())
 
 
-def list_unused_tools(crew: Crew) -> list[str]:
-    """Return a line with advice for each toolkit of a crew's own files and servers that has unused tools.
+def describe_unused_tools(crew: Crew) -> list[str]:
+    """Return a line of advice for each of the crew's own toolkits and MCP servers that has unused tools.
 
     A server counts only if none of its tools is used, as it may offer more than the crew needs.
     """
@@ -100,12 +104,12 @@ def list_unused_tools(crew: Crew) -> list[str]:
     for each in _iterate_crews(crew):
         holder = next((one.path.name for one in each.all_specialists.values()), "clerk.md")
         for kit in each.toolkits:
-            own = [one for one in listed if one.tool.origin == kit.origin]
-            idle = [one.tool.name for one in own if not one.holders]
-            if idle and FOLDER in kit.origin.split("/"):
-                them = "it" if len(idle) == 1 else "them"
-                what, add = f"{', '.join(idle)} of {kit.origin}", f"add {them} to `tools`"
-            elif idle and SERVERS in kit.origin and len(idle) == len(own):
+            kit_tools = [one for one in listed if one.tool.origin == kit.origin]
+            unused_names = [one.tool.name for one in kit_tools if not one.holders]
+            if unused_names and FOLDER in kit.origin.split("/"):
+                them = "it" if len(unused_names) == 1 else "them"
+                what, add = f"{', '.join(unused_names)} of {kit.origin}", f"add {them} to `tools`"
+            elif unused_names and SERVERS in kit.origin and len(unused_names) == len(kit_tools):
                 what, them, add = f"a tool of {kit.origin}", "them", "add those that it needs to `tools`"
             else:
                 continue
@@ -129,27 +133,27 @@ async def prove_toolkits(
 ) -> AsyncGenerator[tuple[str, tuple[str, ...]]]:
     """Test all toolkits that have a test, side by side. Yields pairs of (origin, faults) as they are known.
 
-    Toolkits whose (origin, path) is in `proved_toolkits` are left out, as crews share some; the others are added to it.
+    Crews share toolkits, so those whose (origin, path) is in `proved_toolkits` are skipped. The others are added to it.
     """
     kits = {(kit.origin, kit.path): kit for kit in list_toolkits(crew) if kit.prove is not None}
-    works = [asyncio.create_task(_prove_toolkit(kit)) for key, kit in kits.items() if key not in proved_toolkits]
+    tasks = [asyncio.create_task(_prove_toolkit(kit)) for key, kit in kits.items() if key not in proved_toolkits]
     proved_toolkits |= set(kits)
     try:
-        for work in asyncio.as_completed(works):
+        for work in asyncio.as_completed(tasks):
             yield await work
     finally:
-        for task in works:
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*works, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _prove_toolkit(kit: Toolkit) -> tuple[str, tuple[str, ...]]:
     origin = kit.origin or OWN_ORIGIN
     try:
-        async with asyncio.timeout(PROOF_SECONDS):
+        async with asyncio.timeout(PROOF_TIMEOUT_SECONDS):
             return origin, tuple(await kit.prove()) if kit.prove is not None else ()
     except TimeoutError:
-        fault = f"gave no answer within {PROOF_SECONDS:g} s; see if what it reaches is up, or take it away"
+        fault = f"gave no answer within {PROOF_TIMEOUT_SECONDS:g} s; see if what it reaches is up, or take it away"
         return origin, (fault,)
     except Exception as error:  # noqa: BLE001 - not hidden: it is said, and the other toolkits are proved all the same
         return origin, (f"its proof broke with {type(error).__name__} ({str(error)[:200]}); tell whoever made it",)

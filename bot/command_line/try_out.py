@@ -23,7 +23,7 @@ from bot.app import App, find_manifest, load_crews, open_app, open_store
 from bot.command_line import console, crew_demo, model_proof
 from bot.command_line.console import say
 from bot.command_line.crew_demo import StagedDemo
-from bot.command_line.one_job import do_one_job
+from bot.command_line.one_job import run_one_job
 from bot.command_line.serve import open_slack_connection
 from bot.command_line.tool_call import call_tool
 from bot.command_line.try_store import make_try_settings
@@ -33,7 +33,7 @@ from bot.models.chosen_model import ChosenModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.sweep import TRIAL_PREFIX
 from bot.settings import Settings, SettingsError
-from bot.slack.receive.attachments import LARGEST_FILE
+from bot.slack.receive.attachments import MAX_FILE_BYTES
 from bot.store.values import StoreError
 from bot.workspace.workspace_server import Workspace
 from bot.workspace.world import MessageDraft
@@ -42,30 +42,30 @@ from specialists.tools.extras import EMBEDDED_EXTRA, TRY_EXTRA, list_missing_ext
 from specialists.tools.tickets.ticket_desk import TICKETS_SETTING as TICKETS
 
 if TYPE_CHECKING:
-    from bot.command_line.day_file import Day
+    from bot.command_line.day_file import DemoDay
     from bot.command_line.demo_day import DayPlayer
     from bot.models.rehearsal.rehearsed_demo import DemoScript
     from bot.store.redis.redis_store import Store
     from specialists.several_crews import CrewSet
 
-SAMPLE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
-SAMPLE_DRAFT = MessageDraft(files=(SAMPLE,), label=f"Attach {SAMPLE.name}")
-PORT = 3900
+SAMPLE_FILE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
+SAMPLE_DRAFT = MessageDraft(files=(SAMPLE_FILE,), label=f"Attach {SAMPLE_FILE.name}")
+DEFAULT_PORT = 3900
 TICKETS_CHANNEL = "#general"
-"""Where tickets go unless LEADHAND_TICKETS says otherwise, as no crew can name a contact of this workspace."""
-ADMIN = "cleo"
-"""The person who is an admin here, unless LEADHAND_ADMINS names others."""
-REHEARSAL_PACE = "0.4"
+"""The channel of tickets unless LEADHAND_TICKETS is set, as no crew can name a contact of this workspace."""
+ADMIN_NAME = "cleo"
+"""The name of the simulated person who is an admin, unless LEADHAND_ADMINS names others."""
+REHEARSAL_CALL_SECONDS = "0.4"
 """Seconds that a call of the rehearsal model takes, so that people can see the plan advance."""
 
-DAY_PACE = "0.1"
-"""Seconds that such a call takes while a day is played, as nobody watches yet."""
+DAY_CALL_SECONDS = "0.1"
+"""Seconds that a call of the rehearsal model takes while a day is played, as nobody watches yet."""
 
 
 async def try_out(options: argparse.Namespace, settings: Settings) -> int:
     """Run the bot with its page until Ctrl-C, or do what options such as `--ask` say. Returns the exit code."""
-    crew_demo.check_options(options)
-    _require_extras(options)
+    crew_demo.require_valid_options(options)
+    _require_server(options)
     if options.crew:
         settings = dataclasses.replace(settings, crew=options.crew, more_crews=())
     if options.demo_day:
@@ -73,7 +73,7 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
     if options.demo:
         return await _run_demo(options, settings) if options.crew else crew_demo.print_demos()
     if options.dry:
-        return await _run_dry(options, settings)
+        return await _perform_dry_run(options, settings)
     if options.ask is not None:
         return await _run_one_job(options, settings)
     if options.tool is not None:
@@ -85,17 +85,17 @@ async def try_out(options: argparse.Namespace, settings: Settings) -> int:
         return await _run_page(options, settings)
 
 
-def _require_extras(options: argparse.Namespace) -> None:
-    """Print which packages the demos lack. Raises SettingsError if there is no Redis server on this machine.
+def _require_server(options: argparse.Namespace) -> None:
+    """Print the missing packages of the demos. Raises SettingsError if no Redis or Valkey server is on this machine.
 
-    REDIS_URL is never used here. Nothing is required to call a tool by hand or to list the demos.
+    REDIS_URL is not used. To call a tool by hand or to list the demos, nothing is required or printed.
     """
     if options.tool is not None or (options.demo and not options.crew):
         return
-    from bot.store.embedded import find_server  # noqa: PLC0415 - only for the embedded server
+    from bot.store.embedded import find_server_program  # noqa: PLC0415 - only for the embedded server
 
     try:
-        find_server()
+        find_server_program()
     except StoreError:
         raise SettingsError(
             "`leadhand try` starts a store of its own, and there is no Redis or Valkey (7.0 or newer) on this machine. "
@@ -113,33 +113,39 @@ async def _run_demo(options: argparse.Namespace, settings: Settings) -> int:
             options.ask, options.file = demo.demo.ask, list(demo.files)
             return await _run_one_job(options, demo.settings, demo)
         with tempfile.TemporaryDirectory(prefix=TRIAL_PREFIX, dir=get_scratch_folder()) as folder:
-            apart = dataclasses.replace(demo.settings, data=Path(folder), redis_url="")
-            with _log_to(Path(folder) / "leadhand.log", apart):
-                return await _run_page(options, apart, demo)
+            isolated_settings = dataclasses.replace(demo.settings, data=Path(folder), redis_url="")
+            with _log_to(Path(folder) / "leadhand.log", isolated_settings):
+                return await _run_page(options, isolated_settings, demo)
 
 
 async def _run_day(options: argparse.Namespace, settings: Settings) -> int:
     """Play a day, then leave its page open until Ctrl-C. Nothing is kept."""
     from bot.command_line import demo_day  # noqa: PLC0415 - only for the day
-    from bot.command_line.day_file import DayFault, read_day  # noqa: PLC0415
+    from bot.command_line.day_file import DayFileError, read_day  # noqa: PLC0415
 
     try:
         day = read_day()
-    except DayFault as fault:
+    except DayFileError as fault:
         raise SettingsError(str(fault)) from None
-    async with demo_day.stage_day(day, settings) as staged:
+    async with demo_day.stage_day(day, settings) as staged_demos:
         with tempfile.TemporaryDirectory(prefix=TRIAL_PREFIX, dir=get_scratch_folder()) as folder:
-            apart = _set_pace(dataclasses.replace(staged.settings, data=Path(folder), redis_url=""), DAY_PACE)
-            with _log_to(Path(folder) / "leadhand.log", apart):
+            isolated_settings = _set_pace(
+                dataclasses.replace(staged_demos.settings, data=Path(folder), redis_url=""), DAY_CALL_SECONDS
+            )
+            with _log_to(Path(folder) / "leadhand.log", isolated_settings):
                 say(f"Playing a day of {len(day.scenes)} threads: this takes a minute or so ...")
                 async with _open_workspace(None, options.port) as workspace:
-                    began = day.scenes[0].ago
-                    workspace.clock.advance(-began)
-                    async with _open_bot(apart, workspace, scripts=staged.scripts, seconds_behind=began) as (
+                    seconds_behind = day.scenes[0].ago
+                    workspace.clock.advance(-seconds_behind)
+                    async with _open_bot(
+                        isolated_settings, workspace, scripts=staged_demos.scripts, seconds_behind=seconds_behind
+                    ) as (
                         app,
                         store,
                     ):
-                        await _play_day(demo_day.DayPlayer(workspace, app, store, staged, seconds_behind=began), day)
+                        await _play_day(
+                            demo_day.DayPlayer(workspace, app, store, staged_demos, seconds_behind=seconds_behind), day
+                        )
                         workspace.show_notice(f"Answers come from: {app.model.label}")
                         say(f"Page:   {workspace.page_url}")
                         say("Ctrl-C stops all of it, and nothing is kept.")
@@ -147,16 +153,16 @@ async def _run_day(options: argparse.Namespace, settings: Settings) -> int:
     return 0
 
 
-async def _play_day(player: DayPlayer, day: Day) -> None:
+async def _play_day(player: DayPlayer, day: DemoDay) -> None:
     from bot.command_line.demo_day import print_summary  # noqa: PLC0415 - only for the day
 
     began = time.monotonic()
     await player.play_day(day)
-    print_summary(player.played, time.monotonic() - began)
+    print_summary(player.played_scenes, time.monotonic() - began)
 
 
 async def _open_and_wait(options: argparse.Namespace, workspace: Workspace) -> None:
-    """Open the page in a browser, unless that is not wanted, and wait for Ctrl-C."""
+    """Open the page in a browser, unless `--no-browser` is given, and wait for Ctrl-C."""
     if not options.no_browser:
         asyncio.get_running_loop().run_in_executor(
             None, _open_page, workspace.page_url
@@ -172,9 +178,9 @@ async def _run_page(options: argparse.Namespace, settings: Settings, demo: Stage
         drafts = [MessageDraft(demo.demo.ask, demo.files)] if demo is not None else []
         scripts: tuple[DemoScript, ...] = ()
         if demo is None:
-            shown = await stack.enter_async_context(crew_demo.stage_offered_demos(settings))
-            settings, scripts = shown.settings, shown.scripts
-            drafts = [*shown.drafts, MessageDraft(label="Ask about your own table"), SAMPLE_DRAFT]
+            offered_demos = await stack.enter_async_context(crew_demo.stage_offered_demos(settings))
+            settings, scripts = offered_demos.settings, offered_demos.scripts
+            drafts = [*offered_demos.drafts, MessageDraft(label="Ask about your own table"), SAMPLE_DRAFT]
         workspace = await stack.enter_async_context(_open_workspace(settings.data / "workspace", options.port, drafts))
         model = await _choose_model(settings)
         if demo is None and isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL", "").strip():
@@ -182,17 +188,17 @@ async def _run_page(options: argparse.Namespace, settings: Settings, demo: Stage
         bot = _open_bot(settings, workspace, model=model, demo=demo, scripts=scripts)
         app, _ = await stack.enter_async_context(bot)
         workspace.show_notice(f"Answers come from: {app.model.label}")
-        _print_invitation(app, workspace, settings, demo, demos=bool(scripts))
+        _print_invitation(app, workspace, settings, demo, has_demos=bool(scripts))
         await _open_and_wait(options, workspace)
     return 0
 
 
 def _print_invitation(
-    app: App, workspace: Workspace, settings: Settings, demo: StagedDemo | None, *, demos: bool
+    app: App, workspace: Workspace, settings: Settings, demo: StagedDemo | None, *, has_demos: bool
 ) -> None:
     """Print where the page is, which model answers there, and what to try."""
     if demo is not None:
-        demo.introduce(settings.crew, app.model)
+        demo.print_introduction(settings.crew, app.model)
         say(f"Page:   {workspace.page_url}")
         say("Try it: press “Fill in the demo's request” in #general, and send it")
         say("Ctrl-C stops all of it, and nothing is kept.")
@@ -202,9 +208,9 @@ def _print_invitation(
         say("           for a real one set ANTHROPIC_API_KEY or OPENAI_API_KEY, and start again; on this machine:")
         say(f"           {model_proof.LOCAL_MODEL_HINT}")
     say(f"Page:      {workspace.page_url}")
-    say(f"Try this:  attach {SAMPLE}")
+    say(f"Try this:  attach {SAMPLE_FILE}")
     say("           and write: @leadhand why did churn rise? draft a short note to the board")
-    if demos and isinstance(app.model, RehearsalModel):
+    if has_demos and isinstance(app.model, RehearsalModel):
         say("           or press “Watch a review” there, and send what it fills in: a demo with scripted replies")
     say("Ctrl-C stops all of it; the threads are kept.")
 
@@ -218,34 +224,34 @@ def _open_page(url: str) -> None:
 
 
 async def _run_one_job(options: argparse.Namespace, settings: Settings, demo: StagedDemo | None = None) -> int:
-    files = [_check_readable(path) for path in options.file]
-    _require_folder(options.out)
+    files = [_require_readable(path) for path in options.file]
+    _require_writable_folder(options.out)
     with tempfile.TemporaryDirectory(prefix=TRIAL_PREFIX, dir=get_scratch_folder()) as folder:
-        apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
+        isolated_settings = dataclasses.replace(settings, data=Path(folder), redis_url="")
         can_ask = demo is not None or (console.is_interactive() and not options.json)
         async with (
             _open_workspace(None, 0) as workspace,
-            _open_bot(apart, workspace, can_ask=can_ask, demo=demo) as (app, _),
+            _open_bot(isolated_settings, workspace, can_ask=can_ask, demo=demo) as (app, _),
         ):
             if demo is not None and not options.json:
-                demo.introduce(settings.crew, app.model)
-            return await do_one_job(workspace, app, options, files)
+                demo.print_introduction(settings.crew, app.model)
+            return await run_one_job(workspace, app, options, files)
 
 
-async def _run_dry(options: argparse.Namespace, settings: Settings) -> int:
-    """Print what a request would do, without calling a model or a tool."""
+async def _perform_dry_run(options: argparse.Namespace, settings: Settings) -> int:
+    """Print who would get a request and what each would be sent, without calling a model or a tool."""
     from bot.command_line import dry_run  # noqa: PLC0415 - only for that
 
     crews = load_crews(settings)
     model = dry_run.make_dry_model(options, crews.usual_crew)
-    options.file = [_check_readable(path) for path in options.file]
+    options.file = [_require_readable(path) for path in options.file]
     with tempfile.TemporaryDirectory(prefix=TRIAL_PREFIX, dir=get_scratch_folder()) as folder:
-        apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
+        isolated_settings = dataclasses.replace(settings, data=Path(folder), redis_url="")
         async with (
             _open_workspace(None, 0) as workspace,
-            start_bot(model, apart, workspace, crews=crews, can_ask=False) as (app, _),
+            start_bot(model, isolated_settings, workspace, crews=crews, can_ask=False) as (app, _),
         ):
-            return await dry_run.run_dry(workspace, app, model, crews.usual_crew, options)
+            return await dry_run.perform_dry_run(workspace, app, model, crews.usual_crew, options)
 
 
 @contextlib.asynccontextmanager
@@ -254,11 +260,13 @@ async def _open_workspace(
 ) -> AsyncIterator[Workspace]:
     """Open a workspace, on the usual port if `port` is None, or any free one if that is taken. Raises SettingsError."""
     try:
-        workspace = await _start_workspace(data, PORT if port is None else port, drafts, is_port_fixed=port is not None)
+        workspace = await _start_workspace(
+            data, DEFAULT_PORT if port is None else port, drafts, is_port_fixed=port is not None
+        )
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else error
         raise SettingsError(
-            f"The page's port {PORT if port is None else port} cannot be used ({why}). "
+            f"The page's port {DEFAULT_PORT if port is None else port} cannot be used ({why}). "
             "Choose another with --port, or --port 0 for any."
         ) from None
     try:
@@ -295,8 +303,7 @@ async def _open_bot(
 ) -> AsyncIterator[tuple[App, Store]]:
     """Run a bot in the workspace, with `model` or that of the settings. Yields its app and its store.
 
-    `scripts` are the replies that the rehearsal gives in demos. The store's clock is `seconds_behind` by that many
-    seconds.
+    `scripts` are the replies that the rehearsal gives in demos. The store's clock is `seconds_behind` seconds late.
     """
     settings = dataclasses.replace(settings, env={TICKETS: f"message:{TICKETS_CHANNEL}", **settings.env})
     model = model or await _choose_model(settings)
@@ -322,7 +329,7 @@ async def start_bot(
         bot_token=workspace.bot_token,
         app_token=workspace.app_token,
         slack_api_url=workspace.api_url,
-        admins=settings.admins or frozenset({workspace.person(ADMIN).id}),
+        admins=settings.admins or frozenset({workspace.person(ADMIN_NAME).id}),
     )
     try:
         async with open_store(settings) as store:
@@ -344,7 +351,7 @@ async def _choose_model(settings: Settings) -> ChosenModel:
 
 
 async def _choose_local_model(settings: Settings) -> ChosenModel | None:
-    """Return the local model that passes the tests; None unless exactly one does. Ollama was tried before."""
+    """Return the local server's model that passes the tests; None if not exactly one does. Ollama was tried before."""
     return await model_proof.choose_local_model(
         settings.env, lambda: tuple(load_crews(settings).usual_crew.all_specialists), settings.terms.context
     )
@@ -357,12 +364,12 @@ async def _stop_server(settings: Settings) -> None:
     await stop_embedded(settings.data)
 
 
-def _set_pace(settings: Settings, default_pace: str = REHEARSAL_PACE) -> Settings:
+def _set_pace(settings: Settings, default_pace: str = REHEARSAL_CALL_SECONDS) -> Settings:
     pace = settings.env.get("LEADHAND_REHEARSAL_PACE", default_pace)
     return dataclasses.replace(settings, env={**settings.env, "LEADHAND_REHEARSAL_PACE": pace})
 
 
-def _check_readable(path: Path) -> Path:
+def _require_readable(path: Path) -> Path:
     """Return the path if the file can be attached. Raises SettingsError with the reason if it cannot."""
     if not path.exists():
         raise SettingsError(f"--file {path}: there is no such file.")
@@ -374,22 +381,24 @@ def _check_readable(path: Path) -> Path:
         size = path.stat().st_size
     except OSError as error:
         raise SettingsError(f"--file {path}: {error.strerror}.") from None
-    if size > LARGEST_FILE:
-        megabytes, most = math.ceil(size / 1024 / 1024), LARGEST_FILE // 1024 // 1024
+    if size > MAX_FILE_BYTES:
+        megabytes, most = math.ceil(size / 1024 / 1024), MAX_FILE_BYTES // 1024 // 1024
         raise SettingsError(f"--file {path}: it is too large ({megabytes:,} MB); at most {most} MB are read.")
     return path
 
 
-def _require_folder(path: Path) -> None:
+def _require_writable_folder(path: Path) -> None:
     """Raise SettingsError if files cannot be written to a folder. A missing folder is created later."""
-    there = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
-    if not there.is_dir() or not os.access(there, os.W_OK):
-        raise SettingsError(f"--out {path}: nothing can be written there ({there} is no folder that may be written).")
+    existing_folder = next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
+    if not existing_folder.is_dir() or not os.access(existing_folder, os.W_OK):
+        raise SettingsError(
+            f"--out {path}: nothing can be written there ({existing_folder} is no folder that may be written)."
+        )
 
 
 @contextlib.contextmanager
 def _lock_data_folder(data: Path) -> Iterator[None]:
-    """Lock the data folder: two processes would overwrite each other's threads.
+    """Lock the data folder inside the block: two processes would overwrite each other's threads.
 
     Raises SettingsError if another `leadhand try` uses it, or it cannot be written.
     """
@@ -413,7 +422,7 @@ def _lock_data_folder(data: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _log_to(path: Path, settings: Settings) -> Iterator[None]:
-    """Send the log to a file, so that the terminal stays readable."""
+    """Send the log to a file inside the block, so that the terminal stays readable."""
     handler = logging.FileHandler(path, encoding="utf-8")
     handler.setFormatter(logs.make_formatter(settings.log, secrets=settings.secrets))
     root = logging.getLogger()

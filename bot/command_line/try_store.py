@@ -1,4 +1,4 @@
-"""The settings of the store of `leadhand try`, which is apart from that of the bot on real Slack."""
+"""The settings of the store of `leadhand try`, which is separate from the store of the bot on real Slack."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 
 from bot.settings import Settings
 
-NOT_KEPT = (
+TRY_JOBS_HINT = (
     "A job of `leadhand try --ask` or `--demo` is gone when that ends: with --json it prints its trace. "
     "Jobs of the page of `leadhand try` are kept, and found here."
 )
@@ -18,6 +18,6 @@ def make_try_settings(settings: Settings) -> Settings:
 
 
 def list_store_settings(settings: Settings) -> list[Settings]:
-    """List the settings of each store that may have a job: the bot's and, if there is one, that of `leadhand try`."""
-    of_try = make_try_settings(settings)
-    return [settings, *([of_try] if of_try.data.is_dir() else [])]
+    """List the settings of the stores that may have a job: the bot's, then that of `leadhand try` if it exists."""
+    try_settings = make_try_settings(settings)
+    return [settings, *([try_settings] if try_settings.data.is_dir() else [])]

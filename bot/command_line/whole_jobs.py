@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.app import App, find_manifest
-from bot.command_line.one_job import CHANNEL, read_job
+from bot.command_line.one_job import CHANNEL, replay_job
 from bot.command_line.try_out import start_bot
 from bot.evaluation.cases import JobCase, RequestCase
 from bot.evaluation.counted_model import CountingModel
@@ -39,35 +39,35 @@ from specialists.sandbox.scratch import get_scratch_folder
 from specialists.specialist import Specialist
 from specialists.turns.finish_tools import HAND_OVER, RETURN_RESULT
 
-JOB_SECONDS = 60.0
-"""Most seconds of one job with scripted replies."""
-REQUEST_SECONDS = 3_600.0
-"""Most seconds of one request to the configured models: a small server at home is slow."""
-MAX_INLINE_CHARACTERS = 20_000
-"""Most characters of a file that the plain prompt quotes; it has only the name of a longer file."""
+JOB_TIMEOUT_SECONDS = 60.0
+"""Maximum seconds of one job with scripted replies."""
+REQUEST_TIMEOUT_SECONDS = 3_600.0
+"""Maximum seconds of one request to the configured models, as a small server at home is slow."""
+MAX_INLINE_CHARS = 20_000
+"""Maximum characters of a file whose text the plain prompt quotes. Of a longer file it has only the name."""
 POLL_SECONDS = 0.02
 DOUBT_PHRASES: tuple[Phrase, ...] = ("not_from_files", "not_opened")
-"""The lines below an answer that warn that something is wrong with it."""
+"""The phrases below an answer that warn people of doubtful content."""
 WARNINGS_BY_FAULT: Mapping[str, tuple[Phrase, ...]] = {
     "filter": ("filters", "not_from_files"),
     "deed": ("nothing_done",),
     "unopened": ("not_opened",),
 }
-"""By kind of fault, the lines of which one must warn of it. For any other kind, that is `not_from_files`."""
+"""By tag of the planted fault, the phrases of which at least one must be shown. The default is `not_from_files`."""
 
 
 class ScriptedModel(RehearsalModel):
     """Replies with the scripted moves of a case, and counts tokens. The rehearsal replies for roles without moves.
 
-    In a case with `live`, that model replies to everything. `label` is the name of the configured models.
+    If `load_moves` sets a `live_model`, that model replies to everything. `label` names the configured models.
     """
 
     def __init__(self, label: str) -> None:
         super().__init__()
         self._label = label
         self.usage = Usage()
-        self._live: CountingModel | None = None
-        self._left: dict[str, list[Mapping[str, Any]]] = {}
+        self._live_model: CountingModel | None = None
+        self._remaining_moves: dict[str, list[Mapping[str, Any]]] = {}
 
     @property
     def label(self) -> str:
@@ -77,26 +77,26 @@ class ScriptedModel(RehearsalModel):
     def load_moves(
         self, moves: Mapping[str, Sequence[Mapping[str, Any]]], live_model: CountingModel | None = None
     ) -> None:
-        """Load the moves of another case, or the model that replies in it."""
-        self.usage, self._live = Usage(), live_model
-        self._left = {name: list(steps) for name, steps in moves.items()}
+        """Load the scripted moves of the next case, by role, or the model that replies in it."""
+        self.usage, self._live_model = Usage(), live_model
+        self._remaining_moves = {name: list(steps) for name, steps in moves.items()}
 
     async def reply(self, call: ModelCall) -> Turn:
-        """Return the next scripted turn of the role that is called."""
-        if self._live is not None:
-            return await self._live.reply(call)
+        """Return the next scripted turn of the called role. Its last turn is repeated."""
+        if self._live_model is not None:
+            return await self._live_model.reply(call)
         name = call.purpose.rpartition(":")[2]
-        steps = self._left.get(name)
+        steps = self._remaining_moves.get(name)
         if not steps:
             turn = await super().reply(call)
         else:
             turn = _make_turn(steps.pop(0) if len(steps) > 1 else steps[0], len(call.messages))
         texts = [call.system, *(text for one in call.messages for text in (one.text, *(r.text for r in one.replies)))]
-        said = [turn.text, *(json.dumps(one.arguments) for one in turn.calls)]
+        reply_texts = [turn.text, *(json.dumps(one.arguments) for one in turn.calls)]
         usage = Usage(
             calls=1,
             tokens_in=sum(map(estimate_token_count, texts)),
-            tokens_out=sum(map(estimate_token_count, said)),
+            tokens_out=sum(map(estimate_token_count, reply_texts)),
             model="played",
         )
         self.usage += usage
@@ -156,42 +156,55 @@ class JobStage:
     lock: asyncio.Lock
 
     async def score_request(
-        self, case: RequestCase, bench: CaseEnvironment, counted_model: CountingModel
+        self, case: RequestCase, environment: CaseEnvironment, counted_model: CountingModel
     ) -> CaseOutcome:
         """Send a request to the bot, whose models are the configured ones, and score its thread."""
         async with self.lock:
             self.model.load_moves({}, counted_model)
-            shown, job = await self._run_job(case, _find_case_files(case, bench), REQUEST_SECONDS)
+            thread_text, job = await self._run_job(case, _find_case_files(case, environment), REQUEST_TIMEOUT_SECONDS)
         answer = job.latest_request.run.answer or ""
-        lacks = list_answer_gaps(job.latest_request, job.latest_request.run)
+        gaps = list_answer_gaps(job.latest_request, job.latest_request.run)
         faults = find_answer_faults(case.expect, answer) if answer else [f"no answer: it is {job.latest_request.state}"]
-        marked = any(_shows_warning(name, case, shown) for name in DOUBT_PHRASES)
+        has_warning = any(_shows_warning(name, case, thread_text) for name in DOUBT_PHRASES)
         measures = (
-            {"right answers marked": marked} if not faults else {"wrong answers unmarked": not marked and not lacks}
+            {"right answers marked": has_warning}
+            if not faults
+            else {"wrong answers unmarked": not has_warning and not gaps}
         )
-        return CaseOutcome(not faults, shown, "; ".join(faults), measures)
+        return CaseOutcome(not faults, thread_text, "; ".join(faults), measures)
 
-    async def score_job(self, case: JobCase, bench: CaseEnvironment, counted_model: CountingModel) -> CaseOutcome:
-        """Have a job done with scripted replies, and score its thread.
+    async def score_job(self, case: JobCase, environment: CaseEnvironment, counted_model: CountingModel) -> CaseOutcome:
+        """Play a job with scripted replies, and score its thread.
 
-        `counted_model` gets the usage of the played model.
+        `counted_model` gets the usage of the scripted model.
         """
         async with self.lock:
             self.model.load_moves(make_moves(case))
-            shown, job = await self._run_job(case, _find_case_files(case, bench), JOB_SECONDS)
+            thread_text, job = await self._run_job(case, _find_case_files(case, environment), JOB_TIMEOUT_SECONDS)
             counted_model.usage = self.model.usage
         if case.expect == "right":
-            marked = [name for name in DOUBT_PHRASES if _shows_warning(name, case, shown)]
-            lacks = (f"gap: {one}" for one in list_answer_gaps(job.latest_request, job.latest_request.run))
-            faults = [*marked, *lacks, *_list_missing_lines(case, shown)]
-            return CaseOutcome(not faults, shown, "; ".join(faults), {"right answers marked": bool(faults)})
+            warnings = [name for name in DOUBT_PHRASES if _shows_warning(name, case, thread_text)]
+            gaps = (f"gap: {one}" for one in list_answer_gaps(job.latest_request, job.latest_request.run))
+            faults = [*warnings, *gaps, *_list_missing_lines(case, thread_text)]
+            return CaseOutcome(not faults, thread_text, "; ".join(faults), {"right answers marked": bool(faults)})
         kind = next((tag for tag in case.tags if tag in WARNINGS_BY_FAULT), "")
-        warned = any(_shows_warning(name, case, shown) for name in WARNINGS_BY_FAULT.get(kind, ("not_from_files",)))
-        caught = not _list_missing_lines(case, shown) if case.shows else warned or not _shows_line(case.say, shown)
-        return CaseOutcome(caught, shown, "" if caught else "nothing warns of it", {"faults unmarked": not caught})
+        has_warning = any(
+            _shows_warning(name, case, thread_text) for name in WARNINGS_BY_FAULT.get(kind, ("not_from_files",))
+        )
+        is_caught = (
+            not _list_missing_lines(case, thread_text)
+            if case.shows
+            else has_warning or not _shows_line(case.say, thread_text)
+        )
+        return CaseOutcome(
+            is_caught, thread_text, "" if is_caught else "nothing warns of it", {"faults unmarked": not is_caught}
+        )
 
     async def _run_job(self, case: JobCase | RequestCase, files: Sequence[Path], seconds: float) -> tuple[str, Job]:
-        """Send the request as a person would. Returns a pair of what the thread shows at the end, and the job."""
+        """Send the request as a person would. Returns a pair of the thread's text at the end and the job.
+
+        Raises TimeoutError after `seconds`.
+        """
         person = self.workspace.person("ana")
         ts = await person.say(CHANNEL, f"@leadhand {case.input}", files=list(files))
         channel = self.workspace.channel_id(CHANNEL)
@@ -199,7 +212,7 @@ class JobStage:
         key = JobKey(place.team, place.job_id)
         async with asyncio.timeout(seconds):
             while True:
-                job = await read_job(self.app, key)
+                job = await replay_job(self.app, key)
                 if job is not None and (job.latest_request.is_over or job.latest_request.state == "input_required"):
                     break  # nobody is there to answer a question
                 await asyncio.sleep(POLL_SECONDS)
@@ -213,7 +226,7 @@ def _shows_warning(name: Phrase, case: JobCase | RequestCase, thread_text: str) 
 
 
 def _shows_line(text: str, thread_text: str) -> bool:
-    """Return True if a thread shows a line of `text`. Workings and rows of tables in it do not count."""
+    """Return True if a thread shows a line of `text`. Workings and table rows of `text` do not count."""
     lines = (line.strip() for line in remove_workings(text).split("\n"))
     thread = _strip_marks(thread_text)
     return any(_strip_marks(line) in thread for line in lines if line and not line.startswith("|"))
@@ -228,35 +241,39 @@ def _strip_marks(text: str) -> str:
     return " ".join(text.replace("*", "").replace("_", "").replace("`", "").split())
 
 
-def make_naive_trial(first: Specialist) -> PlayCase:
+def make_naive_trial(first_responder: Specialist) -> PlayCase:
     """Return a trial that asks the model in a plain loop, with the first responder's tools and the files' text."""
 
-    async def ask(case: RequestCase, bench: CaseEnvironment, counted: CountingModel) -> CaseOutcome:
-        texts = [f"# {name}\n{_decode_or_name(read_case_file(name, bench.folders) or b'')}" for name in case.files]
-        text = await run_naive_loop("\n\n".join([case.input, *texts]), case.files, first, bench, counted)
+    async def ask(case: RequestCase, environment: CaseEnvironment, counted_model: CountingModel) -> CaseOutcome:
+        texts = [
+            f"# {name}\n{_decode_inline_text(read_case_file(name, environment.folders) or b'')}" for name in case.files
+        ]
+        text = await run_naive_loop(
+            "\n\n".join([case.input, *texts]), case.files, first_responder, environment, counted_model
+        )
         faults = find_answer_faults(case.expect, text) if text.strip() else ["no answer"]
         return CaseOutcome(not faults, text, "; ".join(faults), {"wrong answers unmarked": True} if faults else {})
 
     return ask
 
 
-def _decode_or_name(data: bytes) -> str:
+def _decode_inline_text(data: bytes) -> str:
     text = data.decode(errors="replace")
-    return text if len(text) <= MAX_INLINE_CHARACTERS else "(attached)"
+    return text if len(text) <= MAX_INLINE_CHARS else "(attached)"
 
 
-def _find_case_files(case: JobCase | RequestCase, bench: CaseEnvironment) -> list[Path]:
-    return [next(folder / name for folder in bench.folders if (folder / name).is_file()) for name in case.files]
+def _find_case_files(case: JobCase | RequestCase, environment: CaseEnvironment) -> list[Path]:
+    return [next(folder / name for folder in environment.folders if (folder / name).is_file()) for name in case.files]
 
 
 @asynccontextmanager
 async def open_job_stage(settings: Settings, label: str) -> AsyncIterator[JobStage]:
     """Run a bot in a workspace for whole jobs; nothing is kept. `label` names the configured models."""
     with tempfile.TemporaryDirectory(prefix=TRIAL_PREFIX, dir=get_scratch_folder()) as folder:
-        apart = dataclasses.replace(settings, data=Path(folder), redis_url="")
+        isolated_settings = dataclasses.replace(settings, data=Path(folder), redis_url="")
         workspace, model = await Workspace.start(find_manifest()), ScriptedModel(label)
         try:
-            async with start_bot(model, apart, workspace) as (app, _):
+            async with start_bot(model, isolated_settings, workspace) as (app, _):
                 yield JobStage(workspace, app, model, asyncio.Lock())
         finally:
             await workspace.stop()

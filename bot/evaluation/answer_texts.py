@@ -28,8 +28,8 @@ def contains_figure(text: str, figure: str) -> bool:
 
 
 def _iterate_figures(text: str) -> Iterator[Decimal]:
-    for found in _NUMBER_PATTERN.findall(text):
-        for reading in _list_number_readings(re.sub(r"[ \u00a0\u202f'\u2019]", "", found)):
+    for number in _NUMBER_PATTERN.findall(text):
+        for reading in _list_number_readings(re.sub(r"[ \u00a0\u202f'\u2019]", "", number)):
             try:
                 yield Decimal(reading)
             except InvalidOperation:

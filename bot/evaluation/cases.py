@@ -17,9 +17,9 @@ def _wrap_in_list(value: Any) -> Any:
 
 
 Texts = Annotated[tuple[str, ...], BeforeValidator(_wrap_in_list)]
-"""Texts; a file may have a single text in place of a list."""
+"""A tuple of texts. A case file may give a single text instead of a list."""
 Figures = Annotated[tuple[Annotated[str, BeforeValidator(str)], ...], BeforeValidator(_wrap_in_list)]
-"""Numbers as they are written: an answer must have at least as many decimals."""
+"""Numbers as text. A number in an answer matches if it rounds to the same value at these decimals."""
 Speaker = Literal["requester", "colleague"]
 Label = Annotated[str, BeforeValidator(str), Field(pattern=r"^[\w][\w.+/-]*$", max_length=60)]
 """A name without spaces, or a number."""
@@ -54,7 +54,7 @@ class RoutingCase(LabelledCase):
 
 
 class ExpectedPlan(Contract):
-    """What a right plan has to have."""
+    """The requirements on a right plan."""
 
     reply: Annotated[tuple[Literal["plan", "answer", "ask"], ...], BeforeValidator(_wrap_in_list)] = ("plan",)
     """The decisions that are right."""
@@ -98,8 +98,8 @@ class SpecialistCase(LabelledCase):
     expect: ExpectedAnswer
 
 
-class GivenResult(Contract):
-    """A specialist's result that is part of a case. `failed` is why there is none; empty if there is one."""
+class CannedResult(Contract):
+    """A specialist's result that is part of a case. `failed` is the reason of a failure; empty for a success."""
 
     by: str
     title: str
@@ -111,14 +111,14 @@ class GivenResult(Contract):
 
 
 class ExpectedCoverage(Contract):
-    """What an answer must keep of its results."""
+    """The texts of the results that an answer must keep, may repeat only once, or must not have."""
 
     facts: Texts = ()
     """Texts that must all be in the answer."""
     both: tuple[Texts, ...] = ()
     """Contradictions: all texts (sides) of each entry must be in the answer."""
     gaps: tuple[Texts, ...] = ()
-    """Of each entry at least one text must be in the answer."""
+    """Gaps: at least one text of each entry must be in the answer."""
     once: Texts = ()
     """Texts that may be in the answer at most once."""
     must_not: Texts = ()
@@ -129,7 +129,7 @@ class AggregationCase(LabelledCase):
     """A request and the results of its parts, from which one answer is to be written."""
 
     input: str
-    results: Annotated[tuple[GivenResult, ...], Field(min_length=2)]
+    results: Annotated[tuple[CannedResult, ...], Field(min_length=2)]
     instruction: str = ""
     expect: ExpectedCoverage
 
@@ -143,7 +143,7 @@ class VerifierCase(LabelledCase):
 
 
 class FiguresCase(LabelledCase):
-    """A result, and in `known` the texts its specialist had. `wrong` are its false or invented figures."""
+    """A result, and in `known` the texts that its specialist had. `wrong` are the figures in it that are false."""
 
     known: Texts
     result: str
@@ -162,7 +162,7 @@ class ContradictionCase(LabelledCase):
 class DispatcherCase(LabelledCase):
     """A message in the thread of a job, and its aim: any of `expect` is right.
 
-    `answer` or `question` tells the state of the job: it is over, or it waits; if both are empty, it works on `parts`.
+    With `answer`, the job is over. With `question`, it waits for people. With neither, it works on `parts`.
     """
 
     asked: str
@@ -200,7 +200,7 @@ class ReviewCase(LabelledCase):
 
 
 class JobCase(LabelledCase):
-    """A whole job: a request, the scripted replies of its models, and whether people must see a mark in the answer.
+    """A whole job: a request, the scripted replies of its models, and whether the answer must have a mark of doubt.
 
     Without `moves`, the first responder runs the `query` and the `code`, then it returns `say` with `findings`. If the
     result is sent back, it returns the same, with `invented` as its flag.
@@ -245,4 +245,4 @@ CASE_TYPES: Mapping[str, type[LabelledCase]] = {
     "jobs": JobCase,
     "requests": RequestCase,
 }
-"""The kind of the cases of each set, by the name of its file."""
+"""The class of the cases of each set, by the name of its file without suffix."""

@@ -1,4 +1,4 @@
-"""A model that counts the calls of one case."""
+"""A model wrapper that sums the usage of one case's calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from specialists.model import Model, ModelCall, ModelError
 
 
 class CountingModel:
-    """Passes calls on to a model, and sums up their usage."""
+    """Passes calls to a model, and records their usage, their errors, and whether one was refused."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -23,7 +23,7 @@ class CountingModel:
         return self._model.label
 
     async def reply(self, call: ModelCall) -> Turn:
-        """Call the model and count the call. Raises ModelError."""
+        """Call the model and add the usage, also that of a failed call. Raises ModelError."""
         try:
             turn = await self._model.reply(call)
         except ModelError as error:

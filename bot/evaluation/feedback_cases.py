@@ -15,7 +15,7 @@ from handoff import events as ev
 from handoff.state.job_state import Job, RequestState
 
 MAX_ANSWER_CHARS = 4_000
-"""Characters at most of an answer in a case."""
+"""Maximum characters of an answer in a case; the rest is cut off."""
 MAX_FILES = 20
 _NON_LABEL_CHARS = re.compile(r"[^\w.+/-]")
 LeftOutReason = Literal[
@@ -29,7 +29,7 @@ LeftOutReason = Literal[
 
 @dataclass(frozen=True, slots=True)
 class FeedbackCase:
-    """A case to be labelled: the kind of its set, and the fields of its YAML."""
+    """A case that people have to label: the kind of its set, and the fields of its YAML."""
 
     kind: Literal["routing", "planning", "specialists"]
     fields: dict[str, Any]
@@ -48,25 +48,32 @@ def make_cases(
     specialists: Collection[str] = (),
     include_private: bool = False,
 ) -> list[FeedbackCase | LeftOutReason]:
-    """Return for each request with thumbs a case, or the reason why it is left out.
+    """Return a case, or the reason why there is none, for each request with thumbs.
 
-    `feedback` are the thumbs in the job. `crew` is the crew for which cases are made, and `specialists` are its own.
+    `feedback` has the thumbs in the job. `crew` names the crew of the cases, and `specialists` names its members.
     With `include_private`, requests in private channels and direct messages are included; a place of unknown kind is
     private.
     """
-    said: dict[str, list[ev.FeedbackGiven]] = {}
+    feedback_by_request: dict[str, list[ev.FeedbackGiven]] = {}
     for one in feedback:
-        said.setdefault(one.request, []).append(one)
+        feedback_by_request.setdefault(one.request, []).append(one)
     return [
-        _make_case(job, ask, said[ask.id], crew=crew, specialists=specialists, include_private=include_private)
-        for ask in job.asks
-        if ask.id in said
+        _make_case(
+            job,
+            request,
+            feedback_by_request[request.id],
+            crew=crew,
+            specialists=specialists,
+            include_private=include_private,
+        )
+        for request in job.requests
+        if request.id in feedback_by_request
     ]
 
 
 def _make_case(
     job: Job,
-    ask: RequestState,
+    request: RequestState,
     feedback: list[ev.FeedbackGiven],
     *,
     crew: str,
@@ -74,29 +81,29 @@ def _make_case(
     include_private: bool,
 ) -> FeedbackCase | LeftOutReason:
     up, down = _count_thumbs(feedback)
-    if ask.withdrawn:
+    if request.is_withdrawn:
         return "deleted by their author"
-    if not include_private and not _is_public(ask):
+    if not include_private and not _is_public(request):
         return "of private channels and direct messages (--private takes them too)"
-    if ask.request.crew and crew and ask.request.crew != crew:
+    if request.spec.crew and crew and request.spec.crew != crew:
         return "of another crew"
     if not up and not down:
         return "with a thumb that was taken back"
-    if ask.run.answer is None:
+    if request.run.answer is None:
         return "without an answer"
-    kind, of = _classify_request(ask, specialists)
+    kind, kind_fields = _classify_request(request, specialists)
     reasons = [one.reason for one in feedback if one.reason]
-    heard = {"answered": _cut_answer(ask.run.answer), "up": up, "down": down, "reasons": reasons}
-    files = list(dict.fromkeys(file.name for file in ask.artifacts))[:MAX_FILES]
-    named = {"files": files} if files else {}
-    about = {
-        "id": _NON_LABEL_CHARS.sub("-", f"{job.id}-{ask.id}")[:60],
+    rating = {"answered": _cut_answer(request.run.answer), "up": up, "down": down, "reasons": reasons}
+    files = list(dict.fromkeys(file.name for file in request.artifacts))[:MAX_FILES]
+    file_fields = {"files": files} if files else {}
+    fields = {
+        "id": _NON_LABEL_CHARS.sub("-", f"{job.id}-{request.id}")[:60],
         "tags": ["feedback"],
-        **of,
-        "input": ask.text,
-        **named,
+        **kind_fields,
+        "input": request.text,
+        **file_fields,
     }
-    return FeedbackCase(kind, {**about, "feedback": heard, "expect": None})
+    return FeedbackCase(kind, {**fields, "feedback": rating, "expect": None})
 
 
 def _count_thumbs(feedback: Iterable[ev.FeedbackGiven]) -> tuple[int, int]:
@@ -106,17 +113,17 @@ def _count_thumbs(feedback: Iterable[ev.FeedbackGiven]) -> tuple[int, int]:
     return sum(verdicts), len(verdicts) - sum(verdicts)
 
 
-def _is_public(ask: RequestState) -> bool:
-    if ask.setting is not None and ask.setting.kind:
-        return ask.setting.kind == "public"
-    kinds = {one.audience.kind for one in ask.materials if one.audience is not None}
+def _is_public(request: RequestState) -> bool:
+    if request.setting is not None and request.setting.kind:
+        return request.setting.kind == "public"
+    kinds = {one.audience.kind for one in request.materials if one.audience is not None}
     return kinds == {"public"}
 
 
 def _classify_request(
-    ask: RequestState, specialists: Collection[str]
+    request: RequestState, specialists: Collection[str]
 ) -> tuple[Literal["routing", "planning", "specialists"], dict[str, str]]:
-    works = [work for work in ask.list_subtasks("") if not work.dropped]
+    works = [subtask for subtask in request.list_subtasks("") if not subtask.is_dropped]
     if len(works) > 1:
         return "planning", {}
     if works and works[0].specialist in specialists:

@@ -24,12 +24,12 @@ from specialists.model import ModelError
 
 PRODUCT_SIDE, NAIVE_SIDE = "product", "naive"
 MAX_REPLY_CHARS = 4_000
-"""Characters at most of a reply in a record."""
+"""Maximum characters of a reply, and of a fault, in a record."""
 log = logging.getLogger(__name__)
 
 
 class CaseRecord(Contract):
-    """The record of one case on one side. `error` describes a failed model call; empty if none failed."""
+    """The record of one case on one side. `error` is the last failed call, or a bug; empty if there was none."""
 
     set: str
     side: str
@@ -54,21 +54,21 @@ class CaseRecord(Contract):
 
 @dataclass(frozen=True, slots=True)
 class CaseChoice:
-    """The choice of cases to play."""
+    """Selects the cases to play, and how they are played."""
 
     limit: int = 0
     """The number of cases of each set; 0: all."""
     seed: int = 0
-    """Draws the cases if there are more than `limit`."""
+    """The random seed that draws the cases if there are more than `limit`."""
     tags: frozenset[str] = frozenset()
-    """Only cases with one of these tags; empty: all."""
+    """Cases must have one of these tags; empty: all cases."""
     include_naive: bool = True
     """True if the naive baseline is played too."""
     parallel: int = 1
     """The number of cases played at once."""
 
     def choose_cases(self, cases: Sequence[LabelledCase]) -> tuple[LabelledCase, ...]:
-        """Return the chosen ones of the cases, in their order."""
+        """Return the cases that have a chosen tag, at most `limit` of them, in their order."""
         tagged = [case for case in cases if not self.tags or self.tags & set(case.tags)]
         if not self.limit or self.limit >= len(tagged):
             return tuple(tagged)
@@ -77,8 +77,8 @@ class CaseChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class _CaseTurn:
-    """One case on one side, still to be played."""
+class _PendingCase:
+    """One case on one side that is yet to be played."""
 
     labelled_set: LabelledSet
     case: LabelledCase
@@ -99,62 +99,62 @@ async def play_sets(
     """Play the chosen cases, `choice.parallel` at once.
 
     Cases in `earlier_records` are not played again, unless they have an error. `on_record` is called with each new
-    record, the number of records so far, and the number of all.
+    record, the number of finished cases, and their total.
     """
     known = {record.key for record in earlier_records if not record.error}
-    turns = [turn for one in sets for turn in _list_case_turns(one, trials[one.name], choice)]
-    left = [turn for turn in turns if (turn.labelled_set.name, turn.side, turn.case.id) not in known]
-    ready, finished = iter(left), len(turns) - len(left)
+    pending_cases = [turn for one in sets for turn in _list_pending_cases(one, trials[one.name], choice)]
+    remaining_cases = [turn for turn in pending_cases if (turn.labelled_set.name, turn.side, turn.case.id) not in known]
+    ready, finished = iter(remaining_cases), len(pending_cases) - len(remaining_cases)
 
     async def play_remaining_cases() -> None:
         nonlocal finished
         for turn in ready:  # the iterator is shared: each worker takes the next case
             record = await _play_case(turn, environment, model)
             finished += 1
-            on_record(record, finished, len(turns))
+            on_record(record, finished, len(pending_cases))
 
     async with asyncio.TaskGroup() as group:
         for _ in range(max(1, choice.parallel)):
             group.create_task(play_remaining_cases())
 
 
-def _list_case_turns(labelled_set: LabelledSet, trial: CaseTrial, choice: CaseChoice) -> list[_CaseTurn]:
+def _list_pending_cases(labelled_set: LabelledSet, trial: CaseTrial, choice: CaseChoice) -> list[_PendingCase]:
     """Return the chosen cases, each on both sides in turn, so that an interrupted run has complete pairs."""
     sides = [(PRODUCT_SIDE, trial.product)]
     if choice.include_naive and trial.naive is not None:
         sides.append((NAIVE_SIDE, trial.naive))
     return [
-        _CaseTurn(labelled_set, case, side, play)
+        _PendingCase(labelled_set, case, side, play)
         for case in choice.choose_cases(labelled_set.cases)
         for side, play in sides
     ]
 
 
-async def _play_case(planned: _CaseTurn, environment: CaseEnvironment, model: ChosenModel) -> CaseRecord:
-    counted, began = CountingModel(model), time.monotonic()
-    environment = replace(environment, folders=(*planned.labelled_set.folders, *environment.folders))
+async def _play_case(pending_case: _PendingCase, environment: CaseEnvironment, model: ChosenModel) -> CaseRecord:
+    counted_model, began = CountingModel(model), time.monotonic()
+    environment = replace(environment, folders=(*pending_case.labelled_set.folders, *environment.folders))
     try:
-        outcome = await planned.play(planned.case, environment, counted)
+        outcome = await pending_case.play(pending_case.case, environment, counted_model)
     except ModelError as error:
         outcome = CaseOutcome(False, fault=str(error))
     except StoreError as error:
-        counted.errors.append(str(error))
+        counted_model.errors.append(str(error))
         outcome = CaseOutcome(False, fault=str(error))
     except Exception as error:  # a bug ends this case alone, and counts as an error
-        log.exception("%s, case %s broke", planned.labelled_set.name, planned.case.id)
-        counted.errors.append(f"a bug: {type(error).__name__}: {error}")
-        outcome = CaseOutcome(False, fault=counted.errors[-1])
-    usage = counted.usage
+        log.exception("%s, case %s broke", pending_case.labelled_set.name, pending_case.case.id)
+        counted_model.errors.append(f"a bug: {type(error).__name__}: {error}")
+        outcome = CaseOutcome(False, fault=counted_model.errors[-1])
+    usage = counted_model.usage
     return CaseRecord(
-        set=planned.labelled_set.name,
-        side=planned.side,
-        id=planned.case.id,
-        tags=planned.case.tags,
+        set=pending_case.labelled_set.name,
+        side=pending_case.side,
+        id=pending_case.case.id,
+        tags=pending_case.case.tags,
         right=outcome.is_right,
         said=outcome.reply[:MAX_REPLY_CHARS],
         why=outcome.fault[:MAX_REPLY_CHARS],
         measures=dict(outcome.measures),
-        error=counted.errors[-1] if counted.errors else "",
+        error=counted_model.errors[-1] if counted_model.errors else "",
         calls=usage.calls,
         tokens_in=usage.tokens_in,
         tokens_out=usage.tokens_out,

@@ -1,4 +1,4 @@
-"""The naive baselines: one short plain prompt for each role, which the product has to beat.
+"""The naive baselines: one short plain prompt for each role, with which the product is compared.
 
 A baseline calls the same model, on the same tier and through the same client as the product.
 """
@@ -14,9 +14,9 @@ from handoff.contracts import Tier
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 
-CALL_SECONDS = 600.0
-"""Seconds at most for a call. Long, because slow servers at home are evaluated for quality, not for speed."""
-MAX_TOKENS = 2_048
+CALL_TIMEOUT_SECONDS = 600.0
+"""Timeout of a call in seconds. It is long, because slow servers at home are evaluated for quality, not speed."""
+MAX_REPLY_TOKENS = 2_048
 _YES_OR_NO = re.compile(r"\b(yes|no)\b", re.IGNORECASE)
 
 
@@ -29,15 +29,15 @@ def read_naive_prompt(name: str) -> str:
 def make_naive_call(
     name: str, *messages: ModelMessage, tools: tuple[ToolSpec, ...] = (), tier: Tier = "balanced"
 ) -> ModelCall:
-    """Build the model call of a baseline."""
+    """Build the model call of the baseline `name`, such as `planner`."""
     return ModelCall(
         purpose=f"naive:{name}",
         system=read_naive_prompt(name),
         messages=messages,
         tools=tools,
         tier=tier,
-        max_tokens=MAX_TOKENS,
-        deadline=CALL_SECONDS,
+        max_tokens=MAX_REPLY_TOKENS,
+        timeout_seconds=CALL_TIMEOUT_SECONDS,
     )
 
 

@@ -12,13 +12,13 @@ from bot.evaluation.staged_job import CaseEnvironment
 
 @dataclass(frozen=True, slots=True)
 class CaseOutcome:
-    """The outcome of a case."""
+    """The score of a case on one side."""
 
     is_right: bool
     reply: str = ""
-    """The reply."""
+    """The scored text, such as an answer or a plan in one line."""
     fault: str = ""
-    """What is wrong with the reply; empty if it is right."""
+    """The faults of the reply, or the reason why there is none; empty if it is right."""
     measures: Mapping[str, bool] = field(default_factory=dict)
     """Answers to further yes/no questions about the reply, by question.
 
@@ -27,7 +27,7 @@ class CaseOutcome:
 
 
 PlayCase = Callable[[Any, CaseEnvironment, CountingModel], Awaitable[CaseOutcome]]
-"""Plays one case. Raises ModelError if a call fails and the product does not handle it."""
+"""Plays and scores one case. Raises ModelError if a call fails and the product does not recover."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,13 +20,13 @@ from handoff.contracts import Contract
 
 
 class RunFileError(Exception):
-    """A file is not that of a run. The text says what is wrong and what to do."""
+    """A file cannot be read, or has no run. The message says why."""
 
 
 class RunFile(Contract):
-    """An evaluation run. `sets` and `tags` (empty: all), `limit` (0: all), `seed` and `naive` tell which cases it has.
+    """An evaluation run. `sets`, `tags` (empty: all), `limit` (0: all), `seed` and `naive` select its cases.
 
-    `complete` is True once all of them were played.
+    `complete` is True once all of these were played.
     """
 
     leadhand: str
@@ -64,26 +64,29 @@ def read_run(path: Path) -> RunFile:
         raise RunFileError(f"{path} is no run: it takes what `leadhand eval --json` wrote.") from None
 
 
-MAX_CHANCE_P = 0.05
-"""A change with a p below this counts as more than chance."""
+SIGNIFICANCE_LEVEL = 0.05
+"""Significance level: a change with a p value below it counts as more than chance."""
 MAX_NAMED_CASES = 12
-"""Cases at most that are named as now right, and as now wrong."""
+"""Maximum number of cases that are named in each list, of those now right and of those now wrong."""
 MIN_MEAN_CHANGE = 0.05
 """A smaller change of tokens or seconds is not reported: it would be printed as zero."""
 
 
 def compare_runs(before: RunFile, after: RunFile) -> str:
     """Describe for people what changed between two runs, for each set and side."""
-    said = [f"A: {before.model}, {before.crew}, {before.leadhand}", f"B: {after.model}, {after.crew}, {after.leadhand}"]
+    lines = [
+        f"A: {before.model}, {before.crew}, {before.leadhand}",
+        f"B: {after.model}, {after.crew}, {after.leadhand}",
+    ]
     earlier, later = _group_by_set_and_side(before.records), _group_by_set_and_side(after.records)
     for key in earlier:
         if key in later:
-            said += ["", *_render_changes(" ".join(key), earlier[key], later[key])]
-    if alone := [" ".join(key) for key in (*earlier, *later) if (key in earlier) != (key in later)]:
-        said += ["", f"In one of the two only: {', '.join(alone)}."]
+            lines += ["", *_render_changes(" ".join(key), earlier[key], later[key])]
+    if unpaired_names := [" ".join(key) for key in (*earlier, *later) if (key in earlier) != (key in later)]:
+        lines += ["", f"In one of the two only: {', '.join(unpaired_names)}."]
     if not earlier.keys() & later.keys():
-        said += ["", "The two have no set in common."]
-    return "\n".join(said)
+        lines += ["", "The two have no set in common."]
+    return "\n".join(lines)
 
 
 def _group_by_set_and_side(records: Sequence[CaseRecord]) -> dict[tuple[str, str], list[CaseRecord]]:
@@ -99,10 +102,10 @@ def _render_changes(name: str, before: list[CaseRecord], after: list[CaseRecord]
     if not pairs:
         return [f"{name}: no case in common"]
     n = len(pairs)
-    lost, won = count_discordant_cases([one for one, _ in pairs], [two for _, two in pairs])
-    p = compute_mcnemar_p(lost, won)
+    lost_count, won_count = count_discordant_cases([one for one, _ in pairs], [two for _, two in pairs])
+    p = compute_mcnemar_p(lost_count, won_count)
     right = (sum(one.right for one, _ in pairs), sum(two.right for _, two in pairs))
-    verdict = ("better" if won > lost else "worse") if p < MAX_CHANCE_P else "no change beyond chance"
+    verdict = ("better" if won_count > lost_count else "worse") if p < SIGNIFICANCE_LEVEL else "no change beyond chance"
     lines = [f"{name}: {right[0]} of {n} right before, {right[1]} after; {verdict} (p {p:.3f})"]
     lines += _render_ids("  now right", [two.id for one, two in pairs if two.right and not one.right])
     lines += _render_ids("  now wrong", [two.id for one, two in pairs if one.right and not two.right])

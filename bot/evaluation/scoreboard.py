@@ -1,4 +1,4 @@
-"""Sums records up in a table: how often each side was right, the interval of that share, its usage, and p values."""
+"""Summarises records in a table: the share of right replies of each side with its interval, usage, and p values."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ HEADINGS = ("set", "n", "right", "share", "95 %", "errors", "tokens in/out", "do
 class ScoreLine(Contract):
     """A line of the table.
 
-    `measure` is the question that `right` counts, see `Outcome.measures`; empty: whether the replies were right. `low`
-    and `high` are the 95 % interval of `share`. Tokens and dollars are means per case, `seconds` is the median. `p` is
+    `right` counts the right replies, or with a `measure` (of `CaseOutcome.measures`) its answers with yes. `low` and
+    `high` are the 95 % interval of `share`. Tokens and dollars are means per case, `seconds` is the median. `p` is
     the probability of such a difference if product and baseline are equally good, on the cases that both have.
     """
 
@@ -42,13 +42,17 @@ def make_score_lines(records: Iterable[CaseRecord]) -> tuple[ScoreLine, ...]:
     by_set: dict[str, dict[str, list[CaseRecord]]] = {}
     for record in records:
         by_set.setdefault(record.set, {}).setdefault(record.side, []).append(record)
-    made: list[ScoreLine] = []
+    lines: list[ScoreLine] = []
     for name, sides in by_set.items():
-        kept = [(side, sides[side]) for side in (PRODUCT_SIDE, NAIVE_SIDE) if side in sides]
-        p = compute_mcnemar_p(*count_discordant_cases(*(listed for _, listed in kept))) if len(kept) == 2 else None
-        made += [_make_line(name, side, listed, p=p if side == NAIVE_SIDE else None) for side, listed in kept]
-        made += [line for side, listed in kept for line in _make_measure_lines(name, side, listed)]
-    return tuple(made)
+        present_sides = [(side, sides[side]) for side in (PRODUCT_SIDE, NAIVE_SIDE) if side in sides]
+        p = (
+            compute_mcnemar_p(*count_discordant_cases(*(listed for _, listed in present_sides)))
+            if len(present_sides) == 2
+            else None
+        )
+        lines += [_make_line(name, side, listed, p=p if side == NAIVE_SIDE else None) for side, listed in present_sides]
+        lines += [line for side, listed in present_sides for line in _make_measure_lines(name, side, listed)]
+    return tuple(lines)
 
 
 def count_discordant_cases(first: Sequence[CaseRecord], second: Sequence[CaseRecord]) -> tuple[int, int]:
@@ -80,16 +84,16 @@ def _make_line(name: str, side: str, records: Sequence[CaseRecord], *, p: float 
 
 
 def _make_measure_lines(name: str, side: str, records: Sequence[CaseRecord]) -> list[ScoreLine]:
-    found: dict[str, list[bool]] = {}
+    answers_by_measure: dict[str, list[bool]] = {}
     for record in records:
         for measure, held in record.measures.items():
-            found.setdefault(measure, []).append(held)
-    made = []
-    for measure, answers in found.items():
+            answers_by_measure.setdefault(measure, []).append(held)
+    lines = []
+    for measure, answers in answers_by_measure.items():
         n, yes = len(answers), sum(answers)
         low, high = compute_wilson_interval(yes, n)
-        made.append(ScoreLine(set=name, side=side, measure=measure, n=n, right=yes, share=yes / n, low=low, high=high))
-    return made
+        lines.append(ScoreLine(set=name, side=side, measure=measure, n=n, right=yes, share=yes / n, low=low, high=high))
+    return lines
 
 
 # ---------------------------------------------------------------- for people
@@ -103,19 +107,19 @@ def render_table(table: Iterable[ScoreLine]) -> str:
 
 
 def _render_row(line: ScoreLine) -> tuple[str, ...]:
-    counted = (
+    count_cells = (
         str(line.n),
         str(line.right),
         _format_percent(line.share),
         f"{_format_percent(line.low)} to {_format_percent(line.high)}",
     )
     if line.measure:
-        return (f"    {line.side}: {line.measure}", *counted, "", "", "", "", "")
+        return (f"    {line.side}: {line.measure}", *count_cells, "", "", "", "", "")
     first = line.set if line.side == PRODUCT_SIDE else f"  {line.side} prompt"
     tokens = f"{line.tokens_in:,.0f}/{line.tokens_out:,.0f}"
     dollars = "-" if line.cost is None else f"{line.cost:.4f}"
     p = "" if line.p is None else f"{line.p:.3f}"
-    return (first, *counted, str(line.errors), tokens, dollars, f"{line.seconds:.1f}", p)
+    return (first, *count_cells, str(line.errors), tokens, dollars, f"{line.seconds:.1f}", p)
 
 
 def _format_percent(share: float) -> str:
@@ -142,7 +146,7 @@ def compute_wilson_interval(right: int, n: int, z: float = Z95) -> tuple[float, 
 
 
 def compute_mcnemar_p(only_first: int, only_second: int) -> float:
-    """Return the p of McNemar's exact test from the cases that only one of two versions got right; 1 without any."""
+    """Return the two-sided p of McNemar's exact test on the cases that only one version got right; 1 for no cases."""
     n = only_first + only_second
     if not n:
         return 1.0

@@ -24,15 +24,15 @@ from bot.evaluation.cases import (
     VerifierCase,
 )
 from bot.evaluation.staged_job import read_case_file
-from bot.evaluation.trials.plan_trials import NO_WORK_LABELS, ORDER_SIGN
+from bot.evaluation.trials.plan_trials import NO_SUBTASK_LABELS, ORDER_SIGN
 from specialists.crew import Crew
 
-PRODUCT_SETS = Path(__file__).parent / "sets"
+PRODUCT_SETS_FOLDER = Path(__file__).parent / "sets"
 UNLABELLED_FAULT = (
     "it is not labelled yet: write into `expect` what is right (docs/evaluation.md says how), or delete the case."
 )
-SETS_FOLDER = "evaluation"
-"""The name of the folder with the sets of a crew."""
+SETS_FOLDER_NAME = "evaluation"
+"""The name of the folder with sets, inside a crew's folder."""
 
 
 class SetError(Exception):
@@ -53,9 +53,9 @@ class LabelledSet:
 
 
 def read_sets(
-    crew: Path, wanted_names: Iterable[str] = (), *, product_sets: Path = PRODUCT_SETS
+    crew: Path, wanted_names: Iterable[str] = (), *, product_sets: Path = PRODUCT_SETS_FOLDER
 ) -> tuple[LabelledSet, ...]:
-    """Read the sets of the product (folder `product_sets`) and of a crew. Unless `wanted_names` is empty, only those.
+    """Read the sets of the product (folder `product_sets`) and of a crew: all, or only those in `wanted_names`.
 
     Raises SetError with all faults.
     """
@@ -65,19 +65,19 @@ def read_sets(
         for name in wanted_names
         if name not in CASE_TYPES
     ]
-    files = _list_set_files((product_sets, crew / SETS_FOLDER), faults)
+    files = _list_set_files((product_sets, crew / SETS_FOLDER_NAME), faults)
     found: dict[str, list[LabelledCase]] = {}
     for name, path in files:
         if not wanted_names or name in wanted_names:
             found.setdefault(name, []).extend(_read_cases(path, CASE_TYPES[name], faults))
     faults += [
-        f"There is no set {name!r}: write {crew / SETS_FOLDER / name}.yml (docs/evaluation.md says how)."
+        f"There is no set {name!r}: write {crew / SETS_FOLDER_NAME / name}.yml (docs/evaluation.md says how)."
         for name in wanted_names
         if name in CASE_TYPES and name not in found
     ]
     for name, cases in found.items():
-        twice = [one for one, count in Counter(case.id for case in cases).items() if count > 1]
-        faults += [f"{name}.yml, case {one}: the id is given twice; ids must differ." for one in twice]
+        duplicate_ids = [one for one, count in Counter(case.id for case in cases).items() if count > 1]
+        faults += [f"{name}.yml, case {one}: the id is given twice; ids must differ." for one in duplicate_ids]
     if faults:
         raise SetError(faults)
     # The files that a crew's cases name may also be those of its demo.
@@ -118,7 +118,7 @@ def _read_cases(path: Path, kind: type[LabelledCase], faults: list[str]) -> list
 
 
 def _is_unlabelled(raw_case: Any) -> bool:
-    """Return True if a case was made from feedback and nobody has written its right answer yet."""
+    """Return True if a case was made from feedback and its `expect` is still empty."""
     if not isinstance(raw_case, Mapping) or "feedback" not in raw_case:
         return False
     expect = raw_case.get("expect")
@@ -126,8 +126,8 @@ def _is_unlabelled(raw_case: Any) -> bool:
 
 
 def _describe_case(raw_case: Any, number: int) -> str:
-    named = raw_case.get("id") if isinstance(raw_case, Mapping) else None
-    return f"case {named}" if isinstance(named, str) and named else f"case number {number}"
+    case_id = raw_case.get("id") if isinstance(raw_case, Mapping) else None
+    return f"case {case_id}" if isinstance(case_id, str) and case_id else f"case number {number}"
 
 
 def _describe_validation_faults(path: Path, case: str, error: ValidationError) -> list[str]:
@@ -135,10 +135,10 @@ def _describe_validation_faults(path: Path, case: str, error: ValidationError) -
     return [f"{path}, {case}: {'.'.join(map(str, one['loc'])) or 'the case'}: {one['msg']}." for one in listed]
 
 
-def check_sets(sets: Iterable[LabelledSet], crew: Crew, samples_folder: Path) -> None:
-    """Check sets against a crew. Raises SetError with all faults.
+def validate_sets(sets: Iterable[LabelledSet], crew: Crew, samples_folder: Path) -> None:
+    """Check the names and files of sets against a crew. Raises SetError with all faults.
 
-    `samples_folder` is the folder of the product's files.
+    `samples_folder` is also searched for the files that cases name.
     """
     faults = [
         f"{one.name}.yml, case {case.id}: {fault}."
@@ -152,16 +152,16 @@ def check_sets(sets: Iterable[LabelledSet], crew: Crew, samples_folder: Path) ->
 
 def _find_case_faults(case: LabelledCase, crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
     if isinstance(case, RoutingCase):
-        yield from _find_unknown_names(case.expect, crew, NO_WORK_LABELS)
+        yield from _find_unknown_names(case.expect, crew, NO_SUBTASK_LABELS)
     elif isinstance(case, PlanningCase):
         yield from _find_unknown_names(_list_expected_names(case.expect), crew)
         least, most = case.expect.parts
         if least > most:
             yield f"parts are from {least} to {most}; write the least first"
     elif isinstance(case, SpecialistCase):
-        yield from _find_question_faults(case.specialist, case.files, crew, folders)
+        yield from _find_specialist_faults(case.specialist, case.files, crew, folders)
     elif isinstance(case, ReviewCase):
-        yield from _find_question_faults(case.lens, case.files, crew, folders)
+        yield from _find_specialist_faults(case.lens, case.files, crew, folders)
     elif isinstance(case, RequestCase):
         yield from _find_missing_files(case.files, folders)
     elif isinstance(case, AggregationCase | VerifierCase) and not crew.specialists:
@@ -179,14 +179,14 @@ def _find_unknown_names(names: Iterable[str], crew: Crew, other_names: tuple[str
             yield f"{name!r} is not in the crew; there are: {', '.join(known)}"
 
 
-def _find_question_faults(name: str, files: Iterable[str], crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
+def _find_specialist_faults(name: str, files: Iterable[str], crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:
     specialist = crew.specialists.get(name)
     if specialist is None:
         yield from _find_unknown_names([name], crew)
         if name in crew.crews:
             yield f"{name} is a crew; name a specialist, or evaluate that crew with --crew"
-    elif writing := [tool.name for tool in specialist.tools if tool.access == "write"]:
-        yield f"{name} has tools that write ({', '.join(writing)}), and would write; leave the case out"
+    elif writing_tools := [tool.name for tool in specialist.tools if tool.access == "write"]:
+        yield f"{name} has tools that write ({', '.join(writing_tools)}), and would write; leave the case out"
     yield from _find_missing_files(files, folders)
 
 

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import cast
 
 from bot.evaluation.counted_model import CountingModel
-from bot.jobs.effect_handlers import EffectServices, HandlerInputs, find_no_approvers
+from bot.jobs.effect_handlers import EffectInputs, EffectServices, find_no_approvers
 from bot.jobs.effect_runner import find_handler
 from bot.jobs.gathering import is_table, make_table_material
 from bot.jobs.job_runner import JobRunner
@@ -23,7 +23,7 @@ from bot.limits.breakers import Breakers
 from bot.slack.show.thread import ThreadView
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
-from bot.supervisor.planning import Planning
+from bot.supervisor.planning import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
@@ -39,29 +39,29 @@ from handoff.contracts import (
     Section,
     Terms,
 )
-from handoff.engine.engine import apply_event, needs_gathering
+from handoff.engine.engine import apply_event, needs_material
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job, RequestState, replace
 from specialists.crew import Crew
 from specialists.formats.contents import FileContents
 from specialists.reading.diff_hunks import read_diff
-from specialists.tools.tables.sheet_sources import list_columns
+from specialists.tools.tables.sheet_sources import list_sheet_columns
 
-MAX_EFFECTS = 60
-"""Effects at most of one case: a job with more is in an endless loop."""
+MAX_STEPS = 60
+"""Maximum steps of one case. A job with more is in an endless loop."""
 REQUEST_ID = "1.0"
 PEOPLE = {"U1": "Ana Duarte", "U2": "Ben Okafor"}
 """The people who write in the thread, by Slack id; the first one made the request."""
-MISSING_FILE_SIZE = 20_000
+MISSING_FILE_BYTES = 20_000
 """The assumed size in bytes of a file that a case names, but that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseEnvironment:
-    """The environment of a case: a crew, its planning, its terms, and folders of files."""
+    """The environment of a case: a crew, its planning, its time and token limits, and folders of files."""
 
     crew: Crew
-    planning: Planning
+    planning: CrewPlanner
     terms: Terms
     folders: tuple[Path, ...] = ()
     """The folders that are searched for the files that cases name."""
@@ -99,22 +99,22 @@ class _MemoryStore:
 
 
 class _StubThread:
-    """A thread without readers and without a messenger."""
+    """A stand-in for `ThreadView` that shows nothing to anybody."""
 
     messengers = None
 
     async def fetch_request_setting(
-        self, _job: Job, ask: RequestState, _named: Sequence[str] = (), _contact: str = ""
+        self, _job: Job, request: RequestState, _named: Sequence[str] = (), _contact: str = ""
     ) -> ev.SettingKnown:
-        """Return an empty setting: cases do not depend on requester and channel."""
-        return ev.SettingKnown(at=ask.request.at, request=ask.id, setting=RequestSetting())
+        """Return an event with an empty setting, as cases do not depend on requester and channel."""
+        return ev.SettingKnown(at=request.spec.at, request=request.id, setting=RequestSetting())
 
     async def list_speaker_names(self, _job: Job, user: str) -> tuple[str, ...]:
         """Return the names of the other people in the thread."""
         return tuple(name for one, name in PEOPLE.items() if one != user)
 
     async def begin_answer(self, *_: object, **__: object) -> _StubThread:
-        """Return the stream of an answer."""
+        """Return this thread as the stream of an answer."""
         return self
 
     async def write(self, _piece: str) -> None:
@@ -134,7 +134,7 @@ class _StagedClaim:
 
 
 class StagedJob:
-    """A job of one request, which a case drives until a condition is met. It also stands in for its `JobRunner`."""
+    """A job of one request, which a case plays until a condition is met. Handlers use it as their `JobRunner`."""
 
     def __init__(
         self,
@@ -171,30 +171,30 @@ class StagedJob:
         request = Request(id=REQUEST_ID, user=next(iter(PEOPLE)), text=text, at=now, attachments=attached)
         place = Place(team="T1", channel="C1", thread_ts=REQUEST_ID)
         self.job: Job = apply_event(None, ev.RequestAdded(at=now, place=place, request=request))
-        if needs_gathering(request):  # links in the text, such as to a pull request, are not fetched
+        if needs_material(request):  # links in the text, such as to a pull request, are not fetched
             materials = tuple(_make_file_material(one, blobs) for one in artifacts)
             self.report_soon(ev.MaterialGathered(at=now, request=REQUEST_ID, materials=materials))
 
     @property
-    def ask(self) -> RequestState:
+    def request(self) -> RequestState:
         """The request in its present state."""
-        return self.job.asks[-1]
+        return self.job.requests[-1]
 
     # ------------------------------------------------------------ the methods of `JobRunner` that handlers use
 
-    def find_request(self, request: str) -> tuple[Job, RequestState]:
+    def find_request(self, request_id: str) -> tuple[Job, RequestState]:
         """Return the job and its request. Raises KeyError if there is none of that id."""
-        ask = self.job.find_request(request)
-        if ask is None:
-            raise KeyError(request)
-        return self.job, ask
+        request = self.job.find_request(request_id)
+        if request is None:
+            raise KeyError(request_id)
+        return self.job, request
 
     def now(self) -> float:
-        """Return seconds since the epoch, plus all skipped pauses."""
+        """Return the seconds since the epoch plus those of all skipped pauses."""
         return time.time() + self._skipped_seconds
 
     async def ensure_held(self) -> None:
-        """Do nothing: the job is always ours."""
+        """Do nothing, as a job in memory has no lease to lose."""
 
     async def report(self, *events: ev.Event) -> None:
         """Apply events to the job."""
@@ -223,21 +223,24 @@ class StagedJob:
 
     def replace_draft(self, text: str) -> None:
         """Replace the draft that the verifier reads."""
-        ask = self.ask.with_run(replace(self.ask.run, draft=text))
-        self.job = replace(self.job, asks=(*self.job.asks[:-1], ask))
+        request = self.request.with_run(replace(self.request.run, draft=text))
+        self.job = replace(self.job, requests=(*self.job.requests[:-1], request))
 
     async def play(self, is_done: Callable[[RequestState], bool]) -> None:
-        """Perform due effects one by one, until `is_done` is True, the request is concluded, or it waits for people."""
-        for _ in range(MAX_EFFECTS):
-            if is_done(self.ask) or self.ask.run.is_concluded:
+        """Perform due effects one by one, until `is_done` is True, the request is concluded, or it waits for people.
+
+        Stops after `MAX_STEPS` steps at the latest.
+        """
+        for _ in range(MAX_STEPS):
+            if is_done(self.request) or self.request.run.is_concluded:
                 return
             effects, due = list_outstanding_effects(self.job, self.now())
-            if posts := [effect for effect in effects if isinstance(effect, ef.Post)]:
+            if posts := [effect for effect in effects if isinstance(effect, ef.PostMessage)]:
                 at = self.now()
                 self.report_soon(*(ev.Posted(at=at, request=REQUEST_ID, key=one.key, ts="2.0") for one in posts))
             elif effects:
                 self.report_soon(await self.perform(effects[0]))
-            elif due is not None and self.ask.state == "working":
+            elif due is not None and self.request.state == "working":
                 self._skipped_seconds += max(0.0, due - self.now()) + 0.01
             else:
                 return
@@ -249,7 +252,7 @@ class StagedJob:
 
     async def perform(self, effect: ef.Effect) -> ev.Event:
         """Have the product's handler perform an effect, and return its event."""
-        inputs = HandlerInputs(self._services, cast("JobRunner", self), self.job, self.ask, self.model)
+        inputs = EffectInputs(self._services, cast("JobRunner", self), self.job, self.request, self.model)
         return await find_handler(effect).run(effect, inputs)
 
     async def may_show(self) -> bool:
@@ -262,14 +265,14 @@ def _make_artifact(name: str, data: bytes | None, blobs: _MemoryBlobs) -> Artifa
     if data is not None:
         blobs.data_by_digest[digest] = data
     media_type = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return Artifact(id=digest, name=name, media_type=media_type, size=MISSING_FILE_SIZE if data is None else len(data))
+    return Artifact(id=digest, name=name, media_type=media_type, size=MISSING_FILE_BYTES if data is None else len(data))
 
 
 def _make_file_material(file: Artifact, blobs: _MemoryBlobs) -> Material:
     """Return a file as material: a table or a text. A file that does not exist has neither columns nor text."""
     data = blobs.data_by_digest.get(file.id, b"")
     if is_table(file.name, data):
-        columns = [name for _, names in list_columns(data, file.name) for name in names]
+        columns = [name for _, names in list_sheet_columns(data, file.name) for name in names]
         return make_table_material(file, data, [Section(name=name) for name in columns])
     if data and file.name.endswith(".diff"):
         return _make_change_material(file, data, blobs)

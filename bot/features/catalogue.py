@@ -43,12 +43,12 @@ FEATURES = (
 )
 """A feature comes after those whose services it uses. If two features match the same words, the first gets them."""
 SUBCOMMANDS = [one for feature in FEATURES for one in getattr(feature, "COMMANDS", ())]
-SPOKEN = [one for feature in FEATURES for one in getattr(feature, "SPOKEN", ())]
+SPOKEN_COMMANDS = [one for feature in FEATURES for one in getattr(feature, "SPOKEN", ())]
 
 
 def register_all(kit: Kit, features: Sequence[ModuleType] = FEATURES) -> None:
     """Register the features with the kit, and connect its gate and router to the Bolt app."""
     for feature in features:
         feature.register(kit)
-    kit.app.use(kit.gate.check)
+    kit.app.use(kit.gate.filter_payload)
     kit.router.register_listeners(kit.app)

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 from slack_bolt.async_app import AsyncApp
 
 from bot.access.channel_settings import ChannelSettings
-from bot.jobs.effect_handlers import Opener
+from bot.jobs.effect_handlers import ThreadOpener
 from bot.jobs.job_records import JobRecords
 from bot.jobs.job_runner import Effects
 from bot.limits.call_limits import CallLimits
 from bot.models.chosen_model import ChosenModel
 from bot.settings import Settings
 from bot.slack.receive.gate import Gate
-from bot.slack.receive.own_page import MakePage
+from bot.slack.receive.own_page import RenderQueryPage
 from bot.slack.receive.router import Router
 from bot.slack.receive.services import FeatureServices
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand
@@ -25,7 +25,7 @@ from bot.slack.show.job_messenger import MessengerFactory
 from bot.slack.show.notices import OutageNotices
 from bot.slack.views.paging import HomeSection
 from bot.supervisor.instance_board import InstanceBoard
-from handoff.access.audit_entry import Deed
+from handoff.access.audit_entry import AuditAction
 from specialists.several_crews import CrewSet
 
 ServiceT = TypeVar("ServiceT")
@@ -62,12 +62,12 @@ class Kit:
     sections: list[HomeSection] = field(default_factory=list)
     """The sections of the App Home."""
     effect_wrappers: list[Callable[[Effects], Effects]] = field(default_factory=list)
-    """Functions that wrap the effects of jobs, to see how jobs change."""
+    """Functions that wrap the effects of jobs, so that a feature is told of each change of a job."""
     background_tasks: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     """Coroutine functions of background tasks, which run as long as the bot does."""
-    pages: dict[str, MakePage] = field(default_factory=dict)
+    pages: dict[str, RenderQueryPage] = field(default_factory=dict)
     """Web pages of the bot by their paths, served in HTTP mode."""
-    openers: dict[str, Opener] = field(default_factory=dict)
+    openers: dict[str, ThreadOpener] = field(default_factory=dict)
     """Functions that open threads, by the kind of opening."""
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class Kit:
         return self.services.find_or_make(kind, make)
 
     def find_service(self, kind: type[ServiceT]) -> ServiceT:
-        """Return the service of another feature, which has to be registered before this one."""
+        """Return a service of another feature, which must be registered before."""
         return self.services.find(kind)
 
     def add_commands(self, subcommands: tuple[Subcommand, ...] = (), spoken: tuple[SpokenCommand, ...] = ()) -> None:
@@ -91,6 +91,6 @@ class Kit:
         self.router.spoken += spoken
         self.gate.deeds |= {f"/{one.name}": one.deed for one in subcommands}
 
-    def add_deeds(self, deeds: Mapping[str, Deed]) -> None:
+    def add_deeds(self, deeds: Mapping[str, AuditAction]) -> None:
         """Set the deed that the audit records for clicks, by action_id or its prefix; without one, it is `asked`."""
         self.gate.deeds |= deeds

@@ -13,17 +13,17 @@ from functools import partial
 from typing import Any, TypeVar
 
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.material_texts import add_material_addresses, build_handoff
+from bot.jobs.material_texts import add_material_addresses, load_handoff
 from bot.jobs.team_sign_ins import TeamSignIns
 from bot.limits.breakers import Breakers
-from bot.slack.show.people import FindActor, find_no_actor
+from bot.slack.show.people import FindActor, refuse_any_actor
 from bot.store.redis.redis_store import Store
 from bot.store.values import PayloadTooLarge, StoreError
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.approval_values import Approval
 from handoff.briefs.context import join_earlier_requests, join_subtask_sources
-from handoff.briefs.provenance import trace_provenance
+from handoff.briefs.provenance import derive_provenance
 from handoff.checking import checks
 from handoff.checking.figures import find_source_lines
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
@@ -54,20 +54,20 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptSurroundings:
+class AttemptServices:
     """The people and services that an attempt can reach."""
 
     record_audit: AuditRecorder = discard_entry
     """Writes to the audit what the attempt sends out."""
     approvers: tuple[str, ...] | None = ()
-    """The approvers of the channel, before those that the crew names; None: there is nobody to ask."""
+    """The approvers of the channel; () leaves it to those that the crew names; None: there is nobody to ask."""
     messenger: Messenger | None = None
     """Lets tools reach people outside of the thread."""
-    find_actor: FindActor = find_no_actor
+    find_actor: FindActor = refuse_any_actor
     """Returns a person's present rights in the place of the job."""
 
 
-NO_SURROUNDINGS = AttemptSurroundings()
+NO_SERVICES = AttemptServices()
 
 
 async def run_attempt(
@@ -78,20 +78,22 @@ async def run_attempt(
     model: Model,
     store: Store,
     breakers: Breakers,
-    surroundings: AttemptSurroundings = NO_SURROUNDINGS,
+    surroundings: AttemptServices = NO_SERVICES,
 ) -> ev.Event:
     """Work on a subtask, from its last checkpoint if it has one, and return the event that ends the attempt.
 
     `crew` is the crew whose plan contains the subtask. Raises Fenced, and StoreError while the store is away.
     """
-    job, ask = runner.find_request(effect.request)
-    work = ask.work[effect.subtask]
-    handoff, pack = await build_handoff(job, ask, work, runner.now(), store, runner.claim.key)
-    if work.state == "pending":  # reported first, since only an attempt that has started can fail
+    job, request = runner.find_request(effect.request)
+    subtask = request.subtasks[effect.subtask]
+    handoff, pack = await load_handoff(job, request, subtask, runner.now(), store, runner.claim.key)
+    if subtask.state == "pending":  # reported first, since only an attempt that has started can fail
         member = crew.specialists.get(effect.specialist)
-        on = {"tier": effect.tier, "model": member.model_wish.name if member is not None else ""}
+        start_fields = {"tier": effect.tier, "model": member.model_overrides.name if member is not None else ""}
         runner.report_soon(
-            ev.AttemptStarted(**_make_attempt_fields(effect, runner), specialist=effect.specialist, **on, pack=pack)
+            ev.AttemptStarted(
+                **_make_attempt_fields(effect, runner), specialist=effect.specialist, **start_fields, pack=pack
+            )
         )
     try:
         specialist = _find_specialist(crew, effect, runner)
@@ -101,31 +103,31 @@ async def run_attempt(
         text = f"the crew has no specialist called {effect.specialist!r} any more"
         return _make_failure_event(effect, runner, "lost", text, private=False)
     specialist = set_approvers(specialist, surroundings.approvers or ())
-    resumed = work.state == "in_progress"
-    log = _JobAttemptLog(
+    is_resumed = subtask.state == "in_progress"
+    attempt_log = _JobAttemptLog(
         effect,
         runner,
-        work,
+        subtask,
         handoff,
         surroundings,
-        known_corrections=ask.correction_count,
-        is_resumed=resumed,
+        known_corrections=request.correction_count,
+        is_resumed=is_resumed,
     )
     try:
-        async with _open_workbench(effect, runner, handoff, log, store, surroundings.messenger) as workbench:
+        async with _open_workbench(effect, runner, handoff, attempt_log, store, surroundings.messenger) as workbench:
             outcome = await run_specialist(
                 specialist,
                 handoff,
                 model=model,
                 workbench=workbench,
-                log=log,
+                log=attempt_log,
                 done_when=effect.done_when,
-                elapsed=log.seconds_before,
+                elapsed=attempt_log.checkpointed_seconds,
             )
     except WorkbenchLost as error:
         raise error.reason from None  # the owner releases the job; the attempt goes on when the store is back
     except ModelError as error:
-        return _make_call_failure(effect, runner, error, seconds=log.elapsed_seconds(), **log.privacy)
+        return _make_call_failure(effect, runner, error, seconds=attempt_log.elapsed_seconds(), **attempt_log.privacy)
     except ToolCrashed as error:
         await breakers.count_specialist_failure(specialist.purpose)
         return _make_failure_event(
@@ -135,8 +137,8 @@ async def run_attempt(
             str(error),
             usage=error.usage,
             failed_calls=0,
-            took=log.elapsed_seconds(),
-            **log.privacy,
+            took=attempt_log.elapsed_seconds(),
+            **attempt_log.privacy,
         )
     if isinstance(outcome, Escalation) and outcome.reason == "timeout":
         await breakers.count_specialist_failure(
@@ -146,7 +148,7 @@ async def run_attempt(
         outcome = await add_material_addresses(
             outcome, *runner.find_request(effect.request), effect.subtask, store, runner.claim.key
         )
-    return _make_end_event(effect, runner, outcome, log)
+    return _make_end_event(effect, runner, outcome, attempt_log)
 
 
 @contextlib.asynccontextmanager
@@ -159,15 +161,15 @@ async def _open_workbench(
     messenger: Messenger | None,
 ) -> AsyncIterator[FolderWorkbench]:
     """Yield a workbench with the files of the handoff and of earlier checkpoints; remove its folder at the end."""
-    made = [file for point in log.history if isinstance(point, ev.ToolReturned) for file in point.artifacts]
+    checkpoint_files = [file for point in log.history if isinstance(point, ev.ToolReturned) for file in point.artifacts]
     folder = get_scratch_folder() / f"attempt-{secrets.token_hex(8)}"
     try:
         yield FolderWorkbench(
-            (*handoff.artifacts, *made),
+            (*handoff.artifacts, *checkpoint_files),
             lambda digest: _call_store(_read_bytes(digest, effect, runner, store)),
             lambda data: _call_store(store.blobs.put(runner.claim.key, data)),
             folder,
-            trace_provenance(*runner.find_request(effect.request), _find_subtask(effect, runner)),
+            derive_provenance(*runner.find_request(effect.request), _find_subtask(effect, runner)),
             messenger,
             TeamSignIns(store, runner.claim.key.team),
         )
@@ -183,7 +185,7 @@ async def _read_bytes(digest: str, effect: RunSubtask, runner: JobRunner, store:
 
 
 async def _call_store(call: Awaitable[T]) -> T:
-    """Call the store for a tool. Raises WorkbenchLost if the store is away, so that the tool is not blamed."""
+    """Await a store call for a tool. Raises WorkbenchLost if the store is away, so that the tool is not blamed."""
     try:
         return await call
     except PayloadTooLarge:
@@ -199,12 +201,12 @@ def _make_end_event(effect: RunSubtask, runner: JobRunner, outcome: AttemptEnd, 
     if isinstance(outcome, Approval):
         return ev.ApprovalAsked(**_make_attempt_fields(effect, runner), approval=outcome)
     if isinstance(outcome, Escalation):
-        of = {"usage": log.usage, "took": log.elapsed_seconds(), **log.privacy}
-        return ev.Escalated(**_make_attempt_fields(effect, runner), escalation=outcome, **of)
-    seen = log.collect_origins(outcome, effect)
-    found = checks.run_checks(seen)
-    remarks = {"faults": found.faults, "doubts": found.doubts, **log.privacy}
-    result = outcome.model_copy(update={"evidence": find_source_lines(outcome, seen.evidence)})
+        usage_fields = {"usage": log.usage, "took": log.elapsed_seconds(), **log.privacy}
+        return ev.Escalated(**_make_attempt_fields(effect, runner), escalation=outcome, **usage_fields)
+    subject = log.make_check_subject(outcome, effect)
+    remarks_found = checks.run_checks(subject)
+    remarks = {"faults": remarks_found.faults, "doubts": remarks_found.doubts, **log.privacy}
+    result = outcome.model_copy(update={"evidence": find_source_lines(outcome, subject.evidence)})
     return ev.ResultReturned(
         **_make_attempt_fields(effect, runner),
         result=result,
@@ -215,7 +217,7 @@ def _make_end_event(effect: RunSubtask, runner: JobRunner, outcome: AttemptEnd, 
 
 
 def _find_subtask(effect: RunSubtask, runner: JobRunner) -> SubtaskState:
-    return runner.find_request(effect.request)[1].work[effect.subtask]
+    return runner.find_request(effect.request)[1].subtasks[effect.subtask]
 
 
 def _find_specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Specialist | None:
@@ -224,23 +226,26 @@ def _find_specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Speci
     In a plan of one subtask the specialist writes the answer itself, so it gets the crew's form for answers and the
     channel's instructions too. Raises AdhocNotAllowed if an ad-hoc specialist needs what the crew does not lend.
     """
-    ask = runner.find_request(effect.request)[1]
-    plan = find_enclosing_plan(ask, ask.work[effect.subtask])
+    request = runner.find_request(effect.request)[1]
+    plan = find_enclosing_plan(request, request.subtasks[effect.subtask])
     found = find_specialist(crew, plan, effect.specialist, effect.tier)
-    alone = plan is not None and len(plan.subtasks) == 1
-    here = ask.setting.here.instructions if ask.setting is not None else ""
-    form, run = crew.prompts.answer, ask.find_enclosing_run(ask.work[effect.subtask])
-    if found is None or not alone or not (form or here or run.is_first):
+    is_only_subtask = plan is not None and len(plan.subtasks) == 1
+    channel_instructions = request.setting.here.instructions if request.setting is not None else ""
+    answer_form, run = crew.prompts.answer, request.find_enclosing_run(request.subtasks[effect.subtask])
+    if found is None or not is_only_subtask or not (answer_form or channel_instructions or run.is_first_responder):
         return found
     others = [f"- {one.name}: {one.description}" for one in run.members.values() if one.name != found.name]
     return replace(
-        found, answer_form=form, channel_words=here, hand_over_targets="\n".join(others) if run.is_first else ""
+        found,
+        answer_form=answer_form,
+        channel_words=channel_instructions,
+        hand_over_targets="\n".join(others) if run.is_first_responder else "",
     )
 
 
-def _measure_checkpointed_seconds(work: SubtaskState) -> float:
+def _measure_checkpointed_seconds(subtask: SubtaskState) -> float:
     """Return the seconds that the attempt took up to its last checkpoint, without waits for people."""
-    return max(0.0, work.checkpoints[-1].at - work.attempt_started) if work.checkpoints else 0.0
+    return max(0.0, subtask.checkpoints[-1].at - subtask.attempt_started) if subtask.checkpoints else 0.0
 
 
 def _make_attempt_fields(effect: RunSubtask, runner: JobRunner) -> dict[str, Any]:
@@ -259,9 +264,9 @@ class _JobAttemptLog:
         self,
         effect: RunSubtask,
         runner: JobRunner,
-        work: SubtaskState,
+        subtask: SubtaskState,
         handoff: Handoff,
-        surroundings: AttemptSurroundings,
+        surroundings: AttemptServices,
         *,
         known_corrections: int,
         is_resumed: bool,
@@ -270,11 +275,12 @@ class _JobAttemptLog:
         self._effect = effect
         self._runner = runner
         self._given_notes = [note.text for note in handoff.given]
-        self.history = work.checkpoints if is_resumed else ()
+        self.history = subtask.checkpoints if is_resumed else ()
         self.known_corrections = known_corrections  # how many corrections of the request the handoff contains
-        ask = runner.find_request(effect.request)[1]
+        request = runner.find_request(effect.request)[1]
         self.earlier_writes = {
-            one.digest: _make_repeated_write_note(one) for one in (*ask.done, *list_earlier_writes(ask, work))
+            one.digest: _render_repeated_write_note(one)
+            for one in (*request.kept_writes, *list_earlier_writes(request, subtask))
         }
         returns = [point for point in self.history if isinstance(point, ev.ToolReturned)]
         self._evidence = [point.reply.text for point in returns if not point.reply.failed]
@@ -284,7 +290,7 @@ class _JobAttemptLog:
         self._tool_names = {call.id: call.name for call in (turns[-1].turn.calls if turns else ())}
         if turns:
             self.known_corrections = turns[-1].corrected  # the last model call did not know of later corrections
-        self.seconds_before = _measure_checkpointed_seconds(work) if is_resumed else 0.0
+        self.checkpointed_seconds = _measure_checkpointed_seconds(subtask) if is_resumed else 0.0
         self._began_at = time.monotonic()
         self.usage = sum((point.turn.usage for point in self.history if isinstance(point, ev.TurnTaken)), Usage())
 
@@ -300,40 +306,40 @@ class _JobAttemptLog:
 
     def elapsed_seconds(self) -> float:
         """Return the seconds that the attempt has taken so far, including those under earlier owners."""
-        return self.seconds_before + time.monotonic() - self._began_at
+        return self.checkpointed_seconds + time.monotonic() - self._began_at
 
-    def collect_origins(self, result: Result, effect: RunSubtask) -> checks.CheckSubject:
-        """Collect what the free checks compare a result with: brief, tool replies (earlier attempts too), sources."""
-        job, ask = self._runner.find_request(effect.request)
-        work = ask.work[effect.subtask]
+    def make_check_subject(self, result: Result, effect: RunSubtask) -> checks.CheckSubject:
+        """Return a result with all that code checks it against: brief, tool replies, evidence and sources."""
+        job, request = self._runner.find_request(effect.request)
+        subtask = request.subtasks[effect.subtask]
         return checks.CheckSubject(
             result,
-            join_subtask_sources(ask, work),
+            join_subtask_sources(request, subtask),
             effect.done_when,
-            (*self._evidence, *self._given_notes, *_yield_evidence_lines(work)),
+            (*self._evidence, *self._given_notes, *_iterate_evidence_lines(subtask)),
             tuple(self._sources),
-            read_earlier_texts=partial(join_earlier_requests, job, ask),
-            tasks=(ask.text, work.brief_text),
+            read_earlier_texts=partial(join_earlier_requests, job, request),
+            tasks=(request.text, subtask.brief_text),
         )
 
     def list_known_texts(self) -> Iterator[str]:
         """Yield the texts the specialist was given, the evidence lines of its earlier results, and earlier requests."""
-        job, ask = self._runner.find_request(self._effect.request)
-        work = ask.work[self._effect.subtask]
-        yield from (join_subtask_sources(ask, work), *self._given_notes, *_yield_evidence_lines(work))
-        yield join_earlier_requests(job, ask)
+        job, request = self._runner.find_request(self._effect.request)
+        subtask = request.subtasks[self._effect.subtask]
+        yield from (join_subtask_sources(request, subtask), *self._given_notes, *_iterate_evidence_lines(subtask))
+        yield join_earlier_requests(job, request)
 
     def take_new_messages(self) -> tuple[str, ...]:
         """Return what the requester said since the last call of this method, or since the handoff was made."""
-        said = self._runner.find_request(self._effect.request)[1].changes
-        fresh, self.known_corrections = said[self.known_corrections :], len(said)
-        return fresh
+        corrections = self._runner.find_request(self._effect.request)[1].correction_texts
+        new_messages, self.known_corrections = corrections[self.known_corrections :], len(corrections)
+        return new_messages
 
     async def keep_turn(self, turn: Turn) -> None:
-        """Have a model turn committed soon. The tools that it calls start meanwhile.
+        """Report a model turn, to be committed within moments. Its tools may start before the commit.
 
-        A tool that writes starts only after the turn is committed: its intent is committed first, and commits keep the
-        order of the reports.
+        A tool that writes starts only after the turn is committed: its intent is committed before it starts, and
+        commits keep the order of reports.
         """
         self.usage += turn.usage
         self._tool_names = {call.id: call.name for call in turn.calls}
@@ -345,19 +351,19 @@ class _JobAttemptLog:
 
     async def find_rulings(self, approval: Approval) -> ApplicableRuling:
         """Return earlier approvals and denials that may cover this call, given who may decide now."""
-        job, ask = self._runner.find_request(self._effect.request)
-        users = {user for _, ruling in list_precedents(job, ask, approval) for user in ruling.users}
+        job, request = self._runner.find_request(self._effect.request)
+        users = {user for _, ruling in list_precedents(job, request, approval) for user in ruling.users}
         return find_applicable_ruling(
-            job, ask, approval, {user: await self._surroundings.find_actor(job.place, user) for user in users}
+            job, request, approval, {user: await self._surroundings.find_actor(job.place, user) for user in users}
         )
 
     def make_intent(
         self, call: ToolCall, *, what: str, key: str, digest: str, ruling: Ruling | None = None
     ) -> ev.ToolStarted:
         """Return the intent of a call that writes, as an event. It is not committed yet."""
-        of = {**_make_attempt_fields(self._effect, self._runner), "call": call.id, "tool": call.name}
+        call_fields = {**_make_attempt_fields(self._effect, self._runner), "call": call.id, "tool": call.name}
         users = ruling.users if ruling is not None else ()
-        return ev.ToolStarted(**of, what=what, key=key, digest=digest, approved_by=users)
+        return ev.ToolStarted(**call_fields, what=what, key=key, digest=digest, approved_by=users)
 
     async def keep_intent(self, intent: ev.ToolStarted) -> None:
         """Commit an intent. Raises CancelledError if the request was stopped meanwhile: the call must not be made."""
@@ -367,15 +373,15 @@ class _JobAttemptLog:
 
     async def record_sending(self, tool: str, to: str, *, refusal: str = "", ruling: Ruling | None = None) -> None:
         """Record in the audit that a call sends data out. `refusal` says why it was refused; "" if it was allowed."""
-        job, ask = self._runner.find_request(self._effect.request)
+        job, request = self._runner.find_request(self._effect.request)
         entry = AuditEntry(
             at=self._runner.now(),
             team=job.place.team,
             deed="sent_out",
-            user=ask.request.user,
+            user=request.spec.user,
             channel=job.place.channel,
             job=job.id,
-            request=ask.id,
+            request=request.id,
             outcome="refused" if refusal else "done",
             target=f"{tool} {to}".strip(),
             why=refusal,
@@ -414,7 +420,7 @@ def _make_failure_event(
 def _make_call_failure(
     effect: RunSubtask, runner: JobRunner, error: ModelError, *, seconds: float, **privacy: Any
 ) -> ev.AttemptFailed:
-    """Return the failure of a model call. One that a breaker, a limit or a budget held back counts as not made."""
+    """Return the event for a failed model call. A call that a breaker, limit or budget withheld counts as not made."""
     kind: ev.FailureKind = "timeout" if error.kind == "timeout" else "model"
     tries = error.tries
     if isinstance(error, CallWithheld):
@@ -429,13 +435,13 @@ def _make_call_failure(
     return _make_failure_event(effect, runner, kind, str(error), transient=error.transient, **spent, **privacy)
 
 
-def _yield_evidence_lines(work: SubtaskState) -> Iterator[str]:
+def _iterate_evidence_lines(subtask: SubtaskState) -> Iterator[str]:
     """Yield the evidence lines of the subtask's rejected results."""
-    for one in (work.wanting, work.best):
+    for one in (subtask.rejected_candidate, subtask.best_candidate):
         if one is not None and one.result.evidence:
             yield "\n".join(one.result.evidence)
 
 
-def _make_repeated_write_note(write: EarlierWrite) -> str:
-    """Return the note for a model that repeats a write which an earlier attempt made, or may have made."""
-    return briefing.render_note("written_already" if write.known else "maybe_written", words=write.came_of_it)
+def _render_repeated_write_note(write: EarlierWrite) -> str:
+    """Return the reply to a model that repeats a write which an earlier attempt made, or may have made."""
+    return briefing.render_note("written_already" if write.is_confirmed else "maybe_written", words=write.outcome_text)

@@ -26,16 +26,16 @@ from handoff.summaries.summary import make_summary_fields
 
 log = logging.getLogger(__name__)
 
-SOON_SECONDS = 0.02
+SOON_COMMIT_SECONDS = 0.02
 """Seconds within which `report_soon` commits. Reports made meanwhile go into the same commit."""
 MIN_AWAY_SECONDS = 60.0
-"""Seconds. If the last event is older than this at a claim, we assume that nobody worked on the job meanwhile."""
+"""Seconds. If the last event is older at a claim, nobody is assumed to have worked on the job since."""
 
 
 @dataclass(slots=True)
 class _Report:
     events: Sequence[ev.Event]
-    done: asyncio.Future[None] | None = None
+    commit_future: asyncio.Future[None] | None = None
     """Resolved once the events are committed; None if nobody waits."""
 
 
@@ -58,13 +58,13 @@ class EventWriter:
         self._reports: list[_Report] = []
         self._soon_timer: asyncio.TimerHandle | None = None
         self._is_soon_due = False
-        self._written_fields: dict[str, str] = {}
+        self._last_head_fields: dict[str, str] = {}
         """The fields of the job's head as we last wrote them: a commit writes only those that changed."""
         self._operations = itertools.count(1)
-        self._closed = False
+        self._is_closed = False
         self._last_event_at = 0.0
-        self.on_progress: Callable[[], None] | None = None
-        """Called once, at the first commit with progress, which also ends its trial: see `bot.jobs.suspect_trial`."""
+        self.on_first_progress: Callable[[], None] | None = None
+        """Called once, after the first commit with progress. That commit also ends the job's trial."""
 
     @property
     def has_waiting_reports(self) -> bool:
@@ -73,7 +73,7 @@ class EventWriter:
 
     async def report(self, *events: ev.Event) -> None:
         """Commit the events, and return once they are committed. Raises Fenced after `close`."""
-        if self._closed:
+        if self._is_closed:
             raise Fenced  # nothing would ever commit them
         done = asyncio.get_running_loop().create_future()
         self._reports.append(_Report(events, done))
@@ -81,10 +81,13 @@ class EventWriter:
         await done
 
     def report_soon(self, *events: ev.Event) -> None:
-        """Have the events committed within `SOON_SECONDS` seconds. Events reported later are committed after them."""
+        """Have the events committed within `SOON_COMMIT_SECONDS` seconds.
+
+        Events reported later are committed after them.
+        """
         self._reports.append(_Report(events))
         if self._soon_timer is None:
-            self._soon_timer = asyncio.get_running_loop().call_later(SOON_SECONDS, self._mark_soon_due)
+            self._soon_timer = asyncio.get_running_loop().call_later(SOON_COMMIT_SECONDS, self._mark_soon_due)
 
     async def load_job(self) -> None:
         """Read the log and fold it into the job.
@@ -96,22 +99,22 @@ class EventWriter:
         """
         entries = await self._resume_released_job()
         if self.job is None:
-            entries = await self._store.jobs.log(self._claim.key)
+            entries = await self._store.jobs.read_log(self._claim.key)
             self.job = read_log(entries)
         self._last_line = entries[-1].payload if entries else ""
         self._last_event_at = ev.load_event(self._last_line).at if entries else 0.0
 
     async def _resume_released_job(self) -> list[LogEntry]:
-        """Set `self.job` from `opened`, if it has the job and the log continues from there.
+        """Set `self.job` from the released jobs, if they have the job and its log continues from there.
 
-        Returns the last known entry of the log and all later ones; empty if `opened` lacks the job.
+        Returns the last known entry of the log and all later ones; empty if the job is not kept.
         """
-        opened = self._released_jobs.find(self._claim.key) if self._released_jobs is not None else None
-        if opened is None:
+        released_job = self._released_jobs.find(self._claim.key) if self._released_jobs is not None else None
+        if released_job is None:
             return []
-        entries = await self._store.jobs.log(self._claim.key, after_seq=opened.job.seq - 1)
+        entries = await self._store.jobs.read_log(self._claim.key, after_seq=released_job.job.seq - 1)
         try:
-            self.job = apply_new_entries(opened, entries)
+            self.job = apply_new_entries(released_job, entries)
         except NewerEventError:
             raise
         except Exception as error:  # noqa: BLE001 - on any error the whole log is read, which names the error
@@ -119,10 +122,10 @@ class EventWriter:
         return entries
 
     async def commit_takeover(self) -> None:
-        """Commit how we took over the job, if that matters.
+        """Commit that the last owner was lost, and how long the job had no owner, before we go on with it.
 
-        If the last owner was lost, that is committed first, and that owner is fenced from then on. If nobody has worked
-        on the job for a while and it has a deadline, that time is committed as not counting against it.
+        Time without an owner is committed if it is longer than `MIN_AWAY_SECONDS` and the request has a deadline: it
+        does not count towards the deadline.
         """
         if self.job is None:
             return
@@ -144,7 +147,7 @@ class EventWriter:
 
     async def commit_inbox(self) -> None:
         """Commit the events of the job's inbox. Raises what `load_job` raises, and Fenced."""
-        entries = await self._store.jobs.inbox(self._claim.key)
+        entries = await self._store.jobs.read_inbox(self._claim.key)
         if not entries:
             return
         events = [_load_event(entry) for entry in entries]
@@ -158,18 +161,18 @@ class EventWriter:
         If all waiting reports are from `report_soon`, they are committed only once due, or if `include_soon` is set.
         """
         include_soon = include_soon or self._is_soon_due
-        while self._reports and (include_soon or any(report.done is not None for report in self._reports)):
+        while self._reports and (include_soon or any(report.commit_future is not None for report in self._reports)):
             include_soon = False
             self._cancel_soon_timer()
             reports, self._reports = self._reports, []
             try:
                 await self._commit([event for report in reports for event in report.events])
             except BaseException:
-                _cancel_reports(reports)
+                _cancel_waiting_callers(reports)
                 raise
             for report in reports:
-                if report.done is not None and not report.done.done():
-                    report.done.set_result(None)
+                if report.commit_future is not None and not report.commit_future.done():
+                    report.commit_future.set_result(None)
 
     def _mark_soon_due(self) -> None:
         self._is_soon_due = True
@@ -186,17 +189,17 @@ class EventWriter:
     ) -> None:
         before = self.job
         after = before
-        deeds: list[AuditEntry] = []
+        audit_entries: list[AuditEntry] = []
         for event in events:
-            former, after = after, apply_event(after, event)
-            deeds += derive_audit_entries(former, event, after)
+            job_before, after = after, apply_event(after, event)
+            audit_entries += derive_audit_entries(job_before, event, after)
         if after is None:
             return
         head = make_summary_fields(after) | make_rows_field(after)
         if log_folded:
             head[FOLDED_FIELD] = str(self._claim.lost_owners)
-        tried = progress and self.on_progress is not None
-        if tried:
+        ends_trial = progress and self.on_first_progress is not None
+        if ends_trial:
             head[TRIAL_FIELD] = ""
         lines = [ev.dump_event(event) for event in events]
         outcome = await self._store.jobs.commit(
@@ -205,40 +208,40 @@ class EventWriter:
             before.seq if before else 0,
             lines,
             taken_entries=inbox_seqs,
-            fields=dict(head.items() - self._written_fields.items()),
+            fields=dict(head.items() - self._last_head_fields.items()),
             schema=ev.SCHEMA,
-            ends=after.current_request is None,
+            starts_expiry=after.current_request is None,
             is_progress=progress,
-            audit_entries=[deed.model_dump_json(exclude_defaults=True) for deed in deeds],
+            audit_entries=[deed.model_dump_json(exclude_defaults=True) for deed in audit_entries],
         )
         if outcome in {Commit.FENCED, Commit.CONFLICT}:
             raise Fenced
-        for deed in deeds:
+        for deed in audit_entries:
             log_audit_entry(deed)
         self.job, self._last_line = after, lines[-1] if lines else self._last_line
-        self._written_fields |= head
-        if tried and self.on_progress is not None:
-            self.on_progress()
-            self.on_progress = None
+        self._last_head_fields |= head
+        if ends_trial and self.on_first_progress is not None:
+            self.on_first_progress()
+            self.on_first_progress = None
 
     def _make_operation_id(self) -> str:
         return f"{self._claim.owner}:{self._claim.epoch}:{next(self._operations)}"
 
-    async def leave_to_newer(self, schema: int) -> None:
+    async def leave_to_newer_release(self, schema: int) -> None:
         """Commit all reports, then let only instances that know `schema` claim the job."""
         await self.commit_reports(include_soon=True)
-        head = await self._store.jobs.head(self._claim.key)
+        head = await self._store.jobs.read_head(self._claim.key)
         seq = head.seq if head else 0
         await self._store.jobs.commit(self._claim, self._make_operation_id(), seq, [], schema=schema, is_progress=False)
         log.warning("job %s: left to a newer release, which wrote schema %d", self._claim.key.job, schema)
 
     def close(self) -> None:
-        """Stop committing, cancel all callers that wait for a commit, and keep a long job for the next claim."""
-        if not self._closed and self._released_jobs is not None and self.job is not None:
+        """Stop committing, cancel all callers that wait for a commit, and keep a long job in `released_jobs`."""
+        if not self._is_closed and self._released_jobs is not None and self.job is not None:
             self._released_jobs.keep(self._claim.key, self.job, self._last_line)
-        self._closed = True
+        self._is_closed = True
         self._cancel_soon_timer()
-        _cancel_reports(self._reports)
+        _cancel_waiting_callers(self._reports)
 
 
 def _load_event(entry: LogEntry) -> ev.Event:
@@ -250,7 +253,7 @@ def _load_event(entry: LogEntry) -> ev.Event:
         raise UnreadableLog(f"something that came in (number {entry.seq}) cannot be read by this release") from error
 
 
-def _cancel_reports(reports: Sequence[_Report]) -> None:
+def _cancel_waiting_callers(reports: Sequence[_Report]) -> None:
     for report in reports:
-        if report.done is not None:
-            report.done.cancel()
+        if report.commit_future is not None:
+            report.commit_future.cancel()

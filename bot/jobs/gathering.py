@@ -16,30 +16,30 @@ from pathlib import Path
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, PayloadTooLarge
 from handoff.contracts import Artifact, Attachment, Material, Section
-from specialists.formats.table_text import TABLE_ENDINGS
+from specialists.formats.table_text import TABLE_TOOL_SUFFIXES
 from specialists.model import Picture
 from specialists.reading.reader import read_file
 from specialists.reading.reading import FileReading
 from specialists.sandbox.scratch import get_scratch_folder
 
 MAX_PARALLEL_FILES = 3
-"""Files of one request that are fetched and read at the same time: each is held in memory meanwhile."""
+"""Maximum files of a request that are fetched and read at the same time: each is held in memory meanwhile."""
 MAX_INNER_FILES = 20
-"""Files at most that are read inside one file, such as a ZIP."""
-LONGEST_TEXT = 4_000_000
-"""Characters at most of a text that are kept: about two thousand pages."""
+"""Maximum files that are read inside one file, such as a ZIP."""
+MAX_TEXT_CHARS = 4_000_000
+"""Maximum characters of a text that are kept: about two thousand pages."""
 MAX_SECTIONS = 1_000
-"""Sections at most of an outline: outlines are kept in the job's log."""
+"""Maximum sections of an outline: outlines are kept in the job's log. A longer outline is dropped."""
 MAX_SECTION_NAME_CHARS, MAX_SENTENCE_CHARS = 100, 300
-MAX_GAPS = 5
+MAX_GAPS_PER_FILE = 5
 MAX_EVENT_BYTES = 160_000
-"""Bytes at most of all materials of a request, without their texts: the size of an event in the log is limited."""
+"""Maximum bytes of all materials of a request as JSON, without their texts: an event of the log is limited in size."""
 MAX_FAULTS = 40
 MAX_COLUMNS = 60
-LARGEST_WORKBOOK = 2 * 1024 * 1024
+MAX_WORKBOOK_BYTES = 2 * 1024 * 1024
 
 _TEXT_TABLE_ENDINGS = frozenset({".csv", ".tsv", ".tab", ".jsonl", ".ndjson"})
-_TABLE_ENDINGS = TABLE_ENDINGS - {".txt", ".json"}  # files of these endings need not be tables
+_TABLE_ENDINGS = TABLE_TOOL_SUFFIXES - {".txt", ".json"}  # files of these endings need not be tables
 _HEAD_BYTES = 64 * 1024
 """Bytes at the start of a table that are searched for a zero byte, which no text contains."""
 
@@ -52,7 +52,7 @@ class GatheredMaterial:
 
     materials: tuple[Material, ...] = ()
     faults: tuple[str, ...] = ()
-    """What could not be read, or only in part: each a sentence for people."""
+    """Sentences for people on files that could not be read, or only in part."""
     speakers: tuple[str, ...] = ()
     """The Slack ids of the people who wrote in the thread that was read."""
 
@@ -68,12 +68,12 @@ async def gather_attachments(
 
     `fetch` returns the attachment with its bytes, or a sentence that says why it cannot be fetched.
     """
-    slots = asyncio.Semaphore(MAX_PARALLEL_FILES)
+    semaphore = asyncio.Semaphore(MAX_PARALLEL_FILES)
     # Recorded before the fetch: when a file is deleted in Slack, the store must know which jobs have a copy.
-    await store.blobs.note_files_read(key, [one.file_id for one in attachments])
+    await store.blobs.record_file_reads(key, [one.file_id for one in attachments])
 
     async def gather_attachment(attachment: Attachment) -> GatheredMaterial:
-        async with slots:
+        async with semaphore:
             found = await fetch(attachment)
             if isinstance(found, str):
                 return GatheredMaterial(faults=(found,))
@@ -81,16 +81,22 @@ async def gather_attachments(
             try:
                 if file.kind == "message":
                     return GatheredMaterial((await _store_message(file, data, store, key),))
-                kept = await read_and_store_file(file.name, file.media_type, data, store, key)
-                whose = {"file_id": attachment.file_id, "author": file.author, "is_inline": file.kind == "table"}
-                return GatheredMaterial(tuple(one.model_copy(update=whose) for one in kept.materials), kept.faults)
+                stored = await read_and_store_file(file.name, file.media_type, data, store, key)
+                origin_fields = {
+                    "file_id": attachment.file_id,
+                    "author": file.author,
+                    "is_inline": file.kind == "table",
+                }
+                return GatheredMaterial(
+                    tuple(one.model_copy(update=origin_fields) for one in stored.materials), stored.faults
+                )
             except PayloadTooLarge as error:
                 return GatheredMaterial(faults=(f"{file.name} could not be kept: {error}.",))
 
     return sum(await asyncio.gather(*map(gather_attachment, attachments)), GatheredMaterial())
 
 
-def fit_into_event(material: GatheredMaterial) -> GatheredMaterial:
+def fit_into_log_event(material: GatheredMaterial) -> GatheredMaterial:
     """Return as much of the material as one event of the log can hold.
 
     First the longest outlines are dropped, then the last files. A text without its outline is cited by its lines.
@@ -107,8 +113,10 @@ def fit_into_event(material: GatheredMaterial) -> GatheredMaterial:
         materials[place] = materials[place].model_copy(update={"outline": ()})
         sizes[place] = len(materials[place].model_dump_json(exclude_defaults=True).encode())
     faults = list(material.faults)
-    if left := len(material.materials) - len(materials):
-        faults.insert(0, f"{left:,} of {len(material.materials):,} files are more than one request can hold: not read.")
+    if dropped_count := len(material.materials) - len(materials):
+        faults.insert(
+            0, f"{dropped_count:,} of {len(material.materials):,} files are more than one request can hold: not read."
+        )
     if len(faults) > MAX_FAULTS:
         faults[MAX_FAULTS:] = [f"and {len(faults) - MAX_FAULTS:,} more files that could not be read in full."]
     return replace(material, materials=tuple(materials), faults=tuple(faults))
@@ -118,25 +126,27 @@ async def read_and_store_file(name: str, media_type: str, data: bytes, store: St
     """Read a file and the files inside it (one level deep), store all files and texts, and return them as material."""
     reading = await _read_file(name, media_type, data)
     found = await _store_file(name, media_type, data, reading, store, key)
-    for inside in reading.inner_files[:MAX_INNER_FILES]:
-        read = await _read_file(inside.name, inside.media_type, inside.data)
-        found += await _store_file(f"{name}/{inside.name}", inside.media_type, inside.data, read, store, key)
+    for inner_file in reading.inner_files[:MAX_INNER_FILES]:
+        read = await _read_file(inner_file.name, inner_file.media_type, inner_file.data)
+        found += await _store_file(
+            f"{name}/{inner_file.name}", inner_file.media_type, inner_file.data, read, store, key
+        )
     if (more := len(reading.inner_files) - MAX_INNER_FILES) > 0:
-        left = f"{name}: {more:,} of the {len(reading.inner_files):,} files in it were not read."
-        found += GatheredMaterial(faults=(left,))
+        unread_fault = f"{name}: {more:,} of the {len(reading.inner_files):,} files in it were not read."
+        found += GatheredMaterial(faults=(unread_fault,))
     return found
 
 
 async def _store_message(message: Attachment, data: bytes, store: Store, key: JobKey) -> Material:
     """Store a message that was attached to a request, such as a forwarded one, as material of the kind `thread`."""
     text, source = data.decode(), message.file_id.partition("/")[0]
-    by = f" by {message.author}" if message.author else ""
+    author_suffix = f" by {message.author}" if message.author else ""
     return Material(
         name=message.name,
         kind="thread",
         size=len(text),
         text=await store.blobs.put(key, data),
-        outline=(Section(name=f"{message.name}{by}"[:MAX_SECTION_NAME_CHARS], message=source),),
+        outline=(Section(name=f"{message.name}{author_suffix}"[:MAX_SECTION_NAME_CHARS], message=source),),
         author=message.author,
         file_id=message.file_id,
     )
@@ -146,17 +156,17 @@ async def _store_file(
     name: str, media_type: str, data: bytes, reading: FileReading, store: Store, key: JobKey
 ) -> GatheredMaterial:
     """Store a file, its text and its pictures, and return them as material."""
-    itself = next((one for one in reading.pictures if one.name == name.rpartition("/")[2]), None)
-    if itself is not None:  # the version for models: turned upright, small enough, without GPS data
-        data, media_type = itself.data, itself.media_type
+    own_picture = next((one for one in reading.pictures if one.name == name.rpartition("/")[2]), None)
+    if own_picture is not None:  # the version for models: turned upright, small enough, without GPS data
+        data, media_type = own_picture.data, own_picture.media_type
     digest = await store.blobs.put(key, data)
     file = Artifact(id=digest, name=name, media_type=media_type, size=len(data), about="attached")
     if is_table(name, data) and not reading.text:
         return GatheredMaterial((make_table_material(file, data, reading.outline),))
-    text, gaps = reading.text, [_make_gap_sentence(name, gap) for gap in reading.gaps[:MAX_GAPS]]
-    if len(text) > LONGEST_TEXT:
-        gaps.append(f"{name}: the first {LONGEST_TEXT:,} of {len(text):,} characters are read.")
-        text = text[:LONGEST_TEXT]
+    text, gaps = reading.text, [_make_gap_sentence(name, gap) for gap in reading.gaps[:MAX_GAPS_PER_FILE]]
+    if len(text) > MAX_TEXT_CHARS:
+        gaps.append(f"{name}: the first {MAX_TEXT_CHARS:,} of {len(text):,} characters are read.")
+        text = text[:MAX_TEXT_CHARS]
     fault = _make_gap_sentence(name, reading.fault) if reading.fault else ""
     material = Material(
         name=name,
@@ -166,9 +176,11 @@ async def _store_file(
         outline=_fit_outline(reading.outline, len(text)),
         fault=fault,
         gaps=tuple(gaps),
-        notes=tuple(_make_gap_sentence(name, note) for note in reading.notes[:MAX_GAPS]),
+        notes=tuple(_make_gap_sentence(name, note) for note in reading.notes[:MAX_GAPS_PER_FILE]),
         is_table=is_table(name, data),
-        pictures=tuple([await _store_picture(one, name, store, key) for one in reading.pictures if one is not itself]),
+        pictures=tuple(
+            [await _store_picture(one, name, store, key) for one in reading.pictures if one is not own_picture]
+        ),
     )
     return GatheredMaterial((material,), tuple(filter(None, (fault, *gaps))))
 
@@ -180,33 +192,33 @@ async def _store_picture(picture: Picture, file_name: str, store: Store, key: Jo
 
 
 async def _read_file(name: str, media_type: str, data: bytes) -> FileReading:
-    """Read a file. Of a table in text form only the columns are read, of a large workbook nothing."""
+    """Read a file: all of it, only the columns of a table in text form, or nothing of a large workbook."""
     if is_table(name, data):
         ending = Path(name).suffix.lower()
         if ending in _TEXT_TABLE_ENDINGS or ending == ".json":
-            return await _read_from_temp_folder(name, media_type, data, columns=True)
-        if len(data) > LARGEST_WORKBOOK:
+            return await _read_from_temp_folder(name, media_type, data, columns_only=True)
+        if len(data) > MAX_WORKBOOK_BYTES:
             return FileReading()
         found = await _read_from_temp_folder(name, media_type, data)
         sheets = found.outline if found.outline and found.outline[0].name.startswith("sheet ") else ()
-        outline = sheets or (await _read_from_temp_folder(name, media_type, data, columns=True)).outline
-        return FileReading(found.text[:LONGEST_TEXT], outline)  # without gaps: the table tools report them
+        outline = sheets or (await _read_from_temp_folder(name, media_type, data, columns_only=True)).outline
+        return FileReading(found.text[:MAX_TEXT_CHARS], outline)  # without gaps: the table tools report them
     return await _read_from_temp_folder(name, media_type, data)
 
 
-async def _read_from_temp_folder(name: str, media_type: str, data: bytes, *, columns: bool = False) -> FileReading:
+async def _read_from_temp_folder(name: str, media_type: str, data: bytes, *, columns_only: bool = False) -> FileReading:
     """Write the data to a temporary folder, read the file there, and remove the folder."""
     folder = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="leadhand-", dir=get_scratch_folder()))
     try:
         path = folder / f"file{Path(name).suffix.lower()[:12]}"
         await asyncio.to_thread(path.write_bytes, data)
-        return await read_file(path, name, media_type, only_columns=columns)
+        return await read_file(path, name, media_type, only_columns=columns_only)
     finally:
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
 
 
 def make_table_material(file: Artifact, data: bytes, columns: Sequence[Section]) -> Material:
-    """Return a table as material with its columns. Has a text only if the file is UTF-8 text."""
+    """Return a table as material, with its columns as the outline. It has a text only if the file is UTF-8 text."""
     text = _decode_table_text(file.name, data)
     named = (" ".join(one.name.split())[:MAX_SECTION_NAME_CHARS] for one in columns[:MAX_COLUMNS])
     outline = tuple(Section(name=one) for one in named if one)
@@ -233,10 +245,12 @@ def _decode_table_text(name: str, data: bytes) -> str:
 
 def _fit_outline(outline: Sequence[Section], size: int) -> tuple[Section, ...]:
     """Return the outline without sections past the end of the text; empty if it is too long for the log."""
-    there = [one for one in outline if one.start < size]
-    if len(there) > MAX_SECTIONS:
+    inside_text = [one for one in outline if one.start < size]
+    if len(inside_text) > MAX_SECTIONS:
         return ()
-    return tuple(one.model_copy(update={"name": " ".join(one.name.split())[:MAX_SECTION_NAME_CHARS]}) for one in there)
+    return tuple(
+        one.model_copy(update={"name": " ".join(one.name.split())[:MAX_SECTION_NAME_CHARS]}) for one in inside_text
+    )
 
 
 def _make_gap_sentence(name: str, text: str) -> str:

@@ -13,7 +13,7 @@ from bot.store.redis.redis_store import Store
 from bot.store.values import Head, JobKey, LogBroken
 from handoff import events as ev
 from handoff.access import rights
-from handoff.access.audit_entry import AuditEntry, AuditRecorder, Deed, discard_entry
+from handoff.access.audit_entry import AuditAction, AuditEntry, AuditRecorder, discard_entry
 from handoff.contracts import Place, Request
 from handoff.engine.replay import parse_log
 from handoff.events import NewerEventError
@@ -28,8 +28,8 @@ DenialReason = Literal["unknown", "not_yours", "newer", "unreadable", "forgotten
 - `unreadable`: its log is damaged.
 - `forgotten`: it was erased on somebody's request.
 """
-LONGEST_ID = 80
-"""Characters at most of an id from outside that are written to the audit."""
+MAX_ID_CHARS = 80
+"""Maximum characters of an id from outside in the audit."""
 
 
 def make_job_key(place: Place) -> JobKey:
@@ -44,7 +44,7 @@ class JobRecords:
         store: The store that keeps the jobs.
         nudge: Wakes the runner of a job; if this instance does not run the job, it tries to claim it.
         admins: Slack ids of people who may do anything with any job.
-        record_audit: Writes an audit entry for a deed that leaves no event in a job: a refusal, or a look at a trace.
+        record_audit: Writes an audit entry for an act that leaves no event in a job: a refusal, or reading a trace.
         find_groups: Returns the user groups of a person, limited to those that settings and crews name.
     """
 
@@ -69,7 +69,7 @@ class JobRecords:
 
     async def has_job(self, place: Place) -> bool:
         """Return True if the thread has a job."""
-        return await self.store.jobs.head(make_job_key(place)) is not None
+        return await self.store.jobs.read_head(make_job_key(place)) is not None
 
     async def find_actor(self, user: str) -> rights.Actor:
         """Return a person as an actor, with their user groups and whether they are an admin."""
@@ -77,33 +77,48 @@ class JobRecords:
 
     async def record_event(self, key: JobKey, event: ev.Event, dedupe: tuple[str, ...] = ()) -> bool:
         """Put an event into the inbox of an existing job and wake its runner. False if a dedupe id is known already."""
-        new = await self.store.jobs.signal(key, ev.dump_event(event), dedupe=dedupe)
+        is_new = await self.store.jobs.signal(key, ev.dump_event(event), dedupe=dedupe)
         self.nudge(key)
-        return new
+        return is_new
 
     async def record_refusal(
-        self, deed: Deed, key: JobKey, head: Head | None, user: str, reason: str, *, request: str = "", target: str = ""
+        self,
+        deed: AuditAction,
+        key: JobKey,
+        head: Head | None,
+        user: str,
+        reason: str,
+        *,
+        request: str = "",
+        target: str = "",
     ) -> None:
-        """Write to the audit that a deed was refused. `reason` is the reason; ids are cut to `LONGEST_ID`."""
+        """Write to the audit that a person was refused `deed`. `request` and `target` are cut to `MAX_ID_CHARS`."""
         channel = head.fields.get("channel", "") if head is not None else ""
-        of = {"at": self.clock(), "team": key.team, "channel": channel, "job": key.job, "user": user}
-        named = {"request": request[:LONGEST_ID], "target": target[:LONGEST_ID], "outcome": "refused", "why": reason}
-        await self.record_audit(AuditEntry.model_validate({"deed": deed, **of, **named}))
+        context = {"at": self.clock(), "team": key.team, "channel": channel, "job": key.job, "user": user}
+        named = {
+            "request": request[:MAX_ID_CHARS],
+            "target": target[:MAX_ID_CHARS],
+            "outcome": "refused",
+            "why": reason,
+        }
+        await self.record_audit(AuditEntry.model_validate({"deed": deed, **context, **named}))
 
-    async def classify_missing(self, key: JobKey) -> Literal["unknown", "forgotten"]:
+    async def explain_missing(self, key: JobKey) -> Literal["unknown", "forgotten"]:
         """Return why there is no such job: `forgotten` if it was erased on somebody's request, otherwise `unknown`."""
         return "unknown" if await self.store.jobs.read_forget_time(key) is None else "forgotten"
 
     async def is_requester_or_admin(self, key: JobKey, head: Head, actor: rights.Actor) -> bool:
         """Return True if the person made a request in the job, or is an admin. For jobs whose log cannot be read."""
-        if actor.admin or head.fields.get("user") == actor.user:
+        if actor.is_admin or head.fields.get("user") == actor.user:
             return True
-        return any(other.key == key for other in await self.store.jobs.list_asked_by(key.team, actor.user, limit=100))
+        return any(
+            other.key == key for other in await self.store.jobs.read_heads_asked_by(key.team, actor.user, limit=100)
+        )
 
-    async def is_recorded(self, key: JobKey, request: str) -> bool:
-        """Return True if a request or heard message of this id is recorded: Slack may deliver an event twice."""
+    async def is_message_recorded(self, key: JobKey, message_id: str) -> bool:
+        """Return True if the job has a request or message of this id, since Slack may deliver an event twice."""
         lines = await read_event_lines(self.store.jobs, key)
-        kinds, named = ('"type":"RequestAdded"', '"type":"MessageHeard"'), f'"id":{json.dumps(request)}'
+        kinds, named = ('"type":"RequestAdded"', '"type":"MessageHeard"'), f'"id":{json.dumps(message_id)}'
         return any(named in line and any(kind in line for kind in kinds) for line in lines)
 
 
@@ -116,10 +131,10 @@ async def read_event_lines(jobs: Jobs, key: JobKey) -> list[str]:
     Raises:
         StoreError: The store is away. An entry that cannot be read raises its subclass LogBroken.
     """
-    waiting = await jobs.inbox(key)  # before the log: what the runner commits in between is found there
-    lines = [entry.payload for entry in await jobs.log(key)]
-    taken = set(lines) if waiting else set()
-    return [*lines, *(entry.payload for entry in waiting if entry.payload not in taken)]
+    inbox_entries = await jobs.read_inbox(key)  # before the log: what the runner commits in between is found there
+    lines = [entry.payload for entry in await jobs.read_log(key)]
+    log_lines = set(lines) if inbox_entries else set()
+    return [*lines, *(entry.payload for entry in inbox_entries if entry.payload not in log_lines)]
 
 
 async def read_job(jobs: Jobs, key: JobKey) -> Job | Literal["unknown", "newer", "unreadable"]:
@@ -138,16 +153,16 @@ async def read_job(jobs: Jobs, key: JobKey) -> Job | Literal["unknown", "newer",
 def make_opening_place(team: str, channel: str, kind: str, unique_part: str) -> Place:
     """Return the place of a job whose thread is still to be opened.
 
-    It has `kind:mark` in place of a thread's `ts`. `kind` names the `Opener`; `unique_part` is unique among its jobs.
+    Its `thread_ts` is `kind:unique_part`. `kind` names the `Opener`; `unique_part` is unique among its jobs.
     """
     return Place(team=team, channel=channel, thread_ts=f"{kind}:{unique_part}")
 
 
 async def create_opening_job(store: Store, place: Place, user: str, title: str) -> bool:
-    """Create the job of an `make_opening_place`, with its request. False if it exists already. Raises StoreError."""
-    opens, now = place.thread_ts, store.clock()
-    request = Request(id=opens, user=user, text=title, at=now, opens=opens)
+    """Create the job of a place from `make_opening_place`. Returns False if it exists already. Raises StoreError."""
+    opening_ref, now = place.thread_ts, store.clock()
+    request = Request(id=opening_ref, user=user, text=title, at=now, opens=opening_ref)
     event = ev.RequestAdded(at=now, place=place, request=request)
     fields = {"state": "submitted", "user": user, "channel": place.channel, "title": title}
     key = JobKey(place.team, place.job_id)
-    return await store.jobs.ingest(key, ev.dump_event(event), dedupe=(f"run:{opens}",), fields=fields)
+    return await store.jobs.ingest(key, ev.dump_event(event), dedupe=(f"run:{opening_ref}",), fields=fields)

@@ -1,8 +1,8 @@
 """The lease of a claimed job, and the end of the work on the job.
 
-The lease is renewed until the work is stuck. A frozen process may wake up in the middle of its work, after its lease
-ran out. So `Lease.ensure_held` is awaited before anything is started: while the lease lasts it returns at once; after
-that it asks the store. The second part of the file has the exceptions and time limits with which the work ends.
+The lease is renewed until the work ends or is stuck. A suspended process may wake up after its lease ran out. So
+`Lease.ensure_held` is awaited before anything is started: while the lease lasts, it returns at once; after that, it
+asks the store. The second part of the file has the exceptions and time limits with which the work ends.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from bot.store.values import Claim, LogBroken, PayloadTooLarge, StoreError
 
 log = logging.getLogger(__name__)
 
-RETRY_SECONDS = 0.5
-"""Seconds at most until the next attempt to renew when the store did not answer."""
+RENEW_RETRY_SECONDS = 0.5
+"""Maximum seconds until the next renewal if the store did not answer."""
 LeaseEnd = Literal["lost", "stalled"]
 
 
@@ -28,8 +28,8 @@ class Fenced(Exception):
     """The job is no longer ours: nothing more may be committed or posted."""
 
 
-def boottime() -> float:
-    """Return seconds on a clock that nobody can set, and that runs on while this process, or the machine, is halted."""
+def read_boot_clock() -> float:
+    """Return seconds on a clock that nobody can set. On Linux it also runs while the machine is suspended."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -40,13 +40,18 @@ class Lease:
         claim: The claim of the job.
         store: The store that keeps the job.
         seconds: How long the lease lasts unless renewed.
-        claimed_at: When the claim was sent, on `clock`. The store counts from a later time, so we never overrate the
-            lease.
-        clock: A clock like `boottime`.
+        claimed_at: When the claim was sent, on `clock`. The store counts from a later time, so ours ends first.
+        clock: A clock like `read_boot_clock`.
     """
 
     def __init__(
-        self, claim: Claim, store: Store, *, seconds: float, claimed_at: float, clock: Callable[[], float] = boottime
+        self,
+        claim: Claim,
+        store: Store,
+        *,
+        seconds: float,
+        claimed_at: float,
+        clock: Callable[[], float] = read_boot_clock,
     ) -> None:
         self._claim = claim
         self._store = store
@@ -69,16 +74,15 @@ class Lease:
             raise Fenced
 
     async def may_show(self) -> bool:
-        """Return True if we may still change what people see of the job. Raises StoreError if the store is away.
+        """Return True if we may still change the job's messages in Slack. Raises StoreError if the store is away.
 
-        We may while the job is ours, and after we released it until another instance claims it, since the last edits
-        of its thread may still be under way. At least a third of the lease must remain, for the call to Slack itself;
-        as long as renewals succeed, that much remains and the store is not asked.
+        We may while the job is ours, and after its release until another instance claims it, since the last edits may
+        still be under way. A third of the lease must remain, for the call to Slack; otherwise the lease is renewed.
         """
         if not self._is_closed:
-            plenty = not self.is_lost and self._clock() < self._expires_at - self._seconds / 3
-            return plenty or (not self.is_lost and await self.renew())
-        head = await self._store.jobs.head(self._claim.key)
+            has_enough_time = not self.is_lost and self._clock() < self._expires_at - self._seconds / 3
+            return has_enough_time or (not self.is_lost and await self.renew())
+        head = await self._store.jobs.read_head(self._claim.key)
         return head is not None and head.epoch == self._claim.epoch and head.owner in {"", self._claim.owner}
 
     async def renew(self) -> bool:
@@ -97,21 +101,21 @@ class Lease:
         return not self.is_lost
 
     async def keep_renewing(self, find_stuck_work: Callable[[], str]) -> LeaseEnd:
-        """Renew the lease again and again.
+        """Renew the lease every third of its length, until it is lost or the work is stuck.
 
-        Returns `lost` once the job is not ours, `stalled` if `find_stuck_work` names work.
+        Returns `lost` once the job is not ours, `stalled` if `find_stuck_work` returns the name of stuck work.
         """
         pause = self._seconds / 3
         while True:
             await asyncio.sleep(pause)
-            if what := find_stuck_work():
-                log.error("job %s: %s is stuck", self._claim.key.job, what)
+            if stuck_work := find_stuck_work():
+                log.error("job %s: %s is stuck", self._claim.key.job, stuck_work)
                 return "stalled"
             try:
                 if not await self.renew():
                     return "lost"
             except StoreError as error:
-                pause = min(RETRY_SECONDS, self._seconds / 3)
+                pause = min(RENEW_RETRY_SECONDS, self._seconds / 3)
                 if not self._is_store_away:
                     log.info("job %s: the lease could not be renewed: %s", self._claim.key.job, error)
                 self._is_store_away = True
@@ -129,15 +133,15 @@ class Lease:
 # ---------------------------------------------------------------- the end of the work
 
 LAST_EDIT_SECONDS = 30.0
-"""Seconds that the last edit of a card may delay the release of a job."""
-REPEAT_EDITS_SECONDS = 30.0
-"""Seconds until a job that is over is due again if Slack did not take its last edits in time."""
+"""Maximum seconds that a job's release waits for the last edits of its card."""
+REPEAT_EDITS_DELAY_SECONDS = 30.0
+"""Seconds after which a job that is over is due again, if Slack did not accept its last edits in time."""
 CANCEL_SECONDS = 5.0
-"""Seconds that cancelled work gets to end."""
+"""Maximum seconds that a teardown waits for cancelled work to end."""
 HURRIED_TEARDOWN_SECONDS = 0.3
-"""Seconds for all steps of a teardown together when the instance is stopping, in place of their own limits."""
+"""Seconds for all steps of a teardown together when the instance is stopping."""
 MIN_STEP_SECONDS = 0.05
-"""Seconds that each step gets at least when hurried, however long the earlier steps took."""
+"""Minimum seconds for each step of a hurried teardown, however long the earlier steps took."""
 RELEASE_SECONDS = 0.3
 """Seconds that the store gets to release a job when the instance is stopping. If it is too slow, the lease runs out."""
 
@@ -150,27 +154,27 @@ class TeardownLimits:
     """Time limits for the steps of a teardown: each has its own; when hurried, all share `HURRIED_TEARDOWN_SECONDS`."""
 
     def __init__(self) -> None:
-        self._until: float | None = None
+        self._deadline: float | None = None
         self._timeout: asyncio.Timeout | None = None
 
     def hurry(self) -> None:
         """Shorten all limits from now on, including that of a step under way."""
-        if self._until is None:
-            self._until = asyncio.get_running_loop().time() + HURRIED_TEARDOWN_SECONDS
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + HURRIED_TEARDOWN_SECONDS
             if self._timeout is not None and not self._timeout.expired():
-                self._timeout.reschedule(self._until)
+                self._timeout.reschedule(self._deadline)
 
     async def wait(self, work: Awaitable[object], seconds: float) -> None:
         """Await `work` for at most `seconds`, or less when hurried, then cancel it."""
         now = asyncio.get_running_loop().time()
-        until = now + seconds if self._until is None else max(self._until, now + MIN_STEP_SECONDS)
+        until = now + seconds if self._deadline is None else max(self._deadline, now + MIN_STEP_SECONDS)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout_at(until) as self._timeout:
                 await work
         self._timeout = None
 
 
-def log_ending(job: str, error: Fenced | Stalled | StoreError) -> Literal["fenced", "broken", "unreleased"]:
+def log_and_classify_error(job: str, error: Fenced | Stalled | StoreError) -> Literal["fenced", "broken", "unreleased"]:
     """Log the error that ended the work, in one line without a traceback.
 
     Returns `fenced` if another instance has the job, `broken` if its work failed, and `unreleased` if the store is
@@ -190,14 +194,14 @@ def log_ending(job: str, error: Fenced | Stalled | StoreError) -> Literal["fence
     return "unreleased"
 
 
-def log_failure(task: asyncio.Task[Any]) -> None:
-    """Log the exception of a task whose result nobody awaits any more."""
+def log_task_error(task: asyncio.Task[Any]) -> None:
+    """Log the exception of a task that nobody awaits any more, unless it is Fenced or StoreError."""
     error = None if task.cancelled() else task.exception()
     if error is not None and not isinstance(error, Fenced | StoreError):
         log.error("the end of a job's work broke", exc_info=error)
 
 
-async def run_to_end(work: Coroutine[Any, Any, None]) -> None:
+async def finish_despite_cancel(work: Coroutine[Any, Any, None]) -> None:
     """Run `work` to its end. If the caller is cancelled meanwhile, CancelledError is raised only after that.
 
     If a teardown were cut short, its job would wait until the lease runs out.

@@ -14,7 +14,7 @@ from bot.jobs.gathering import GatheredMaterial
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff.contracts import Material
-from handoff.conversation.memory import Memory, choose_memory_place
+from handoff.conversation.memory import Memory, choose_memory_owner
 from handoff.materials.memory_text import MEMORY_NAME, render_memories
 from handoff.state.job_state import Job, RequestState
 
@@ -25,23 +25,23 @@ log = logging.getLogger(__name__)
 
 
 async def gather_memories(
-    job: Job, ask: RequestState, thread: ThreadView, store: Store, key: JobKey
+    job: Job, request: RequestState, thread: ThreadView, store: Store, key: JobKey
 ) -> GatheredMaterial:
     """Store the memories as one material of the request; no material if there are none. Raises StoreError."""
-    user = ask.request.user
-    kept = await read_memories(store, job.place.team, choose_memory_place(job.place.channel, user))
-    if not kept:
+    user = request.spec.user
+    memories = await read_memories(store, job.place.team, choose_memory_owner(job.place.channel, user))
+    if not memories:
         return GatheredMaterial()
-    whose = {person for one in kept.values() for person in (one.user, one.edited_by) if person}
-    names = await thread.find_names(sorted(whose | {user}))
-    above = f"({_read_heading().format(requester=names.get(user) or 'the requester')})"
-    offset = await thread.find_offset(user)
-    told = render_memories(kept, names, ask.text, heading=above, offset=offset)
+    people = {person for one in memories.values() for person in (one.user, one.edited_by) if person}
+    names = await thread.find_names(sorted(people | {user}))
+    heading = f"({_load_memory_heading().format(requester=names.get(user) or 'the requester')})"
+    offset = await thread.find_utc_offset(user)
+    rendered = render_memories(memories, names, request.text, heading=heading, utc_offset_seconds=offset)
     # Recorded before the text is stored: when a memory is forgotten, the store must know which jobs have a copy.
-    await store.blobs.note_files_read(key, [section.message for section in told.outline])
-    digest = await store.blobs.put(key, told.text.encode())
-    of = {"size": len(told.text), "text": digest, "outline": told.outline}
-    return GatheredMaterial((Material.model_validate({"name": MEMORY_NAME, "kind": "memory", **of}),))
+    await store.blobs.record_file_reads(key, [section.message for section in rendered.outline])
+    digest = await store.blobs.put(key, rendered.text.encode())
+    material_fields = {"size": len(rendered.text), "text": digest, "outline": rendered.outline}
+    return GatheredMaterial((Material.model_validate({"name": MEMORY_NAME, "kind": "memory", **material_fields}),))
 
 
 async def read_memories(store: Store, team: str, place: str) -> dict[str, Memory]:
@@ -67,5 +67,5 @@ def sort_newest_first(memories: Mapping[str, Memory]) -> list[tuple[str, Memory]
 
 
 @cache
-def _read_heading() -> str:
+def _load_memory_heading() -> str:
     return (Path(__file__).parent / "memory_heading.md").read_text(encoding="utf-8").strip()

@@ -12,25 +12,25 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.jobs.lease import boottime
+from bot.jobs.lease import read_boot_clock
 from bot.store.values import JobKey, LogEntry
 from handoff import events as ev
 from handoff.engine.engine import apply_event
 from handoff.state.job_state import Job
 
-MIN_EVENTS = 150
-"""Events that a job needs to be kept: a shorter log is read in a few milliseconds."""
-MAX_EVENTS = 20_000
-"""Events at most of all kept jobs together."""
+MIN_KEPT_EVENTS = 150
+"""Minimum events of a job that is kept: a shorter log is read in a few milliseconds."""
+MAX_KEPT_EVENTS = 20_000
+"""Maximum events of all kept jobs together."""
 MAX_AGE_SECONDS = 600.0
-"""Seconds for which a job is kept. So a job that people erase from the store is gone from here after that time."""
+"""Maximum seconds for which a job is kept, also if people erase it from the store meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedJob:
     """A released job.
 
-    `last_line` is the last of its log; `released_at` is when it was released, on the clock of `boottime`.
+    `last_line` is the last event of its log as JSON; `released_at` is seconds on the clock of `boottime`.
     """
 
     job: Job
@@ -39,35 +39,35 @@ class ReleasedJob:
 
 
 class ReleasedJobs:
-    """The long jobs that an instance released most recently. `boottime` is the clock."""
+    """The long jobs that an instance released most recently."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[JobKey, ReleasedJob] = OrderedDict()
-        self._events = 0
+        self._event_count = 0
 
     def keep(self, key: JobKey, job: Job, last_line: str) -> None:
         """Keep a job that is being released, if it is long. `last_line` is the last line of its log."""
         self.drop(key)
-        if not MIN_EVENTS <= job.seq <= MAX_EVENTS:
+        if not MIN_KEPT_EVENTS <= job.seq <= MAX_KEPT_EVENTS:
             return
-        self._kept[key] = ReleasedJob(job, last_line, boottime())
-        self._events += job.seq
-        while self._events > MAX_EVENTS:
+        self._kept[key] = ReleasedJob(job, last_line, read_boot_clock())
+        self._event_count += job.seq
+        while self._event_count > MAX_KEPT_EVENTS:
             self.drop(next(iter(self._kept)))
 
     def drop(self, key: JobKey) -> None:
         """Remove a job."""
-        gone = self._kept.pop(key, None)
-        self._events -= gone.job.seq if gone is not None else 0
+        removed_job = self._kept.pop(key, None)
+        self._event_count -= removed_job.job.seq if removed_job is not None else 0
 
     def drop_old(self) -> None:
         """Remove the jobs that were kept for longer than `MAX_AGE_SECONDS`."""
-        oldest = boottime() - MAX_AGE_SECONDS
+        oldest = read_boot_clock() - MAX_AGE_SECONDS
         for key in [key for key, one in self._kept.items() if one.released_at < oldest]:
             self.drop(key)
 
     def find(self, key: JobKey) -> ReleasedJob | None:
-        """Return the kept job; None if it is not kept."""
+        """Return the kept job of this key; None if there is none."""
         return self._kept.get(key)
 
 

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 FOLDED_FIELD = "folded"
 """The head field that holds the `Claim.lost_owners` of the last owner that could fold the log."""
-READING_STEP = "reading its log"
+READING_LOG_STEP = "reading its log"
 
 
 class UnreadableLog(Exception):
@@ -30,7 +30,7 @@ class UnreadableLog(Exception):
 
 
 def read_log(entries: Sequence[LogEntry]) -> Job | None:
-    """Fold a whole log into its job. Raises UnreadableLog, or NewerEvent if a newer release wrote some of it."""
+    """Fold a whole log into its job. Raises UnreadableLog, or NewerEventError if a newer release wrote some of it."""
     lines = [entry.payload for entry in entries]
     try:
         return parse_log(lines)
@@ -60,7 +60,7 @@ async def quarantine_job(
 ) -> None:
     """Tell the thread, then quarantine the job. This needs the job's head, but not its log.
 
-    If telling the thread brings down owners as well, the job is quarantined without telling the thread.
+    The thread is not told if it is unknown, or if so many owners were lost that telling it may be the cause.
 
     Args:
         claim: The claim of the job.
@@ -71,44 +71,46 @@ async def quarantine_job(
     Raises:
         StoreError: The store is away.
     """
-    head = await store.jobs.head(claim.key)
+    head = await store.jobs.read_head(claim.key)
     if head is None:
         return
-    step = READING_STEP if log_fault else head.fields.get("step") or NOT_BEGUN_STEP
+    step = READING_LOG_STEP if log_fault else head.fields.get("step") or NOT_BEGUN_STEP
     reason = log_fault or (
         f"{claim.lost_owners} times in a row, the instance that worked on it ended or got stuck there, "
         "at last while it worked on nothing else"
     )
     if head.seq == 0:
-        await _begin_log(claim, store)
+        await _commit_first_request(claim, store)
     event = ev.SetAside(at=store.clock(), step=step, reason=reason)
-    silent = (
+    is_thread_skipped = (
         claim.lost_owners >= MAX_OWNERS_WITHOUT_TRIAL + MAX_LOST_OWNERS
         or not {"channel", "thread_ts"} <= head.fields.keys()
     )
-    if not silent:
+    if not is_thread_skipped:
         job = await _read_job_for_card(claim, store, head, event)
-        await notify(claim, _make_notice(claim, head, event, readable=not log_fault, job=job))
+        await notify(claim, _make_quarantine_notice(claim, head, event, readable=not log_fault, job=job))
     quarantined = await store.jobs.quarantine(claim, ev.dump_event(event), schema=ev.SCHEMA, fields={"step": step})
     log.error(
         "job %s: set aside%s: %s",  # without its step: that may contain a title, and no contents are logged
         claim.key.job,
         "" if quarantined else " by another instance",
-        f"its thread was not told: {reason}" if silent else reason,
+        f"its thread was not told: {reason}" if is_thread_skipped else reason,
         extra={"event": "set_aside"},
     )
 
 
-async def _begin_log(claim: Claim, store: Store) -> None:
+async def _commit_first_request(claim: Claim, store: Store) -> None:
     """Commit the first event of the inbox, a request, to the empty log: every log has to begin with a request."""
     with contextlib.suppress(LogBroken):
-        for first in (await store.jobs.inbox(claim.key))[:1]:
+        for first in (await store.jobs.read_inbox(claim.key))[:1]:
             await store.jobs.commit(
                 claim, "begin", 0, [first.payload], taken_entries=[first.seq], schema=ev.SCHEMA, is_progress=False
             )
 
 
-def _make_notice(claim: Claim, head: Head, event: ev.SetAside, *, readable: bool, job: Job | None) -> QuarantineNotice:
+def _make_quarantine_notice(
+    claim: Claim, head: Head, event: ev.SetAside, *, readable: bool, job: Job | None
+) -> QuarantineNotice:
     fields = head.fields
     return QuarantineNotice(
         key=f"{QUARANTINE_KEY_PREFIX}{head.seq}",
@@ -125,12 +127,12 @@ def _make_notice(claim: Claim, head: Head, event: ev.SetAside, *, readable: bool
 async def _read_job_for_card(claim: Claim, store: Store, head: Head, event: ev.SetAside) -> Job | None:
     """Return the quarantined job for its card; None if its log cannot be folded.
 
-    If the last owner did not get as far as to fold the log, folding may be what brings owners down: it is not tried.
+    Folding is not tried if the last owner did not complete it, since it may be what brings owners down.
     """
     if head.fields.get(FOLDED_FIELD) != str(claim.lost_owners - 1):
         return None
     try:
-        job = read_log(await store.jobs.log(claim.key))
+        job = read_log(await store.jobs.read_log(claim.key))
     except (UnreadableLog, NewerEventError, LogBroken):
         return None
     return apply_event(job, event) if job is not None else None

@@ -1,4 +1,4 @@
-"""Gathers the material of a request: its files, the earlier messages of its thread with their files, and channels."""
+"""Gathers the material of a request: its files, earlier messages of its thread with their files, channels and links."""
 
 from __future__ import annotations
 
@@ -18,45 +18,53 @@ if TYPE_CHECKING:
     from specialists.crew import Crew
     from specialists.tools.toolkit import Toolkit
 
-THREAD_MATERIAL = "thread"
+THREAD_MATERIAL_NAME = "thread"
 
 
 async def gather_request_material(
-    job: Job, ask: RequestState, thread: ThreadView, store: Store, key: JobKey
+    job: Job, request: RequestState, thread: ThreadView, store: Store, key: JobKey
 ) -> GatheredMaterial:
-    """Fetch and read the files of a request, and the channels it reads or the messages before it in its thread."""
-    request = ask.request
-    if request.reads:
+    """Fetch and read the files of a request, and the channels that it reads or else the messages before it."""
+    spec = request.spec
+    if spec.reads:
         channels = sum(
-            [await _gather_channel(span, job, ask, thread, store, key) for span in request.reads], GatheredMaterial()
+            [await _gather_channel_messages(span, job, request, thread, store, key) for span in spec.reads],
+            GatheredMaterial(),
         )
         return channels + _label_with_message(
-            request.id, await gather_attachments(request.attachments, thread.fetch_attachment, store, key)
+            spec.id, await gather_attachments(spec.attachments, thread.fetch_attachment, store, key)
         )
-    own_message = request.id.partition("-")[0]  # a request from a window has the id `message-view`
-    if not request.look_back:
+    own_message = spec.id.partition("-")[0]  # a request from a window has the id `message-view`
+    if not spec.look_back:
         return _label_with_message(
-            own_message, await gather_attachments(request.attachments, thread.fetch_attachment, store, key)
+            own_message, await gather_attachments(spec.attachments, thread.fetch_attachment, store, key)
         )
-    read = await thread.read_thread(job, ask)
-    brought = (*request.attachments, *read.own_files)  # Slack's event may lack files that the message has
-    own = tuple({one.file_id: one for one in reversed(brought)}.values())[::-1]
-    found = _label_with_message(own_message, await gather_attachments(own, thread.fetch_attachment, store, key))
-    found += GatheredMaterial(await _store_thread_text(MESSAGE_NAME, read.source_message, "", store, key))
-    said = await _store_thread_text(THREAD_MATERIAL, read.thread, read.fault, store, key)
-    found += GatheredMaterial(said, (read.fault,) if read.fault else (), read.speakers)
-    return found + await _gather_shared_files(read.thread.files, own, thread, store, key)
+    thread_reading = await thread.read_thread(job, request)
+    all_attachments = (
+        *spec.attachments,
+        *thread_reading.own_files,
+    )  # Slack's event may lack files that the message has
+    attachments = tuple({one.file_id: one for one in reversed(all_attachments)}.values())[::-1]
+    found = _label_with_message(own_message, await gather_attachments(attachments, thread.fetch_attachment, store, key))
+    found += GatheredMaterial(await _store_thread_text(MESSAGE_NAME, thread_reading.source_message, "", store, key))
+    thread_material = await _store_thread_text(
+        THREAD_MATERIAL_NAME, thread_reading.thread, thread_reading.fault, store, key
+    )
+    found += GatheredMaterial(
+        thread_material, (thread_reading.fault,) if thread_reading.fault else (), thread_reading.speakers
+    )
+    return found + await _gather_shared_files(thread_reading.thread.files, attachments, thread, store, key)
 
 
 async def gather_linked_material(
-    ask: RequestState, crew: Crew, request_material: GatheredMaterial, store: Store, key: JobKey
+    request: RequestState, crew: Crew, request_material: GatheredMaterial, store: Store, key: JobKey
 ) -> GatheredMaterial:
     """Fetch what the request links to, such as a pull request; if it links to nothing, what its thread links to."""
-    finders = crew.finding_toolkits
+    finders = crew.fetching_toolkits
     if not finders:
         return GatheredMaterial()
     gathered = GatheredMaterial()
-    for text in (ask.text, await _load_thread_text(request_material, store, key)):
+    for text in (request.text, await _load_thread_text(request_material, store, key)):
         for finder in finders if text else ():
             gathered += await _fetch_linked_files(finder, text, store, key)
         if gathered.materials or gathered.faults:
@@ -64,14 +72,14 @@ async def gather_linked_material(
     return gathered
 
 
-async def _gather_channel(
-    span: ChannelSpan, job: Job, ask: RequestState, thread: ThreadView, store: Store, key: JobKey
+async def _gather_channel_messages(
+    span: ChannelSpan, job: Job, request: RequestState, thread: ThreadView, store: Store, key: JobKey
 ) -> GatheredMaterial:
     """Store the messages of a channel or of one of its threads, labelled with who may read them.
 
-    Of a thread all files are read, of a whole channel only tables that stand in messages.
+    In a thread all files are read, in a whole channel only tables inside messages.
     """
-    name, audience, read = await thread.read_channel(span, job, ask)
+    name, audience, read = await thread.read_channel(span, job, request)
     kept = await _store_thread_text(name, read.text, read.fault, store, key)
     files = tuple(one for one in read.text.files if span.thread_ts or one.file.kind == "table")
     found = GatheredMaterial(kept) + await _gather_shared_files(files, (), thread, store, key)
@@ -87,12 +95,12 @@ async def _load_thread_text(material: GatheredMaterial, store: Store, key: JobKe
 async def _fetch_linked_files(finder: Toolkit, text: str, store: Store, key: JobKey) -> GatheredMaterial:
     if finder.finds is None:
         return GatheredMaterial()
-    named = await finder.finds(text)
-    gathered = GatheredMaterial(faults=named.faults)
-    for file in named.files:
+    linked_files = await finder.finds(text)
+    gathered = GatheredMaterial(faults=linked_files.faults)
+    for file in linked_files.files:
         kept = await read_and_store_file(file.name, file.media_type, file.data, store, key)
-        told = tuple(one.model_copy(update={"lines": file.line_url_template}) for one in kept.materials)
-        gathered += GatheredMaterial(told, kept.faults)
+        labelled = tuple(one.model_copy(update={"lines": file.line_url_template}) for one in kept.materials)
+        gathered += GatheredMaterial(labelled, kept.faults)
     return gathered
 
 
@@ -116,25 +124,30 @@ async def _store_thread_text(
 
 
 async def _gather_shared_files(
-    shared: tuple[SharedFile, ...], own: tuple[Attachment, ...], thread: ThreadView, store: Store, key: JobKey
+    shared: tuple[SharedFile, ...],
+    own_attachments: tuple[Attachment, ...],
+    thread: ThreadView,
+    store: Store,
+    key: JobKey,
 ) -> GatheredMaterial:
-    """Fetch and read the files of earlier messages. Each material names its author, also if its file was not fetched.
+    """Fetch and read the files of earlier messages. A file that cannot be fetched becomes a material with a fault.
 
-    Files in `own`, which the request brought itself, are skipped.
+    Each material names its author and message. Files in `own_attachments`, which are attached to the request, are
+    skipped.
     """
     slots = asyncio.Semaphore(MAX_PARALLEL_FILES)
-    known = {file.file_id for file in own}
+    known = {file.file_id for file in own_attachments}
 
     async def gather_shared_file(shared_file: SharedFile) -> GatheredMaterial:
         async with slots:
-            theirs = await gather_attachments([shared_file.file], thread.fetch_attachment, store, key)
-        there = theirs.materials or (Material(name=shared_file.file.name, fault=" ".join(theirs.faults)),)
-        told = {line for each in there for line in (each.fault, *each.gaps)}
-        more = tuple(fault for fault in theirs.faults if fault not in told) if theirs.materials else ()
-        first = there[0].model_copy(update={"gaps": (*there[0].gaps, *more)})
-        whose = {"author": shared_file.author, "message": shared_file.message}
-        signed = tuple(each.model_copy(update=whose) for each in (first, *there[1:]))
-        return GatheredMaterial(signed, theirs.faults if theirs.materials else (first.fault,))
+            gathered = await gather_attachments([shared_file.file], thread.fetch_attachment, store, key)
+        materials = gathered.materials or (Material(name=shared_file.file.name, fault=" ".join(gathered.faults)),)
+        known_faults = {line for each in materials for line in (each.fault, *each.gaps)}
+        more = tuple(fault for fault in gathered.faults if fault not in known_faults) if gathered.materials else ()
+        first = materials[0].model_copy(update={"gaps": (*materials[0].gaps, *more)})
+        origin_fields = {"author": shared_file.author, "message": shared_file.message}
+        signed = tuple(each.model_copy(update=origin_fields) for each in (first, *materials[1:]))
+        return GatheredMaterial(signed, gathered.faults if gathered.materials else (first.fault,))
 
     found = await asyncio.gather(*(gather_shared_file(each) for each in shared if each.file.file_id not in known))
     return sum(found, GatheredMaterial())

@@ -12,8 +12,8 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 1.7
 """Seconds that the program gets to end by itself."""
-CANCEL_PAUSE = 0.1
-"""Seconds between two cancellations of tasks still running: a library may swallow one, and cleaning up may hang too."""
+CANCEL_PAUSE_SECONDS = 0.1
+"""Seconds between two cancellations of tasks still running: a library may swallow one, and cleanup may hang too."""
 MAX_CANCELS = 3
 """How many times tasks still running are cancelled."""
 
@@ -21,23 +21,23 @@ MAX_CANCELS = 3
 class StopSignal:
     """The signal to stop this process.
 
-    A program sets `is_ready` once it can end by itself; until then it is cancelled.
+    A program sets `is_ready` once it can end by itself. A signal before that cancels the program.
     """
 
     def __init__(self) -> None:
-        self.is_ready = False
+        self.is_program_ready = False
         self._received = asyncio.Event()
 
     def listen(self) -> None:
         """Handle SIGTERM, Ctrl-C and the closing of the terminal from now on."""
-        call_on_signal(self._received.set)
+        call_on_stop_signal(self._received.set)
 
     async def wait(self) -> None:
         """Wait until the signal is received."""
         await self._received.wait()
 
 
-def call_on_signal(callback: Callable[[], object], *, ctrl_c: bool = True) -> None:
+def call_on_stop_signal(callback: Callable[[], object], *, ctrl_c: bool = True) -> None:
     """Call `callback` at SIGTERM, at SIGHUP (the terminal was closed) and, unless asyncio is to handle it, at Ctrl-C.
 
     A SIGHUP that we were started to ignore, as by nohup, stays ignored.
@@ -58,25 +58,25 @@ async def wait_for_stop() -> None:
 async def run_until_stopped(program: Callable[[StopSignal], Coroutine[Any, Any, None]]) -> None:
     """Run the program to its end. After a stop signal, wait `SHUTDOWN_SECONDS`, then cancel all tasks still running.
 
-    If `StopSignal.is_ready` is not set when the signal comes, the program is cancelled at once. An exception of the
-    program is raised, unless the program was cancelled this way, which may be its cause.
+    If `StopSignal.is_ready` is not set when the signal comes, the program is cancelled at once, and its exceptions are
+    ignored. Otherwise an exception of the program is raised.
     """
-    stop, around = StopSignal(), asyncio.all_tasks()
-    stop.listen()
-    running = asyncio.create_task(program(stop))
-    waiting = asyncio.create_task(stop.wait())
+    stop_signal, outer_tasks = StopSignal(), asyncio.all_tasks()
+    stop_signal.listen()
+    running = asyncio.create_task(program(stop_signal))
+    waiting = asyncio.create_task(stop_signal.wait())
     await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()
     if running.done():
         running.result()
         return
-    early = not stop.is_ready
-    if early:
+    was_cancelled = not stop_signal.is_program_ready
+    if was_cancelled:
         running.cancel()
     await asyncio.wait({running}, timeout=SHUTDOWN_SECONDS)
     if not running.done():
-        await _cancel_remaining_tasks(lambda: asyncio.all_tasks() - around)
-    if running.done() and not running.cancelled() and (error := running.exception()) is not None and not early:
+        await _cancel_remaining_tasks(lambda: asyncio.all_tasks() - outer_tasks)
+    if running.done() and not running.cancelled() and (error := running.exception()) is not None and not was_cancelled:
         raise error
 
 
@@ -88,4 +88,4 @@ async def _cancel_remaining_tasks(list_remaining: Callable[[], Iterable[asyncio.
         for task in alive:
             task.cancel()
         if alive:
-            await asyncio.wait(alive, timeout=CANCEL_PAUSE)
+            await asyncio.wait(alive, timeout=CANCEL_PAUSE_SECONDS)

@@ -1,4 +1,4 @@
-"""The sign-ins of a team, for tools: errors of the store are raised as errors that tools know."""
+"""Stores the sign-ins of a team for tools, and raises the store's errors as errors that tools know."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ _T = TypeVar("_T")
 
 
 class TeamSignIns:
-    """The `KeptSignIns` of a team, kept in the store."""
+    """Implements `KeptSignIns` for a team, in the store."""
 
     def __init__(self, store: Store, team: str) -> None:
         self._store, self._team = store, team
 
-    async def keep(self, name: str, text: str, lifetime: float | None = None) -> None:
-        """Store a text under a name, for `lifetime` seconds; None: until it is taken.
+    async def keep(self, name: str, text: str, seconds: float | None = None) -> None:
+        """Store a text under a name, for `seconds` seconds; None: until it is taken.
 
         Raises SignInFailed if the text is too long, and WorkbenchLost if the store is away.
         """
-        await _call_store(self._store.sign_ins.keep(self._team, name, text, lifetime))
+        await _raise_tool_errors(self._store.sign_ins.put(self._team, name, text, seconds))
 
     async def read(self, name: str) -> str:
         """Return the text of a name; empty if there is none. Raises WorkbenchLost if the store is away."""
-        return await _call_store(self._store.sign_ins.read(self._team, name))
+        return await _raise_tool_errors(self._store.sign_ins.read(self._team, name))
 
-    async def take(self, name: str) -> str:
+    async def pop(self, name: str) -> str:
         """Return the text of a name and remove it; empty if there is none. Raises WorkbenchLost like `read`."""
-        return await _call_store(self._store.sign_ins.take(self._team, name))
+        return await _raise_tool_errors(self._store.sign_ins.pop(self._team, name))
 
 
-async def _call_store(call: Awaitable[_T]) -> _T:
+async def _raise_tool_errors(call: Awaitable[_T]) -> _T:
     try:
         return await call
     except PayloadTooLarge as error:

@@ -1,7 +1,7 @@
 """Circuit breakers: all instances stop calling a model or specialist that keeps failing, until a probe succeeds.
 
-An instance acts on the breaker state that it last received from the store. It asks the store only to become the
-breaker's probe. It reports failures, and the first success after failures.
+An instance acts on the state of a breaker that it last received from the store. It asks the store only when a call
+wants to become the probe. It reports failures, and the first success after failures.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ BREAKER_RULES: Mapping[str, BreakerRule] = {
     "model": BreakerRule(5),
     "made": BreakerRule(10),
 }
-"""The rule of each kind of breaker. The kind is the first word of a breaker's name."""
+"""The rule of each kind of breaker. The kind is the part of a breaker's name before the colon."""
 ADHOC_BREAKER = "made:specialist"
 """The breaker that all ad-hoc specialists share: a planner invents their names, so none has a breaker of its own.
 
 It opens after more failures than others, so that one job's bad brief does not stop the ad-hoc specialists of all jobs.
 """
-CALL_ERRORS: frozenset[ModelErrorKind] = frozenset({"bad_request", "too_long"})
+CALLER_FAULT_KINDS: frozenset[ModelErrorKind] = frozenset({"bad_request", "too_long"})
 """Errors that the call itself causes: they do not count against the model."""
-PROVIDER_ERRORS: frozenset[ModelErrorKind] = frozenset({"unavailable", "rate_limited", "auth", "quota"})
+PROVIDER_FAULT_KINDS: frozenset[ModelErrorKind] = frozenset({"unavailable", "rate_limited", "auth", "quota"})
 """Errors that the provider causes: they do not count against the specialist that made the call."""
-POLL_SECONDS = (0.1, 1.0)
+POLL_PAUSE_RANGE = (0.1, 1.0)
 """Seconds between two polls of state that all instances share: a pair of the first and the longest pause."""
-PAUSED_ADVICE = "Mention me again in a few minutes. If it still fails, ask whoever runs me to run `leadhand check`."
+BREAKER_ADVICE = "Mention me again in a few minutes. If it still fails, ask whoever runs me to run `leadhand check`."
 
 
 ProbeIds = dict[str, str]
-"""The breakers of a call by name, each with the call's id as a probe, or "" where the call is an ordinary one."""
+"""By breaker name: the id of a call as the breaker's probe, or "" if it is an ordinary call."""
 
 
 def find_breaker_name(purpose: str) -> str:
@@ -60,49 +60,53 @@ class Breakers:
     def __init__(self, counters: Counters, clock: Callable[[], float], *, enabled: bool) -> None:
         self._counters = counters
         self._clock = clock
-        self._on = enabled
-        self._under_way: Counter[str] = Counter()
-        self._ended = asyncio.Event()
+        self._is_enabled = enabled
+        self._running_calls: Counter[str] = Counter()
+        self._call_ended = asyncio.Event()
 
     def is_open(self, specialist: str) -> bool:
         """Return True if a specialist's breaker is open in the state that this instance last received."""
-        return self._on and self._counters.recall_breaker(f"specialist:{specialist}").get_state(self._clock()) == "open"
+        return (
+            self._is_enabled
+            and self._counters.recall_breaker(f"specialist:{specialist}").get_state(self._clock()) == "open"
+        )
 
-    async def describe_open(self) -> list[str]:
-        """Read the breakers from the store and describe the open ones, one line each. Raises StoreError."""
+    async def describe_open_breakers(self) -> list[str]:
+        """Read the breakers from the store, and describe each open one in a line. Raises StoreError."""
         now = self._clock()
-        known = await self._counters.read_breakers() if self._on else {}
+        known = await self._counters.read_breakers() if self._is_enabled else {}
         return [
-            str(_make_withheld(name, one, one.open_until - now))
+            str(_make_withheld_error(name, one, one.open_until - now))
             for name, one in sorted(known.items())
             if now < one.open_until
         ]
 
     @asynccontextmanager
     async def admit_call(
-        self, names: Sequence[str], *, patience: float, hold: float, last: bool = False
+        self, names: Sequence[str], *, max_wait_seconds: float, hold_seconds: float, is_last: bool = False
     ) -> AsyncIterator[float]:
         """Admit a call, as a probe of each breaker whose pause is over, and report the outcome to the store.
 
-        A call waits at most `patience` seconds for the end of a model's pause, or of another call's probe of the model.
-        It never waits for a specialist's pause: another specialist may do the work. A probe keeps its place during the
-        call; if its instance dies, the place is free after `hold` seconds. With `last`, no specialist's breaker stops
-        the call.
+        A call waits at most `max_wait_seconds` seconds for the end of a model's pause, or of another call's probe of
+        the model. It never waits for a specialist's pause: another specialist may do the work. A probe keeps its place
+        during the call; if its instance dies, the place is free after `hold_seconds` seconds. If `is_last`, no
+        specialist's breaker stops the call.
+
         Yields the seconds waited. Raises CallWithheld and StoreError.
         """
-        began = time.monotonic()
+        started_at = time.monotonic()
         probes: ProbeIds = {}
         try:
-            for name in names if self._on else ():
+            for name in names if self._is_enabled else ():
                 probes[name] = (
                     ""
-                    if last and _is_specialist_breaker(name)
-                    else await self._wait_for_breaker(name, began + patience, hold)
+                    if is_last and _is_specialist_breaker(name)
+                    else await self._wait_for_breaker(name, started_at + max_wait_seconds, hold_seconds)
                 )
-                self._under_way[name] += 1
-            waited = time.monotonic() - began
-            async with self._renew_probes(probes, hold):
-                yield waited if waited > POLL_SECONDS[0] / 2 else 0.0
+                self._running_calls[name] += 1
+            waited = time.monotonic() - started_at
+            async with self._renew_probes(probes, hold_seconds):
+                yield waited if waited > POLL_PAUSE_RANGE[0] / 2 else 0.0
         except ModelError as error:
             if isinstance(error, CallWithheld):
                 await self._release_probes(probes)
@@ -116,69 +120,69 @@ class Breakers:
             for name, probe in probes.items():
                 await self._report_outcome(name, probe, succeeded=True)
         finally:
-            self._under_way.subtract(probes.keys())
-            self._ended.set()
-            self._ended = asyncio.Event()
+            self._running_calls.subtract(probes.keys())
+            self._call_ended.set()
+            self._call_ended = asyncio.Event()
 
     @asynccontextmanager
     async def _renew_probes(self, probes: ProbeIds, hold: float) -> AsyncIterator[None]:
-        """Renew the places of the probes inside the `with` block."""
-        mine = {name: probe for name, probe in probes.items() if probe}
-        keeping = asyncio.create_task(self._renew_until_cancelled(mine, hold)) if mine else None
+        """Renew the places of the probes every third of `hold` seconds, inside the `with` block."""
+        own_probes = {name: probe for name, probe in probes.items() if probe}
+        renewal_task = asyncio.create_task(self._renew_until_cancelled(own_probes, hold)) if own_probes else None
         try:
             yield
         finally:
-            if keeping is not None:
-                keeping.cancel()
-                await asyncio.gather(keeping, return_exceptions=True)
+            if renewal_task is not None:
+                renewal_task.cancel()
+                await asyncio.gather(renewal_task, return_exceptions=True)
 
     async def _renew_until_cancelled(self, probes: ProbeIds, hold: float) -> None:
         while True:
             await asyncio.sleep(hold / 3)
             for name, probe in probes.items():
                 try:
-                    await self._counters.try_breaker(name, probe=probe, hold=hold)
+                    await self._counters.request_passage(name, probe=probe, hold=hold)
                 except StoreError as error:
                     log.warning("the probe of %s could not be renewed and is tried again: %s", name, error)
 
     async def _wait_for_breaker(self, name: str, deadline: float, hold: float) -> str:
         """Wait until a call may be made. Returns its id as a probe, or "" for an ordinary call. Raises CallWithheld."""
-        probe, pause = secrets.token_hex(8), POLL_SECONDS[0]
+        probe, pause = secrets.token_hex(8), POLL_PAUSE_RANGE[0]
         if _is_specialist_breaker(name):
-            await self._wait_for_turn(name, deadline)
+            await self._wait_for_running_calls(name, deadline)
         while (known := self._counters.recall_breaker(name)).open_until:
             now = self._clock()
             if now >= known.open_until:
-                through, known = await self._counters.try_breaker(name, probe=probe, hold=hold)
-                if through:
+                is_admitted, known = await self._counters.request_passage(name, probe=probe, hold=hold)
+                if is_admitted:
                     return probe if known.open_until else ""
             wait = known.open_until - now if known.open_until > now else pause
             if _is_specialist_breaker(name) or wait > deadline - time.monotonic():
-                raise _make_withheld(name, known, max(known.open_until, known.probe_until) - now)
+                raise _make_withheld_error(name, known, max(known.open_until, known.probe_until) - now)
             await asyncio.sleep(wait)
-            pause = min(2 * pause, POLL_SECONDS[1])
+            pause = min(2 * pause, POLL_PAUSE_RANGE[1])
         return ""
 
-    async def _wait_for_turn(self, name: str, deadline: float) -> None:
-        """Wait while a specialist has failed and its calls under way could open its breaker by failing as well."""
+    async def _wait_for_running_calls(self, name: str, deadline: float) -> None:
+        """Wait while calls under way of a specialist that has failed could open its breaker, until `deadline`."""
         threshold = BREAKER_RULES[name.partition(":")[0]].threshold
         while (seconds_left := deadline - time.monotonic()) > 0:
             failures = self._counters.recall_breaker(name).failures
-            if not failures or failures + self._under_way[name] < threshold or not self._under_way[name]:
+            if not failures or failures + self._running_calls[name] < threshold or not self._running_calls[name]:
                 return
-            waits = asyncio.ensure_future(self._ended.wait())
+            end_waiter = asyncio.ensure_future(self._call_ended.wait())
             try:
-                await asyncio.wait({waits}, timeout=seconds_left)
+                await asyncio.wait({end_waiter}, timeout=seconds_left)
             finally:
-                waits.cancel()
+                end_waiter.cancel()
 
     async def _record_failure(self, probes: ProbeIds, error: ModelError) -> None:
         for name, probe in probes.items():
-            if _is_specialist_breaker(name) and error.kind in PROVIDER_ERRORS:
+            if _is_specialist_breaker(name) and error.kind in PROVIDER_FAULT_KINDS:
                 await self._release_probes({name: probe})
             elif _is_specialist_breaker(name):
                 await self._report_outcome(name, probe)
-            elif error.kind in CALL_ERRORS:
+            elif error.kind in CALLER_FAULT_KINDS:
                 await self._report_outcome(name, probe, succeeded=True)
             else:
                 await self._report_outcome(
@@ -191,13 +195,13 @@ class Breakers:
             if not probe:
                 continue
             try:
-                await self._counters.try_breaker(name, probe=probe, hold=0.0)
+                await self._counters.request_passage(name, probe=probe, hold=0.0)
             except StoreError as error:  # then the place stays taken until `hold` seconds have passed
                 log.warning("the probe of %s could not be given back: %s", name, error)
 
     async def count_specialist_failure(self, purpose: str) -> None:
-        """Count a failure that no model call shows: a specialist's tool broke, or its deadline passed in silence."""
-        if self._on and (name := find_breaker_name(purpose)):
+        """Count a specialist's failure that was no failed model call: a tool crashed, or its deadline passed."""
+        if self._is_enabled and (name := find_breaker_name(purpose)):
             await self._report_outcome(name, "")
 
     async def _report_outcome(self, name: str, probe: str, *, succeeded: bool = False, pause: float = 0.0) -> None:
@@ -217,8 +221,8 @@ class Breakers:
             log.warning("the failure of %s could not be counted: %s", name, error)
             return
         if breaker.openings > known.openings:
-            rests = breaker.open_until - self._clock()
-            log.warning("%s failed %d times; paused for %.0f s", name, breaker.failures, rests)
+            pause_seconds = breaker.open_until - self._clock()
+            log.warning("%s failed %d times; paused for %.0f s", name, breaker.failures, pause_seconds)
 
 
 def _is_specialist_breaker(name: str) -> bool:
@@ -226,10 +230,12 @@ def _is_specialist_breaker(name: str) -> bool:
     return not name.startswith("model:")
 
 
-def _make_withheld(name: str, breaker: Breaker, seconds: float) -> CallWithheld:
-    of, _, who = name.partition(":")
+def _make_withheld_error(name: str, breaker: Breaker, seconds: float) -> CallWithheld:
+    kind, _, owner_name = name.partition(":")
     wait = max(1, math.ceil(seconds))
     times = "" if breaker.failures < 2 else f" after {breaker.failures} failures in a row"
-    text = f"The {of} {who} is paused for another {wait} seconds{times}."
-    limit = f"the pause of {of} {who} after its failures"
-    return CallWithheld("breaker", text, transient=of == "model", pause=float(wait), advice=PAUSED_ADVICE, limit=limit)
+    text = f"The {kind} {owner_name} is paused for another {wait} seconds{times}."
+    limit = f"the pause of {kind} {owner_name} after its failures"
+    return CallWithheld(
+        "breaker", text, transient=kind == "model", pause=float(wait), advice=BREAKER_ADVICE, limit=limit
+    )

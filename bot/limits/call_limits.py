@@ -16,8 +16,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.limits.breakers import POLL_SECONDS, Breakers, find_breaker_name
-from bot.limits.held_slots import HOLD_SECONDS, HeldSlots
+from bot.limits.breakers import POLL_PAUSE_RANGE, Breakers, find_breaker_name
+from bot.limits.held_slots import SLOT_HOLD_SECONDS, SlotRenewer
 from bot.limits.rules import (
     MICROS_PER_DOLLAR,
     CounterLimit,
@@ -29,7 +29,7 @@ from bot.limits.rules import (
     list_limits,
 )
 from bot.models.chosen_model import ChosenModel
-from bot.models.named_models import find_model_name
+from bot.models.named_models import get_model_name
 from bot.store.counters import AdmitReply, Settlement
 from bot.store.redis.redis_counters import Counters
 from bot.store.values import StoreError
@@ -38,24 +38,24 @@ from specialists.model import CallWithheld, Model, ModelCall, ModelError, Withho
 
 log = logging.getLogger(__name__)
 
-SETTLE_SECONDS = 0.25
+SETTLE_DELAY_SECONDS = 0.25
 """Seconds until the usage of a call is sent separately, if no later call has carried it along."""
-MAX_UNSETTLED = 1_000
-"""Maximum number of settlements kept while the store is away; calls of older ones keep their estimates."""
-WAIT_SHARE = 0.75
+MAX_PENDING_SETTLEMENTS = 1_000
+"""Maximum number of settlements kept while the store is away. Older ones are dropped: their calls stay estimated."""
+MAX_WAIT_SHARE = 0.75
 """The share of its deadline that a call may spend waiting, so that time is left for the model's reply."""
-LONGEST_WAIT = 120.0
+MAX_WAIT_SECONDS = 120.0
 """Maximum seconds that a call waits, whatever its deadline."""
 ESTIMATED_TOKENS_OUT = 500
 """Estimated tokens of a reply, counted before the call is made."""
 NO_USAGE = Usage()
-"""Usage of a call that was admitted and then not made."""
+"""The usage of a call that was admitted, and cancelled before it was made."""
 
 RulesResolver = Callable[[LimitRules, str, str], Awaitable[LimitRules]]
 """A function of (rules, team, channel) that returns the limits that apply in the channel."""
 
 
-async def return_rules(rules: LimitRules, _team: str, _channel: str) -> LimitRules:
+async def keep_rules_unchanged(rules: LimitRules, _team: str, _channel: str) -> LimitRules:
     """Return the limits unchanged: channels have no limits of their own."""
     return rules
 
@@ -70,7 +70,7 @@ class CallLimits:
         clock: The store's clock.
         named_models: Models that specialists name in place of a tier, as the provider calls them.
         resolve_rules: Returns the limits that apply in a channel, its own budget included; awaited before each call.
-        several_teams: True if several workspaces share the rates: then no workspace is shown how much is used.
+        has_several_teams: True if several workspaces share the rates: then no workspace is shown how much is used.
 
     `on_wait` is called with the seconds that a call waited, `on_withheld` with the reason why one was not made.
     """
@@ -82,25 +82,25 @@ class CallLimits:
         rules: LimitRules,
         clock: Callable[[], float],
         named_models: Iterable[str] = (),
-        resolve_rules: RulesResolver = return_rules,
+        resolve_rules: RulesResolver = keep_rules_unchanged,
         *,
-        several_teams: bool = False,
+        has_several_teams: bool = False,
     ) -> None:
         self.rules = rules
-        self._rules_in = resolve_rules
-        self._several_teams = several_teams
+        self._resolve_rules = resolve_rules
+        self._has_several_teams = has_several_teams
         self.breakers = Breakers(counters, clock, enabled=rules.breakers)
         self._counters = counters
-        self._held_slots = HeldSlots(counters)
+        self._held_slots = SlotRenewer(counters)
         self._model = model
         self.on_wait: Callable[[float], None] = lambda _: None
         self.on_withheld: Callable[[WithholdReason], None] = lambda _: None
-        self._owed: list[Settlement] = []
-        self._noting: asyncio.Task[None] | None = None
-        self._abandoned: set[asyncio.Task[AdmitReply]] = set()
-        self._unpriced: list[str] = []
-        self._names = sorted({*model.tiers.values(), *named_models})
-        if strays := rules.describe_stray_rates(model.provider, self._names):
+        self._pending_settlements: list[Settlement] = []
+        self._settle_task: asyncio.Task[None] | None = None
+        self._abandoned_admissions: set[asyncio.Task[AdmitReply]] = set()
+        self._unpriced_models: list[str] = []
+        self._model_names = sorted({*model.tiers.values(), *named_models})
+        if strays := rules.describe_stray_rates(model.provider, self._model_names):
             log.warning("%s", strays)
 
     def bind(self, payer: Payer) -> Model:
@@ -108,24 +108,31 @@ class CallLimits:
         return _BoundModel(self, self._model, payer)
 
     async def reply(self, payer: Payer, call: ModelCall) -> Turn:
-        """Make one turn. Raises `ModelError`; `CallWithheld` if the call was not made."""
-        patience = min(WAIT_SHARE * call.deadline, LONGEST_WAIT)
-        ends = time.monotonic() + patience
-        waits = self.breakers.admit_call(
-            self._list_breaker_names(call), patience=patience, hold=HOLD_SECONDS, last=call.is_last
+        """Make one turn for the payer. Raises `ModelError`; `CallWithheld` if a limit or breaker stops the call."""
+        patience = min(MAX_WAIT_SHARE * call.timeout_seconds, MAX_WAIT_SECONDS)
+        deadline = time.monotonic() + patience
+        admission = self.breakers.admit_call(
+            self._list_breaker_names(call),
+            max_wait_seconds=patience,
+            hold_seconds=SLOT_HOLD_SECONDS,
+            is_last=call.is_last,
         )
         try:
-            async with waits as rested:
-                limits, ticket = await self._admit_call(payer, call, ends)
-                waited = rested + (ticket.waited_seconds if ticket else 0.0)
-                if waited:
-                    self.on_wait(waited)
-                return await self._make_call(replace(call, deadline=call.deadline - waited), limits, ticket)
+            async with admission as breaker_wait:
+                limits, ticket = await self._admit_call(payer, call, deadline)
+                waited_seconds = breaker_wait + (ticket.waited_seconds if ticket else 0.0)
+                if waited_seconds:
+                    self.on_wait(waited_seconds)
+                return await self._make_call(
+                    replace(call, timeout_seconds=call.timeout_seconds - waited_seconds), limits, ticket
+                )
         except CallWithheld as error:
             self.on_withheld(error.reason)
             raise
 
-    async def _make_call(self, call: ModelCall, limits: Sequence[CounterLimit], ticket: _AdmittedCall | None) -> Turn:
+    async def _make_call(
+        self, call: ModelCall, limits: Sequence[CounterLimit], ticket: _AdmissionTicket | None
+    ) -> Turn:
         usage: Usage | None = None  # unknown for a call that is cut off: its estimate stands
         try:
             turn = await self._model.reply(call)
@@ -134,48 +141,50 @@ class CallLimits:
             usage = error.usage if error.kind != "timeout" else None
             raise
         finally:
-            self._settle(limits, ticket, usage)
+            self._queue_settlement(limits, ticket, usage)
         return turn
 
     def _list_breaker_names(self, call: ModelCall) -> list[str]:
         own = find_breaker_name(call.purpose)
-        return [*([own] if own else []), f"model:{find_model_name(self._model, call)}"]
+        return [*([own] if own else []), f"model:{get_model_name(self._model, call)}"]
 
     async def _admit_call(
         self, payer: Payer, call: ModelCall, deadline: float
-    ) -> tuple[list[CounterLimit], _AdmittedCall | None]:
-        """Count the call against all limits that are set, after a wait if that helps. Raises CallWithheld.
+    ) -> tuple[list[CounterLimit], _AdmissionTicket | None]:
+        """Count the call against all limits, after a wait until `deadline` if that helps. Raises CallWithheld.
 
         Returns the limits and the call's ticket; the ticket is None if nothing is counted.
         """
-        rules = await self._rules_in(self.rules, payer.team, payer.channel)
+        rules = await self._resolve_rules(self.rules, payer.team, payer.channel)
         if not rules.needs_counting:
             return [], None
-        began, pause = time.monotonic(), POLL_SECONDS[0]
+        began, pause = time.monotonic(), POLL_PAUSE_RANGE[0]
         if rules.needs_prices:
             await self._wait_for_prices(deadline)
-        priced = time.monotonic() - began
+        price_wait = time.monotonic() - began
         limits = self._list_call_limits(rules, payer, call)
         if not limits:
             return [], None
         while True:
             operation = secrets.token_hex(8)
-            admission = await self._ask_store(operation, limits, call, patience=max(0.0, deadline - time.monotonic()))
+            admission = await self._admit_or_refund(
+                operation, limits, call, patience=max(0.0, deadline - time.monotonic())
+            )
             if admission.ruling == "ok":
-                ticket = _AdmittedCall(operation, admission.second)
-                self._held_slots.hold_slots(operation, [limit.counter for limit in limits])
+                ticket = _AdmissionTicket(operation, admission.second)
+                self._held_slots.start_renewing(operation, [limit.counter for limit in limits])
                 try:
                     await asyncio.sleep(admission.wait)
                 except asyncio.CancelledError:
-                    self._settle(limits, ticket, NO_USAGE)
+                    self._queue_settlement(limits, ticket, NO_USAGE)
                     raise
-                waits = admission.wait or pause > POLL_SECONDS[0] or priced > POLL_SECONDS[0] / 2
-                return limits, replace(ticket, waited_seconds=time.monotonic() - began) if waits else ticket
+                has_waited = admission.wait or pause > POLL_PAUSE_RANGE[0] or price_wait > POLL_PAUSE_RANGE[0] / 2
+                return limits, replace(ticket, waited_seconds=time.monotonic() - began) if has_waited else ticket
             limit = limits[admission.counter_index]
             if admission.ruling != "busy" or time.monotonic() + pause >= deadline:
-                raise _make_withheld(limit, admission)
+                raise _make_withheld_error(limit, admission)
             await asyncio.sleep(pause)
-            pause = min(2 * pause, POLL_SECONDS[1])
+            pause = min(2 * pause, POLL_PAUSE_RANGE[1])
 
     async def _wait_for_prices(self, deadline: float) -> None:
         """Wait until prices are known: a call without a price would bypass budgets in dollars. Raises CallWithheld."""
@@ -185,46 +194,46 @@ class CallLimits:
         except TimeoutError:
             text = "The prices of models are still being looked up, and a budget in dollars is set."
             advice = "Mention me again in a minute or two."
-            raise CallWithheld("budget", text, transient=True, pause=POLL_SECONDS[1], advice=advice) from None
+            raise CallWithheld("budget", text, transient=True, pause=POLL_PAUSE_RANGE[1], advice=advice) from None
 
-    async def _ask_store(
+    async def _admit_or_refund(
         self, operation: str, limits: Sequence[CounterLimit], call: ModelCall, *, patience: float
     ) -> AdmitReply:
         """Ask the store to admit the call. If the task is cancelled while it waits, the admission is given back."""
-        asking = asyncio.create_task(self._admit(operation, limits, call, patience=patience))
+        admission_task = asyncio.create_task(self._admit(operation, limits, call, patience=patience))
         try:
-            return await asyncio.shield(asking)
+            return await asyncio.shield(admission_task)
         except asyncio.CancelledError:
-            self._abandoned.add(asking)
-            asking.add_done_callback(lambda asked: self._refund_admission(asked, operation, limits))
+            self._abandoned_admissions.add(admission_task)
+            admission_task.add_done_callback(lambda asked: self._refund_admission(asked, operation, limits))
             raise
 
     def _refund_admission(
         self, admission_task: asyncio.Task[AdmitReply], operation: str, limits: Sequence[CounterLimit]
     ) -> None:
-        self._abandoned.discard(admission_task)
+        self._abandoned_admissions.discard(admission_task)
         if (
             not admission_task.cancelled()
             and admission_task.exception() is None
             and admission_task.result().ruling == "ok"
         ):
-            self._settle(limits, _AdmittedCall(operation, admission_task.result().second), NO_USAGE)
+            self._queue_settlement(limits, _AdmissionTicket(operation, admission_task.result().second), NO_USAGE)
 
     async def _admit(
         self, operation: str, limits: Sequence[CounterLimit], call: ModelCall, *, patience: float
     ) -> AdmitReply:
-        owed, self._owed = self._owed, []
+        owed, self._pending_settlements = self._pending_settlements, []
         try:
             return await self._counters.admit(
                 operation,
                 [limit.counter for limit in limits],
                 patience=patience,
-                hold=HOLD_SECONDS,
+                hold=SLOT_HOLD_SECONDS,
                 ignores_budgets=call.is_last,
                 settled=owed,
             )
         except BaseException:
-            self._owed = [*owed, *self._owed]
+            self._pending_settlements = [*owed, *self._pending_settlements]
             raise
 
     def _list_call_limits(self, rules: LimitRules, payer: Payer, call: ModelCall) -> list[CounterLimit]:
@@ -237,17 +246,19 @@ class CallLimits:
             rules,
             payer,
             provider=self._model.provider,
-            model=find_model_name(self._model, call),
+            model=get_model_name(self._model, call),
             tokens=tokens + min(ESTIMATED_TOKENS_OUT, call.max_tokens),
             micros=round((dollars or 0.0) * MICROS_PER_DOLLAR),
         )
 
     # Usage -------------------------------------------------------------------------------------
 
-    def _settle(self, limits: Sequence[CounterLimit], ticket: _AdmittedCall | None, usage: Usage | None) -> None:
+    def _queue_settlement(
+        self, limits: Sequence[CounterLimit], ticket: _AdmissionTicket | None, usage: Usage | None
+    ) -> None:
         if ticket is None:
             return
-        self._held_slots.release_slots(ticket.operation)
+        self._held_slots.stop_renewing(ticket.operation)
         if (
             usage is not None
             and usage.cost is None
@@ -255,96 +266,105 @@ class CallLimits:
             and any(one.unit == "dollars" for one in limits)
             and not any(one.unit == "tokens" and one.is_budget for one in limits)
         ):
-            self._note_unpriced(usage.model)
+            self._warn_unpriced_model(usage.model)
         counters = tuple(limit.counter for limit in limits)
-        amounts = tuple(_compute_amount(limit, usage) for limit in limits)
-        self._owed = [*self._owed, Settlement(ticket.operation, ticket.booked_second, counters, amounts)][
-            -MAX_UNSETTLED:
-        ]
-        if self._noting is None or self._noting.done():
-            self._noting = asyncio.create_task(self._settle_owed(0.0 if self.rules.max_concurrent else SETTLE_SECONDS))
+        amounts = tuple(_compute_settled_amount(limit, usage) for limit in limits)
+        self._pending_settlements = [
+            *self._pending_settlements,
+            Settlement(ticket.operation, ticket.booked_second, counters, amounts),
+        ][-MAX_PENDING_SETTLEMENTS:]
+        if self._settle_task is None or self._settle_task.done():
+            self._settle_task = asyncio.create_task(
+                self._send_settlements(0.0 if self.rules.max_concurrent else SETTLE_DELAY_SECONDS)
+            )
 
-    def _note_unpriced(self, model: str) -> None:
-        if model not in self._unpriced:
-            self._unpriced = [*self._unpriced, model]
+    def _warn_unpriced_model(self, model: str) -> None:
+        if model not in self._unpriced_models:
+            self._unpriced_models = [*self._unpriced_models, model]
             log.warning("no price is known for %s: budgets in dollars do not bound it; give them in tokens too", model)
 
-    async def _settle_owed(self, delay: float) -> None:
+    async def _send_settlements(self, delay: float) -> None:
         await asyncio.sleep(delay)
-        while self._owed:
-            owed, self._owed = self._owed, []
+        while self._pending_settlements:
+            owed, self._pending_settlements = self._pending_settlements, []
             try:
                 await self._counters.settle(owed)
             except StoreError as error:
-                self._owed = [*owed, *self._owed]
+                self._pending_settlements = [*owed, *self._pending_settlements]
                 log.warning("the cost of model calls could not be stored and is tried again: %s", error)
                 return
 
     async def close(self, seconds: float = 1.0) -> None:
         """Stop renewals and send the remaining usage, each step within `seconds`. Unsent usage stays an estimate."""
         await self._held_slots.close()
-        if self._abandoned:
-            await asyncio.wait(self._abandoned, timeout=seconds)
-        if self._noting is not None:
-            self._noting.cancel()
-            await asyncio.wait({self._noting}, timeout=seconds)
+        if self._abandoned_admissions:
+            await asyncio.wait(self._abandoned_admissions, timeout=seconds)
+        if self._settle_task is not None:
+            self._settle_task.cancel()
+            await asyncio.wait({self._settle_task}, timeout=seconds)
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._settle_owed(0.0)
+                await self._send_settlements(0.0)
 
     # Words for people -------------------------------------------------------------------------------
 
     async def find_used_up_budget(self, payer: Payer) -> CounterLimit | None:
         """Return the used-up budget that blocks a new request, or None if no budget does. Raises StoreError."""
-        kept = list_budgets(await self._rules_in(self.rules, payer.team, payer.channel), payer)
-        full = [
+        budgets = list_budgets(await self._resolve_rules(self.rules, payer.team, payer.channel), payer)
+        used_up = [
             limit
-            for limit, spent in zip(kept, await self._read_spending(kept), strict=True)
+            for limit, spent in zip(budgets, await self._read_spending(budgets), strict=True)
             if spent >= limit.counter.limit
         ]
-        if not full:
+        if not used_up:
             return None
-        spent = await self._read_spending(full)
-        raised = await self._counters.read_raises([limit.counter for limit in full])
-        for limit, used, more in zip(full, spent, raised, strict=True):
-            whole = replace(limit, counter=replace(limit.counter, limit=limit.counter.limit + more))
-            if used >= whole.counter.limit:
-                return whole
+        spent = await self._read_spending(used_up)
+        raised = await self._counters.read_budget_raises([limit.counter for limit in used_up])
+        for limit, used, more in zip(used_up, spent, raised, strict=True):
+            raised_budget = replace(limit, counter=replace(limit.counter, limit=limit.counter.limit + more))
+            if used >= raised_budget.counter.limit:
+                return raised_budget
         return None
 
     async def raise_budget(self, payer: Payer, scope: Scope, operation: str) -> str:
-        """Raise the budgets of a scope by their own amount again, once per operation id. Raises StoreError.
+        """Raise the budgets of a scope by their configured amounts, once per operation id. Raises StoreError.
 
         Returns a sentence with the new budgets, or "" if the scope has no budget.
         """
-        rules = await self._rules_in(self.rules, payer.team, payer.channel)
-        kept = [limit for limit in list_budgets(rules, payer) if limit.scope == scope]
-        counters = [replace(limit.counter, amount=limit.counter.limit) for limit in kept]
+        rules = await self._resolve_rules(self.rules, payer.team, payer.channel)
+        budgets = [limit for limit in list_budgets(rules, payer) if limit.scope == scope]
+        counters = [replace(limit.counter, amount=limit.counter.limit) for limit in budgets]
         raised = await self._counters.raise_budgets(counters, operation)
-        whole = (limit.format_amount(limit.counter.limit + more) for limit, more in zip(kept, raised, strict=True))
-        return f"{kept[0].budget_title} is now {' and '.join(whole)}." if kept else ""
+        new_amounts = (
+            limit.format_amount(limit.counter.limit + more) for limit, more in zip(budgets, raised, strict=True)
+        )
+        return f"{budgets[0].budget_title} is now {' and '.join(new_amounts)}." if budgets else ""
 
     async def describe_usage(self, payer: Payer) -> list[str]:
         """Describe how much of each limit is used, one line each, then the open breakers. Raises StoreError.
 
         The budget of a job is included only if the payer names a job.
         """
-        every: dict[CounterLimit, None] = {}
-        rules = await self._rules_in(self.rules, payer.team, payer.channel)
-        for model in self._names:
-            every |= dict.fromkeys(
+        limits_in_order: dict[CounterLimit, None] = {}
+        rules = await self._resolve_rules(self.rules, payer.team, payer.channel)
+        for model in self._model_names:
+            limits_in_order |= dict.fromkeys(
                 list_limits(rules, payer, provider=self._model.provider, model=model, tokens=0, micros=0)
             )
-        hidden = {*([] if payer.job else ["job"]), *(["rate"] if self._several_teams else [])}
-        kept = [limit for limit in every if limit.scope not in hidden]
-        raised = await self._read_raises(kept)
-        lines = describe_limits(kept, await self._read_spending(kept), raised)
-        unpriced = [f"No price is known for {name}, so budgets in dollars do not count it." for name in self._unpriced]
-        return [*lines, *unpriced, *await self.breakers.describe_open()]
+        hidden = {*([] if payer.job_id else ["job"]), *(["rate"] if self._has_several_teams else [])}
+        shown_limits = [limit for limit in limits_in_order if limit.scope not in hidden]
+        raised = await self._read_raises(shown_limits)
+        lines = describe_limits(shown_limits, await self._read_spending(shown_limits), raised)
+        unpriced = [
+            f"No price is known for {name}, so budgets in dollars do not count it." for name in self._unpriced_models
+        ]
+        return [*lines, *unpriced, *await self.breakers.describe_open_breakers()]
 
     async def _read_raises(self, limits: Sequence[CounterLimit]) -> dict[CounterLimit, int]:
-        of_money = [limit for limit in limits if limit.is_budget]
-        return dict(zip(of_money, await self._counters.read_raises([one.counter for one in of_money]), strict=True))
+        budgets = [limit for limit in limits if limit.is_budget]
+        return dict(
+            zip(budgets, await self._counters.read_budget_raises([one.counter for one in budgets]), strict=True)
+        )
 
     async def claim_hourly_mark(self, mark: str) -> bool:
         """Claim a mark for one hour. Returns False if it is claimed already."""
@@ -355,7 +375,7 @@ class CallLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class _AdmittedCall:
+class _AdmissionTicket:
     """An admitted call: its operation id, the second at which it was booked, and the seconds that it waited."""
 
     operation: str
@@ -381,10 +401,10 @@ class _BoundModel:
         return await self._limits.reply(self._payer, call)
 
     async def close(self) -> None:
-        """Do nothing: the model is shared."""
+        """Do nothing, since all payers share the model."""
 
 
-def _compute_amount(limit: CounterLimit, usage: Usage | None) -> int:
+def _compute_settled_amount(limit: CounterLimit, usage: Usage | None) -> int:
     if usage is None:
         return limit.counter.amount
     if limit.unit == "requests":
@@ -394,11 +414,11 @@ def _compute_amount(limit: CounterLimit, usage: Usage | None) -> int:
     return round((usage.cost or 0.0) * MICROS_PER_DOLLAR)
 
 
-def _make_withheld(limit: CounterLimit, admission: AdmitReply) -> CallWithheld:
+def _make_withheld_error(limit: CounterLimit, admission: AdmitReply) -> CallWithheld:
     if admission.ruling == "spent":
         return CallWithheld(
-            "budget", limit.explain_reached(0.0), transient=False, advice=limit.advice, limit=limit.budget_phrase
+            "budget", limit.explain_reached_limit(0.0), transient=False, advice=limit.advice, limit=limit.budget_phrase
         )
     reason: WithholdReason = "slots" if admission.ruling == "busy" else "rate"
-    pause = admission.wait or POLL_SECONDS[1]
-    return CallWithheld(reason, limit.explain_reached(pause), transient=True, pause=pause, advice=limit.advice)
+    pause = admission.wait or POLL_PAUSE_RANGE[1]
+    return CallWithheld(reason, limit.explain_reached_limit(pause), transient=True, pause=pause, advice=limit.advice)

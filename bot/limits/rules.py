@@ -1,4 +1,4 @@
-"""Limits as people set them: the parsers, the counters that they mean for a call, and their texts for people."""
+"""Limits as people set them: their parsers, the counters of the store that they need, and their texts for people."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from handoff.text.counts import format_dollars, format_short_number
 Scope = Literal["job", "person", "channel", "day"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 MICROS_PER_DOLLAR = 1_000_000
-"""Millionths in a dollar: money is counted in whole millionths."""
+"""Millionths of a dollar in one dollar: money is counted in whole millionths."""
 _AMOUNT_PATTERN = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?)\s*([km]?)\s*(requests?|tokens?|usd|dollars?)?", re.IGNORECASE)
 _MULTIPLIERS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
-class BadLimit(ValueError):
+class InvalidLimitError(ValueError):
     """A limit is written in an invalid form. The text says how to write it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """The maximum of requests and tokens per minute; 0 means no limit."""
+    """The maximum requests and tokens per minute; 0 means no limit."""
 
     requests: int = 0
     tokens: int = 0
@@ -33,9 +33,9 @@ class RateLimit:
 
 @dataclass(frozen=True, slots=True)
 class SpendingBudget:
-    """The maximum of money and tokens; 0 means no limit. `micros` are millionths of a dollar."""
+    """The maximum spending in money and in tokens; 0 means no limit. `micro_dollars` are millionths of a dollar."""
 
-    micros: int = 0
+    micro_dollars: int = 0
     tokens: int = 0
 
 
@@ -46,12 +46,12 @@ class Payer:
     team: str
     channel: str
     user: str
-    job: str
+    job_id: str
 
 
-def make_payer(job: Job, ask: RequestState) -> Payer:
+def make_payer(job: Job, request: RequestState) -> Payer:
     """Return the payer of the work on a request."""
-    return Payer(job.place.team, job.place.channel, ask.request.user, job.id)
+    return Payer(job.place.team, job.place.channel, request.spec.user, job.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class LimitRules:
     """All limits that are set.
 
     `rates` are by the name of a model or a provider; `""` is for each model without a rate of its own. `max_concurrent`
-    is the maximum of concurrent calls in a workspace; 0 means no limit.
+    is the maximum number of concurrent calls in a workspace; 0 means no limit.
     """
 
     breakers: bool = True
@@ -75,7 +75,7 @@ class LimitRules:
     @property
     def needs_prices(self) -> bool:
         """True if a budget is in dollars, so that prices have to be known before a call."""
-        return any(budget.micros for budget in self.budgets.values())
+        return any(budget.micro_dollars for budget in self.budgets.values())
 
     def describe_stray_rates(self, provider: str, models: Iterable[str]) -> str:
         """Return a sentence naming the rates that apply to no provider or model in use, or "" if there are none."""
@@ -91,7 +91,7 @@ class LimitRules:
 class CounterLimit:
     """A counter with its meaning: the scope it limits and the unit it counts.
 
-    `rate_owner` is a rate's model or provider.
+    `rate_owner` is the model or provider that a rate limits; "" for other limits.
     """
 
     counter: Counter
@@ -99,7 +99,7 @@ class CounterLimit:
     unit: Literal["requests", "tokens", "dollars", "calls"]
     rate_owner: str = ""
 
-    def explain_reached(self, wait: float) -> str:
+    def explain_reached_limit(self, wait: float) -> str:
         """Return a sentence that says why a call is not made. `wait` is the seconds until a rate admits it."""
         if self.scope == "rate":
             what = f"{self.counter.limit:,} {self.unit} a minute for {self.rate_owner}"
@@ -130,7 +130,7 @@ class CounterLimit:
     @property
     def refusal(self) -> str:
         """The refusal of a new request because its budget is used up, with what people can do."""
-        return f"{self.explain_reached(0.0)} I have not started on your request. {self.advice}"
+        return f"{self.explain_reached_limit(0.0)} I have not started on your request. {self.advice}"
 
     @property
     def advice(self) -> str:
@@ -149,18 +149,18 @@ class CounterLimit:
             return f"{self.rate_owner}: {amount:,} of {self.counter.limit:,} {self.unit} used this minute"
         if self.scope == "slots":
             return f"Model calls at once: {amount:,} of {self.counter.limit:,}"
-        whole = self.counter.limit + raised
-        by = f" ({self.format_amount(raised)} of it allowed by an admin)" if raised else ""
+        total = self.counter.limit + raised
+        raised_note = f" ({self.format_amount(raised)} of it allowed by an admin)" if raised else ""
         if self.unit == "tokens":
             return (
-                f"{_USAGE_TITLES[self.scope]}: {format_short_number(amount)} of {format_short_number(whole)} "
-                f"tokens{by} used."
+                f"{_USAGE_TITLES[self.scope]}: {format_short_number(amount)} of {format_short_number(total)} "
+                f"tokens{raised_note} used."
             )
-        budget = self.format_amount(whole).removesuffix(".00")
-        return f"{_USAGE_TITLES[self.scope]}: {self.format_amount(amount)} of {budget}{by} used."
+        budget = self.format_amount(total).removesuffix(".00")
+        return f"{_USAGE_TITLES[self.scope]}: {self.format_amount(amount)} of {budget}{raised_note} used."
 
     def format_amount(self, amount: int) -> str:
-        """Render an amount with its unit."""
+        """Render an amount in the counter's unit for people, such as `$2.50` or `400,000 tokens`."""
         if self.unit != "dollars":
             return f"{amount:,} {self.unit}"
         return format_dollars(amount / MICROS_PER_DOLLAR)
@@ -189,7 +189,10 @@ _USAGE_TITLES: Mapping[str, str] = {
 def describe_limits(
     limits: Sequence[CounterLimit], amounts: Sequence[int], raises: Mapping[CounterLimit, int]
 ) -> list[str]:
-    """Describe how much of each limit is used, one line each; of a budget's dollars and tokens, the fuller one."""
+    """Describe in a line each how much of each limit is used.
+
+    A budget in dollars and tokens has one line, for the unit of which a larger share is used.
+    """
     lines: dict[str, tuple[float, str]] = {}
     for limit, used in zip(limits, amounts, strict=True):
         more = raises.get(limit, 0)
@@ -200,16 +203,21 @@ def describe_limits(
 
 
 def list_budgets(rules: LimitRules, payer: Payer, *, tokens: int = 0, micros: int = 0) -> list[CounterLimit]:
-    """List the budgets that pay for a call of this many tokens and millionths of a dollar, narrowest scope first."""
-    of: Mapping[Scope, str] = {"job": payer.job, "person": payer.user, "channel": payer.channel, "day": "all"}
+    """List the budgets that a call of these tokens and millionths of a dollar counts against, narrowest scope first."""
+    owner_by_scope: Mapping[Scope, str] = {
+        "job": payer.job_id,
+        "person": payer.user,
+        "channel": payer.channel,
+        "day": "all",
+    }
     found = []
     for scope in SCOPES:
         if (budget := rules.budgets.get(scope)) is None:
             continue
         kind: Literal["life", "day"] = "life" if scope == "job" else "day"
-        name = f"{scope}:{payer.team}/{of[scope]}"
-        if budget.micros:
-            found.append(CounterLimit(Counter(f"{name}:micros", kind, budget.micros, micros), scope, "dollars"))
+        name = f"{scope}:{payer.team}/{owner_by_scope[scope]}"
+        if budget.micro_dollars:
+            found.append(CounterLimit(Counter(f"{name}:micros", kind, budget.micro_dollars, micros), scope, "dollars"))
         if budget.tokens:
             found.append(CounterLimit(Counter(f"{name}:tokens", kind, budget.tokens, tokens), scope, "tokens"))
     return found
@@ -218,19 +226,19 @@ def list_budgets(rules: LimitRules, payer: Payer, *, tokens: int = 0, micros: in
 def list_erasable_counters(team: str, job: str, person: str) -> list[Counter]:
     """List the budget counters of a job and, unless `person` is empty, of a person."""
     units = ("micros", "tokens")
-    of_person = [Counter(f"person:{team}/{person}:{unit}", "day", 0) for unit in units if person]
-    return [*(Counter(f"job:{team}/{job}:{unit}", "life", 0) for unit in units), *of_person]
+    person_counters = [Counter(f"person:{team}/{person}:{unit}", "day", 0) for unit in units if person]
+    return [*(Counter(f"job:{team}/{job}:{unit}", "life", 0) for unit in units), *person_counters]
 
 
 def list_limits(
     rules: LimitRules, payer: Payer, *, provider: str, model: str, tokens: int, micros: int
 ) -> list[CounterLimit]:
-    """List all limits that have to admit a call, budgets first: no wait helps if one is used up."""
+    """List all limits that have to admit a call. Budgets come first, since no wait helps once one is used up."""
     found = list_budgets(rules, payer, tokens=tokens, micros=micros)
     if rules.max_concurrent:
         found.append(CounterLimit(Counter(f"calls:{payer.team}", "slots", rules.max_concurrent), "slots", "calls"))
-    named = {provider: rules.rates.get(provider), model: rules.rates.get(model, rules.rates.get(""))}
-    for name, rate in named.items():
+    rates_by_owner = {provider: rules.rates.get(provider), model: rules.rates.get(model, rules.rates.get(""))}
+    for name, rate in rates_by_owner.items():
         if rate is not None and rate.requests:
             found.append(CounterLimit(Counter(f"{name}:requests", "rate", rate.requests), "rate", "requests", name))
         if rate is not None and rate.tokens:
@@ -239,25 +247,25 @@ def list_limits(
 
 
 def parse_rates(text: str) -> dict[str, RateLimit]:
-    """Parse rates such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`. Raises BadLimit."""
+    """Parse rates such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`. Raises InvalidLimitError."""
     rates: dict[str, RateLimit] = {}
     for part in filter(None, (part.strip() for part in text.split(";"))):
         name, colon, amounts = part.rpartition(":")  # the name of a model or a host may have a colon in it
         name = name.strip() if colon else ""
         found = _parse_amounts(amounts)
         if not found or set(found) - {"requests", "tokens"} or name in rates:
-            raise BadLimit("it takes amounts such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`")
+            raise InvalidLimitError("it takes amounts such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`")
         rates[name] = RateLimit(**{unit: round(amount) for unit, amount in found.items()})
     return rates
 
 
 def parse_budget(text: str) -> SpendingBudget | None:
-    """Parse a budget such as `$2.50, 400k tokens`; None for an empty text. Raises BadLimit."""
+    """Parse a budget such as `$2.50, 400k tokens`; None for an empty text. Raises InvalidLimitError."""
     if not text.strip():
         return None
     found = _parse_amounts(text)
     if not found or set(found) - {"dollars", "tokens"}:
-        raise BadLimit("it takes an amount such as `$2.50`, `400k tokens` or both: `$2.50, 400k tokens`")
+        raise InvalidLimitError("it takes an amount such as `$2.50`, `400k tokens` or both: `$2.50, 400k tokens`")
     return SpendingBudget(round(found.get("dollars", 0.0) * MICROS_PER_DOLLAR), round(found.get("tokens", 0.0)))
 
 
@@ -268,8 +276,8 @@ def _parse_amounts(text: str) -> dict[str, float]:
         match = _AMOUNT_PATTERN.fullmatch(part.strip())
         if match is None or bool(match[1]) == bool(match[4]):
             return {}
-        word = (match[4] or "usd").lower().rstrip("s")
-        unit = {"request": "requests", "token": "tokens"}.get(word, "dollars")
+        unit_word = (match[4] or "usd").lower().rstrip("s")
+        unit = {"request": "requests", "token": "tokens"}.get(unit_word, "dollars")
         amount = float(match[2]) * _MULTIPLIERS[match[3].lower()]
         if unit in found or amount <= 0 or (unit != "dollars" and amount < 1):
             return {}

@@ -1,4 +1,4 @@
-"""Counts what people spend in a month: once for each request, when it ends. It limits nothing."""
+"""Counts the spending of people by month, once for each request that ends. Nothing is limited here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bot.store.counters import Counter, Settlement
 from bot.store.redis.redis_counters import Counters
 from handoff.contracts import Usage
 
-_UNITS = ("micros", "tokens", "requests")
+_COUNTER_UNITS = ("micros", "tokens", "requests")
 EVERYBODY = "*"
 """Stands for the whole workspace in place of a person's id."""
 
@@ -29,16 +29,19 @@ class MonthSpending:
 
 @dataclass(frozen=True, slots=True)
 class EndedRequest:
-    """A request that ended. `mark` is its unique name; `at` is its end in seconds since the epoch."""
+    """A request that ended.
+
+    `unique_name` is unique, so that it counts once; `at` is its end in seconds since the epoch.
+    """
 
     team: str
     user: str
-    mark: str
+    unique_name: str
     usage: Usage
     at: float
 
 
-class SpendingCounter:
+class SpendingRecorder:
     """Counts spending in the store that all instances share."""
 
     def __init__(self, counters: Counters) -> None:
@@ -53,21 +56,21 @@ class SpendingCounter:
         micros, tokens, requests = await self._counters.read_spending(list_month_counters(team, user, at))
         return MonthSpending(micros / MICROS_PER_DOLLAR, tokens, requests)
 
-    async def read_budget_usage(self, rules: LimitRules, payer: Payer) -> list[str]:
-        """Read and describe how much of each budget is used, one line each. Raises StoreError."""
-        kept = [limit for limit in list_budgets(rules, payer) if payer.job or limit.scope != "job"]
-        counters = [limit.counter for limit in kept]
-        spent, raised = await self._counters.read_spending(counters), await self._counters.read_raises(counters)
-        return describe_limits(kept, spent, dict(zip(kept, raised, strict=True)))
+    async def describe_budget_usage(self, rules: LimitRules, payer: Payer) -> list[str]:
+        """Describe in a line each how much of the payer's budgets is used. Raises StoreError."""
+        budgets = [limit for limit in list_budgets(rules, payer) if payer.job_id or limit.scope != "job"]
+        counters = [limit.counter for limit in budgets]
+        spent, raised = await self._counters.read_spending(counters), await self._counters.read_budget_raises(counters)
+        return describe_limits(budgets, spent, dict(zip(budgets, raised, strict=True)))
 
 
 def list_month_counters(team: str, user: str, at: float) -> list[Counter]:
     """List the counters of a person for the month that `at` is in."""
     month = time.strftime("%Y-%m", time.gmtime(at))
-    return [Counter(f"month:{team}/{user}:{month}:{unit}", "life", 0, 0) for unit in _UNITS]
+    return [Counter(f"month:{team}/{user}:{month}:{unit}", "life", 0, 0) for unit in _COUNTER_UNITS]
 
 
-def list_stored_counters(team: str, user: str, at: float) -> list[Counter]:
+def list_recent_counters(team: str, user: str, at: float) -> list[Counter]:
     """List the counters of a person that the store may still hold: for the month that `at` is in and the one before."""
     first = datetime.fromtimestamp(at, UTC).replace(day=1)
     before = (first - timedelta(days=1)).timestamp()
@@ -76,10 +79,10 @@ def list_stored_counters(team: str, user: str, at: float) -> list[Counter]:
 
 def _make_settlement(request: EndedRequest) -> Settlement:
     usage = request.usage
-    taken = (round((usage.cost or 0.0) * MICROS_PER_DOLLAR), usage.tokens_in + usage.tokens_out, 1)
+    amounts = (round((usage.cost or 0.0) * MICROS_PER_DOLLAR), usage.tokens_in + usage.tokens_out, 1)
     counters = [
         *list_month_counters(request.team, request.user, request.at),
         *list_month_counters(request.team, EVERYBODY, request.at),
     ]
-    mark = hashlib.sha256(request.mark.encode()).hexdigest()[:24]  # hashed, as it outlives a job that is erased
-    return Settlement(f"month:{mark}", 0, tuple(counters), (*taken, *taken))
+    mark = hashlib.sha256(request.unique_name.encode()).hexdigest()[:24]  # hashed, as it outlives a job that is erased
+    return Settlement(f"month:{mark}", 0, tuple(counters), (*amounts, *amounts))

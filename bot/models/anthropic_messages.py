@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.models.event_stream import SILENCE_SECONDS, Event, EventKind, make_silence_limits, read_events
+from bot.models.event_stream import SILENCE_SECONDS, StreamEvent, StreamEventKind, make_silence_limits, read_events
 from bot.models.model_faults import extract_code_and_message
 from bot.models.picture_support import ANTHROPIC_LIMITS, claude_sees_pictures
 from bot.models.refused_fields import RefusedFields
@@ -20,7 +20,7 @@ from bot.models.wire import (
     BadReplyError,
     Emitter,
     ProviderConnection,
-    Tokens,
+    TokenCounts,
     WireError,
     WireReply,
     check_call_count,
@@ -29,7 +29,7 @@ from bot.models.wire import (
     fill_call_ids,
     find_unknown_fields,
     make_cut_reply_error,
-    read_calls,
+    parse_tool_calls,
     read_stop_reason,
     read_token_count,
 )
@@ -45,11 +45,11 @@ _STOP_REASONS: dict[str, StopReason] = {
     "model_context_window_exceeded": "max_tokens",
     "refusal": "refused",
 }
-_CACHE_MARK = {"type": "ephemeral"}
+_CACHE_CONTROL = {"type": "ephemeral"}
 
 
-_HOST = "api.anthropic.com"
-_REFUSALS = {
+_ANTHROPIC_HOST = "api.anthropic.com"
+_REFUSAL_PATTERNS = {
     "tool_choice": re.compile(r"tool.?choice", re.IGNORECASE),
     "temperature": re.compile("temperature", re.IGNORECASE),
     "effort": re.compile(r"\beffort\b", re.IGNORECASE),
@@ -83,12 +83,14 @@ class AnthropicMessages:
         self._silence = silence
         self._api_key = api_key
         self._is_own_server = (
-            (base_url is None or urlsplit(base_url).hostname == _HOST) if is_own_server is None else is_own_server
+            (base_url is None or urlsplit(base_url).hostname == _ANTHROPIC_HOST)
+            if is_own_server is None
+            else is_own_server
         )
-        self._refused = RefusedFields(_REFUSALS)
+        self._refused_fields = RefusedFields(_REFUSAL_PATTERNS)
 
     def connect(self) -> ProviderConnection:
-        """Import the SDK and make a client."""
+        """Import the SDK and make a client. Blocks for about 2 s at the first call."""
         import anthropic  # noqa: PLC0415 - 2 s and 85 MB, only for those who use it
 
         # The SDK's transport over aiohttp takes half the CPU time of its default one, and aiohttp is here anyway.
@@ -97,7 +99,7 @@ class AnthropicMessages:
             base_url=self.base_url,
             max_retries=0,
             timeout=anthropic.Timeout(None, connect=5.0),  # `read_events` times silence, as pings reset a read timeout
-            http_client=make_client(self.base_url or f"https://{_HOST}", anthropic.DefaultAioHttpClient),
+            http_client=make_client(self.base_url or f"https://{_ANTHROPIC_HOST}", anthropic.DefaultAioHttpClient),
         )
         _ = client.messages.with_streaming_response  # loads the types of messages now, not in the first call
         return ProviderConnection(anthropic, client)
@@ -113,36 +115,36 @@ class AnthropicMessages:
             about = await connection.client.models.retrieve(model, timeout=ANSWER_SECONDS)
         except connection.sdk.APIError:
             return None
-        most = getattr(about, "max_input_tokens", None)
-        return most if isinstance(most, int) else None
+        max_tokens = getattr(about, "max_input_tokens", None)
+        return max_tokens if isinstance(max_tokens, int) else None
 
     async def sees_pictures(self, connection: ProviderConnection, model: str) -> bool | None:
-        """Return whether a model sees pictures: as the server reports, else by Anthropic's model names, else None."""
+        """Return whether a model sees pictures: as the server reports, or by Claude's model names; None if unknown."""
         try:
             about = await connection.client.models.retrieve(model, timeout=ANSWER_SECONDS)
         except connection.sdk.APIError:
             about = None
-        can = getattr(getattr(about, "capabilities", None), "image_input", None)
-        said = getattr(can, "supported", None)
-        if isinstance(said, bool):
-            return said
+        image_input = getattr(getattr(about, "capabilities", None), "image_input", None)
+        supported = getattr(image_input, "supported", None)
+        if isinstance(supported, bool):
+            return supported
         return claude_sees_pictures(model) if self._is_own_server else None
 
     async def send(
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> WireReply:
-        """Send a call and read the reply. A field that the model refuses is left out from then on."""
-        quiet = make_silence_limits(self._silence, 0 if self._is_own_server else prompt_tokens)
+        """Send a call and read the reply. A request field that the model refuses is omitted from then on."""
+        silence_limits = make_silence_limits(self._silence, 0 if self._is_own_server else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> WireReply:
-            opening = partial(_open_stream, connection.client, request)
-            async with aclosing(read_events(opening, quiet, _classify_event)) as events:
+            open_stream = partial(_open_stream, connection.client, request)
+            async with aclosing(read_events(open_stream, silence_limits, _classify_event)) as events:
                 return _read_reply(await _collect_message(events, emitter))
 
         def render_request(without: frozenset[str]) -> dict[str, Any]:
             return _make_request(call, model, without, is_own_server=self._is_own_server)
 
-        return await self._refused.send(model, connection.sdk, render_request, post)
+        return await self._refused_fields.send_until_accepted(model, connection.sdk, render_request, post)
 
 
 @asynccontextmanager
@@ -162,15 +164,15 @@ def _make_request(
         "stream": True,
     }
     effort, temperature = (
-        choose_effort(call, is_own_server=is_own_server),
-        choose_temperature(call, is_own_server=is_own_server),
+        choose_effort(call, is_provider_server=is_own_server),
+        choose_temperature(call, is_provider_server=is_own_server),
     )
     output: dict[str, Any] = {"effort": effort} if effort is not None and "effort" not in omitted_fields else {}
     if temperature is not None and "temperature" not in omitted_fields:
         request["extra_body"] = {"temperature": temperature}  # the SDK no longer has a parameter for it
     if call.system:
         # Tools come before the system prompt in Anthropic's cache, so this one marker caches both.
-        request["system"] = [{"type": "text", "text": call.system, "cache_control": _CACHE_MARK}]
+        request["system"] = [{"type": "text", "text": call.system, "cache_control": _CACHE_CONTROL}]
     if call.tools:
         request["tools"] = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.parameters} for tool in call.tools
@@ -178,10 +180,10 @@ def _make_request(
         if request["messages"]:
             # Cache the conversation so far: with tools, the next turn sends it again.
             last = request["messages"][-1]["content"]
-            last[-1] = last[-1] | {"cache_control": _CACHE_MARK}
+            last[-1] = last[-1] | {"cache_control": _CACHE_CONTROL}
         kinds = (str(block.get("type")) for message in call.messages for block in message.thoughts)
-        thinks = thoughts and any("thinking" in kind for kind in kinds)
-        if call.tool_choice == "required" and not thinks and "tool_choice" not in omitted_fields:
+        has_thinking = thoughts and any("thinking" in kind for kind in kinds)
+        if call.tool_choice == "required" and not has_thinking and "tool_choice" not in omitted_fields:
             request["tool_choice"] = {"type": "any"}  # the API refuses it while a model thinks
     if call.answer_schema is not None:
         output |= {"format": {"type": "json_schema", "schema": make_strict_schema(call.answer_schema)}}
@@ -219,24 +221,24 @@ def _render_picture(picture: Picture) -> list[dict[str, Any]]:
 
 def _read_reply(message: dict[str, Any]) -> WireReply:
     tokens = _read_tokens(message.get("usage"))
-    word = message.get("stop_reason")
-    stop = read_stop_reason(word, _STOP_REASONS)
-    if stop is None or word == "":
-        raise make_cut_reply_error(word, f"it was cut short (stop reason {word!r})", tokens)
+    raw_stop_reason = message.get("stop_reason")
+    stop = read_stop_reason(raw_stop_reason, _STOP_REASONS)
+    if stop is None or raw_stop_reason == "":
+        raise make_cut_reply_error(raw_stop_reason, f"it was cut short (stop reason {raw_stop_reason!r})", tokens)
     blocks = [block for block in message.get("content") or () if isinstance(block, dict)]
     text = "".join(block.get("text") or "" for block in blocks if block.get("type") == "text")
-    wished = fill_call_ids(block for block in blocks if block.get("type") == "tool_use")
-    check_call_count(len(wished))
-    named = iter(wished)
-    blocks = [next(named) if block.get("type") == "tool_use" else block for block in blocks]
-    arguments = ((block["id"], str(block.get("name")), block.get("input")) for block in wished)
-    calls = read_calls(arguments, stop, tokens)
+    raw_calls = fill_call_ids(block for block in blocks if block.get("type") == "tool_use")
+    check_call_count(len(raw_calls))
+    remaining_calls = iter(raw_calls)
+    blocks = [next(remaining_calls) if block.get("type") == "tool_use" else block for block in blocks]
+    arguments = ((block["id"], str(block.get("name")), block.get("input")) for block in raw_calls)
+    calls = parse_tool_calls(arguments, stop, tokens)
     if calls:  # for any stop reason: some gateways end a complete tool call with `end_turn`
-        return WireReply(text, calls, "tool_use", tokens, _keep_thoughts(blocks, calls))
+        return WireReply(text, calls, "tool_use", tokens, _collect_opaque_blocks(blocks, calls))
     if stop == "tool_use":
         raise BadReplyError("it announced a tool call and made none", tokens)
-    if word not in _STOP_REASONS and stop == "end" and not text.strip():
-        raise BadReplyError(f"it said nothing (stop reason {word!r})", tokens)
+    if raw_stop_reason not in _STOP_REASONS and stop == "end" and not text.strip():
+        raise BadReplyError(f"it said nothing (stop reason {raw_stop_reason!r})", tokens)
     return WireReply(text, (), stop, tokens)
 
 
@@ -247,8 +249,8 @@ _KNOWN_FIELDS = {
 """The blocks and fields that our own messages can express. All others must be sent back to the provider unchanged."""
 
 
-def _keep_thoughts(blocks: list[dict[str, Any]], calls: tuple[ToolCall, ...]) -> tuple[dict[str, Any], ...]:
-    """Return all blocks, to be sent back, if any is a thought or has unknown fields; otherwise ()."""
+def _collect_opaque_blocks(blocks: list[dict[str, Any]], calls: tuple[ToolCall, ...]) -> tuple[dict[str, Any], ...]:
+    """Return all blocks to send back with the next turn, if any is a thought or has unknown fields; otherwise ()."""
     if not any(_has_unknown_fields(block) for block in blocks):
         return ()
     inputs = {call.id: call.arguments for call in calls}  # in a streamed block, `input` is still JSON text
@@ -264,24 +266,24 @@ def _has_unknown_fields(block: dict[str, Any]) -> bool:
     return known is None or bool(find_unknown_fields(block, known))
 
 
-def _read_tokens(usage: Any) -> Tokens:
+def _read_tokens(usage: Any) -> TokenCounts:
     read = read_token_count(usage, "cache_read_input_tokens")
     written = read_token_count(usage, "cache_creation_input_tokens")
     plain = read_token_count(usage, "input_tokens")
-    return Tokens(plain + read + written, read_token_count(usage, "output_tokens"), read, written)
+    return TokenCounts(plain + read + written, read_token_count(usage, "output_tokens"), read, written)
 
 
-def _classify_event(event: Event) -> EventKind:
+def _classify_event(event: StreamEvent) -> StreamEventKind:
     name = event.get("type")
     return "last" if name in {"message_stop", "error"} else "opening" if name == "message_start" else "words"
 
 
-async def _collect_message(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
-    """Collect a stream into the message of a reply that is not streamed; a tool call's `input` stays JSON text."""
+async def _collect_message(events: AsyncIterator[StreamEvent], emitter: Emitter) -> dict[str, Any]:
+    """Collect a stream into one message, in the form of a non-streamed reply. A tool call's `input` stays JSON text."""
     blocks: list[_Block] = []
     last: dict[int, _Block] = {}
     """The last block of each index. Some gateways give all blocks the same index."""
-    wished = 0
+    call_count = 0
     usage: dict[str, Any] = {}
     stop = None
     async for event in events:
@@ -294,8 +296,8 @@ async def _collect_message(events: AsyncIterator[Event], emitter: Emitter) -> di
             usage |= _drop_nulls(event["message"].get("usage"))
         elif name == "content_block_start":
             opened = event["content_block"]
-            wished += opened.get("type") == "tool_use"
-            check_call_count(wished)
+            call_count += opened.get("type") == "tool_use"
+            check_call_count(call_count)
             blocks.append(_Block(opened))
             last[event["index"]] = blocks[-1]
             await emitter.emit(opened.get("text") or "")
@@ -303,7 +305,7 @@ async def _collect_message(events: AsyncIterator[Event], emitter: Emitter) -> di
             if event["index"] not in last:
                 blocks.append(_Block({}))
                 last[event["index"]] = blocks[-1]
-            await emitter.emit(last[event["index"]].add(event["delta"]))
+            await emitter.emit(last[event["index"]].add_delta(event["delta"]))
         elif name == "message_delta":
             stop = event["delta"].get("stop_reason") or stop
             usage |= _drop_nulls(event.get("usage"))
@@ -316,31 +318,33 @@ _DELTA_FIELDS = {
     "thinking_delta": ("thinking", "thinking"),
     "signature_delta": ("signature", "signature"),
 }
-"""By delta type: the field of the block that it continues, and the delta's own field with the addition."""
+"""By delta type: the field of the block to which it adds, and the field of the delta that has the added text."""
 
 
 class _Block:
     """A content block of a stream, assembled from its start event and its deltas."""
 
     def __init__(self, opened: dict[str, Any]) -> None:
-        self._opened = opened | {"input": ""} if opened.get("type") == "tool_use" else opened
-        self._added: dict[str, list[str]] = {}
+        self._start_block = opened | {"input": ""} if opened.get("type") == "tool_use" else opened
+        self._added_texts: dict[str, list[str]] = {}
 
-    def add(self, delta: dict[str, Any]) -> str:
+    def add_delta(self, delta: dict[str, Any]) -> str:
         """Add a delta and return its text for people; "" for a thought or a tool call's arguments."""
         field, name = _DELTA_FIELDS.get(str(delta.get("type")), ("", ""))
         if not field:  # a delta of a block type that is unknown here: keep its texts
             for key in delta.keys() - {"type"}:
                 if isinstance(delta[key], str):
-                    self._added.setdefault(key, []).append(delta[key])
+                    self._added_texts.setdefault(key, []).append(delta[key])
             return ""
-        self._added.setdefault(field, []).append(delta[name])
+        self._added_texts.setdefault(field, []).append(delta[name])
         return str(delta[name]) if field == "text" else ""
 
     def assemble(self) -> dict[str, Any]:
-        """Return the block as it is in a reply that is not streamed."""
-        added = {field: (self._opened.get(field) or "") + "".join(parts) for field, parts in self._added.items()}
-        return self._opened | added
+        """Return the block in the form of a non-streamed reply."""
+        added = {
+            field: (self._start_block.get(field) or "") + "".join(parts) for field, parts in self._added_texts.items()
+        }
+        return self._start_block | added
 
 
 def _drop_nulls(usage: dict[str, Any] | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Readers of chat completions, whole and streamed, which accept the deviations of compatible servers."""
+"""Reads chat completions, whole and streamed, and accepts the deviations of compatible servers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 from copy import deepcopy
 from typing import Any
 
-from bot.models.event_stream import END_EVENT, Event, EventKind
+from bot.models.event_stream import END_OF_STREAM, StreamEvent, StreamEventKind
 from bot.models.model_faults import extract_code_and_message
-from bot.models.reply_cleaning import RepetitionWatch, ThinkTagStripper, strip_thinking
+from bot.models.reply_cleaning import RepetitionDetector, ThinkTagStripper, strip_thinking
 from bot.models.wire import (
     BadReplyError,
     Emitter,
@@ -20,9 +20,9 @@ from bot.models.wire import (
     find_unknown_fields,
     is_json_value,
     make_cut_reply_error,
-    read_calls,
+    parse_tool_calls,
+    read_openai_usage,
     read_stop_reason,
-    read_tokens,
 )
 from handoff.contracts import StopReason, ToolCall
 
@@ -42,7 +42,7 @@ def read_completion(completion: dict[str, Any]) -> WireReply:
     """Read a completion. Raises WireError for an error that it reports, BadReplyError for any other unusable reply."""
     if (error := completion.get("error")) and not completion.get("choices"):
         raise WireError(*extract_code_and_message(error))
-    tokens = read_tokens(completion.get("usage"), "prompt_tokens", "completion_tokens")
+    tokens = read_openai_usage(completion.get("usage"), "prompt_tokens", "completion_tokens")
     choices = completion.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     message = choice.get("message") or {}
@@ -53,13 +53,13 @@ def read_completion(completion: dict[str, Any]) -> WireReply:
     text = strip_thinking(_extract_text(message.get("content")))
     if message.get("refusal"):
         return WireReply(_extract_text(message["refusal"]), (), "refused", tokens)
-    wished = fill_call_ids(call for call in message.get("tool_calls") or () if isinstance(call, dict))
-    check_call_count(len(wished))
-    named = {call["id"]: call for call in wished}
-    arguments = ((name, *_read_name_and_arguments(call)) for name, call in named.items())
-    calls = read_calls(arguments, stop, tokens)
+    raw_calls = fill_call_ids(call for call in message.get("tool_calls") or () if isinstance(call, dict))
+    check_call_count(len(raw_calls))
+    calls_by_id = {call["id"]: call for call in raw_calls}
+    arguments = ((name, *_read_name_and_arguments(call)) for name, call in calls_by_id.items())
+    calls = parse_tool_calls(arguments, stop, tokens)
     if calls:  # for any stop reason: some servers end a complete tool call with `stop`
-        return WireReply(text, calls, "tool_use", tokens, _collect_opaque_fields(message, named, calls))
+        return WireReply(text, calls, "tool_use", tokens, _collect_opaque_fields(message, calls_by_id, calls))
     if stop == "tool_use":
         raise BadReplyError("it announced a tool call and made none", tokens)
     if str(word).strip().lower() not in _STOP_REASONS and stop == "end" and not text.strip():
@@ -74,15 +74,15 @@ _CALL_FIELDS, _FUNCTION_FIELDS = frozenset({"id", "type", "index", "function"}),
 def _collect_opaque_fields(
     message: dict[str, Any], raw_calls: dict[str, dict[str, Any]], calls: tuple[ToolCall, ...]
 ) -> tuple[dict[str, Any], ...]:
-    """Return the unknown fields of the message and of its calls, to be sent back to the provider with the next turn."""
-    of_calls = {}
+    """Return the unknown fields of the message and its calls, to send back to the provider with the next turn."""
+    fields_by_call = {}
     for call in calls:
         more = find_unknown_fields(raw_calls[call.id], _CALL_FIELDS)
-        inside = find_unknown_fields(raw_calls[call.id].get("function") or {}, _FUNCTION_FIELDS)
-        if more or inside:
-            of_calls[call.id] = {"call": more, "function": inside}
+        function_fields = find_unknown_fields(raw_calls[call.id].get("function") or {}, _FUNCTION_FIELDS)
+        if more or function_fields:
+            fields_by_call[call.id] = {"call": more, "function": function_fields}
     fields = find_unknown_fields(message, _MESSAGE_FIELDS)
-    return ({"type": "reply", "fields": fields, "calls": of_calls},) if fields or of_calls else ()
+    return ({"type": "reply", "fields": fields, "calls": fields_by_call},) if fields or fields_by_call else ()
 
 
 def _extract_text(content: Any) -> str:
@@ -106,38 +106,38 @@ def _read_name_and_arguments(call: dict[str, Any]) -> tuple[str, Any]:
     return str(function.get("name")), function.get("arguments")
 
 
-def classify_chunk(chunk: Event) -> EventKind:
+def classify_chunk(chunk: StreamEvent) -> StreamEventKind:
     """Return "words" if a chunk has a part of the reply, otherwise "opening"."""
     choices = chunk.get("choices")
     delta = choices[0].get("delta") if choices else None
     return "words" if delta and any(value for key, value in delta.items() if key != "role") else "opening"
 
 
-async def collect_completion(chunks: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
-    """Collect a stream into the completion of a reply that is not streamed. A whole completion is returned unchanged.
+async def collect_completion(chunks: AsyncIterator[StreamEvent], emitter: Emitter) -> dict[str, Any]:
+    """Collect a stream into one completion, in the form of a non-streamed reply. A whole completion is returned as is.
 
-    A reply that only repeats itself is ended with the finish reason `length`, because a slow machine would go on for
-    minutes. If the server has reported no usage by then, each event counts as one token.
+    A reply that only repeats itself is cut off with the finish reason `length`, since a slow machine would go on for
+    minutes. If the server has reported no usage by then, each event counts as one output token.
     """
     text: list[str] = []
     refusal: list[str] = []
-    without_thinking = ThinkTagStripper()
+    stripper = ThinkTagStripper()
     calls = _StreamedCalls()
-    more = _StreamedFields()
-    watch, events = RepetitionWatch(), 0
+    opaque_fields = _StreamedFields()
+    repetition_watch, events = RepetitionDetector(), 0
     finish = None
-    ended = False
+    has_ended = False
     usage: dict[str, Any] = {}
     async for chunk in chunks:
         choices = chunk.get("choices")
         if chunk.get("error") or (choices and "message" in choices[0]):
             return chunk
-        ended = ended or chunk is END_EVENT
+        has_ended = has_ended or chunk is END_OF_STREAM
         usage = chunk.get("usage") or usage
         if not choices:
             continue
-        word = choices[0].get("finish_reason")
-        finish = word if word or (word is not None and not finish) else finish
+        raw_finish_reason = choices[0].get("finish_reason")
+        finish = raw_finish_reason if raw_finish_reason or (raw_finish_reason is not None and not finish) else finish
         delta = choices[0].get("delta") or {}
         refusal.append(delta.get("refusal") or "")
         events += 1
@@ -145,23 +145,25 @@ async def collect_completion(chunks: AsyncIterator[Event], emitter: Emitter) -> 
             calls.add(part)
         if piece := _extract_text(delta.get("content")):
             text.append(piece)
-            await emitter.emit(without_thinking.feed(piece))
-        more.add(find_unknown_fields(delta, _MESSAGE_FIELDS))
-        if watch.feed(_join_delta_text(delta)):
+            await emitter.emit(stripper.feed(piece))
+        opaque_fields.add(find_unknown_fields(delta, _MESSAGE_FIELDS))
+        if repetition_watch.feed(_join_delta_text(delta)):
             finish, usage = "length", usage or {"completion_tokens": events}
             calls = _StreamedCalls()
             break
-    await emitter.emit(without_thinking.flush())
-    if finish == "" and not ended:
+    await emitter.emit(stripper.flush())
+    if finish == "" and not has_ended:
         finish = None  # some servers send "" in every chunk, which does not prove that the stream is complete
-    message = more.assemble() | {"content": "".join(text), "refusal": "".join(refusal), "tool_calls": calls.assemble()}
+    message = opaque_fields.assemble() | {
+        "content": "".join(text),
+        "refusal": "".join(refusal),
+        "tool_calls": calls.assemble(),
+    }
     return {"choices": [{"message": message, "finish_reason": finish}], "usage": usage}
 
 
 MAX_OPAQUE_CHARACTERS = 256 * 1024
-"""Most characters of unknown fields that are collected.
-
-`retrying.MAX_THOUGHT_BYTES` would drop more than these anyway.
+"""Maximum characters of a message's unknown fields. Longer fields are dropped, as by `retrying.MAX_THOUGHT_BYTES`.
 """
 
 
@@ -179,7 +181,7 @@ class _StreamedFields:
         if self._size > MAX_OPAQUE_CHARACTERS:
             return
         for key, value in part.items():
-            if isinstance(value, str) and key not in _REPEATED_FIELDS:
+            if isinstance(value, str) and key not in _UNCONTINUED_FIELDS:
                 self._texts.setdefault(key, []).append(value)
             else:
                 merge_fields(self._others, {key: value})
@@ -191,7 +193,7 @@ class _StreamedFields:
         return self._others | {key: "".join(pieces) for key, pieces in self._texts.items()}
 
 
-_REPEATED_FIELDS = frozenset({"type", "id", "index", "format", "role", "object", "name"})
+_UNCONTINUED_FIELDS = frozenset({"type", "id", "index", "format", "role", "object", "name"})
 """Fields that each part of a stream repeats. Any other text field is continued by the next part."""
 
 
@@ -202,7 +204,7 @@ def merge_fields(target: dict[str, Any], part: dict[str, Any]) -> None:
         if value is None:
             continue
         if isinstance(before, str) and isinstance(value, str):
-            target[key] = (value or before) if key in _REPEATED_FIELDS else before + value
+            target[key] = (value or before) if key in _UNCONTINUED_FIELDS else before + value
         elif isinstance(before, dict) and isinstance(value, dict):
             merge_fields(before, value)
         elif isinstance(before, list) and isinstance(value, list):
@@ -227,7 +229,7 @@ def _merge_list(target: list[Any], parts: list[Any]) -> None:
 
 
 def _continues_item(item: Any, part: dict[str, Any]) -> bool:
-    """Return True if a part has the index of a list item, and also its type and id where both name them."""
+    """Return True if a part has the index of a list item, and the same type and id if both have them."""
     if not isinstance(item, dict) or part.get("index") is None or item.get("index") != part["index"]:
         return False
     return all(not part.get(key) or item.get(key) in {None, "", part[key]} for key in ("type", "id"))
@@ -243,29 +245,29 @@ class _StreamedCalls:
 
     def add(self, part: dict[str, Any]) -> None:
         """Add a part to the call that it continues, or as a new call. Raises BadReplyError for too many calls."""
-        said = part.get("function") or {}
-        given = part.get("id") or ""
+        function = part.get("function") or {}
+        call_id = part.get("id") or ""
         place = str(part.get("index"))  # some servers send the number as text
         index = int(place) if place.isdecimal() else None
         call = self._last.get(index)
-        earlier = next((one for one in reversed(self._calls) if given and one["id"] == given), None)
-        if earlier is not None and not said.get("name"):
+        earlier = next((one for one in reversed(self._calls) if call_id and one["id"] == call_id), None)
+        if earlier is not None and not function.get("name"):
             call = earlier  # the parts of two calls alternate, each with its call's id
-        elif call is None or _begins_new_call(call, given, index, said):
+        elif call is None or _begins_new_call(call, call_id, index, function):
             call = {"id": "", "name": "", "arguments": [], "more": {}, "inside": {}}
             self._calls.append(call)
             check_call_count(len(self._calls))
         self._last[index] = call
-        call["id"] = given or call["id"]
-        name = said.get("name") or ""
+        call["id"] = call_id or call["id"]
+        name = function.get("name") or ""
         if name != call["name"]:  # some servers repeat the name in every part
             call["name"] += name
-        call["arguments"].append(_render_arguments(said))
+        call["arguments"].append(_render_arguments(function))
         merge_fields(call["more"], find_unknown_fields(part, _CALL_FIELDS))
-        merge_fields(call["inside"], find_unknown_fields(said, _FUNCTION_FIELDS))
+        merge_fields(call["inside"], find_unknown_fields(function, _FUNCTION_FIELDS))
 
     def assemble(self) -> list[dict[str, Any]]:
-        """Return the calls as they are in a reply that is not streamed."""
+        """Return the calls in the form of a non-streamed reply."""
         return [
             call["more"]
             | {

@@ -28,9 +28,9 @@ OLLAMA_URL = "http://127.0.0.1:11434"
 
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _EFFORTS: tuple[Effort, ...] = get_args(Effort)
-_CHOICES = ("anthropic", "openai", "ollama", "rehearsal")
+_PROVIDER_CHOICES = ("anthropic", "openai", "ollama", "rehearsal")
 _PROVIDER_VARIABLES = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
-_OTHER_MODEL_WORDS = ("embed", "bge-", "minilm", "rerank", "whisper", "ocr")
+_NON_CHAT_WORDS = ("embed", "bge-", "minilm", "rerank", "whisper", "ocr")
 
 
 class ModelSettingsError(Exception):
@@ -53,25 +53,25 @@ async def choose_model(env: Mapping[str, str]) -> ChosenModel:
     Raises:
         ModelSettingsError: A setting has an unknown value, or the selected model is not available.
     """
-    wish = env.get("LEADHAND_MODEL", "").strip().lower()
-    if wish and wish not in _CHOICES:
-        raise ModelSettingsError(f"LEADHAND_MODEL is {wish!r}; it takes one of: {', '.join(_CHOICES)}.")
-    found = {name for name in _PROVIDER_VARIABLES if env.get(name, "").strip()}
-    if wish == "anthropic" or (not wish and "ANTHROPIC_API_KEY" in found):
+    setting = env.get("LEADHAND_MODEL", "").strip().lower()
+    if setting and setting not in _PROVIDER_CHOICES:
+        raise ModelSettingsError(f"LEADHAND_MODEL is {setting!r}; it takes one of: {', '.join(_PROVIDER_CHOICES)}.")
+    set_variables = {name for name in _PROVIDER_VARIABLES if env.get(name, "").strip()}
+    if setting == "anthropic" or (not setting and "ANTHROPIC_API_KEY" in set_variables):
         return _make_anthropic(env)
-    if wish == "openai" or (not wish and found - {"ANTHROPIC_API_KEY"}):
+    if setting == "openai" or (not setting and set_variables - {"ANTHROPIC_API_KEY"}):
         return await _make_openai(env)
-    if wish != "rehearsal":
-        ollama = await _find_ollama(env)
+    if setting != "rehearsal":
+        ollama = await _make_ollama(env)
         if ollama is not None:
             return ollama
-        if wish == "ollama":
+        if setting == "ollama":
             raise ModelSettingsError(
                 "LEADHAND_MODEL is ollama, but no Ollama with a chat model answers at "
                 f"{_read_ollama_url(env) or OLLAMA_URL}. "
                 "Start it with `ollama serve` and fetch a model, such as `ollama pull qwen3`."
             )
-    return RehearsalModel(pace=_read_pace(env))
+    return RehearsalModel(pace=_read_pace_seconds(env))
 
 
 def _make_anthropic(env: Mapping[str, str]) -> ProviderModel:
@@ -79,7 +79,7 @@ def _make_anthropic(env: Mapping[str, str]) -> ProviderModel:
     from bot.models.provider_model import ProviderModel  # noqa: PLC0415 - only where it is chosen
 
     key = _require_key(env, "ANTHROPIC_API_KEY", "anthropic")
-    wire = AnthropicMessages(key, env.get("ANTHROPIC_BASE_URL") or None, silence=_read_silence(env))
+    wire = AnthropicMessages(key, env.get("ANTHROPIC_BASE_URL") or None, silence=_read_silence_seconds(env))
     return ProviderModel(
         wire,
         _choose_model_names(env, ANTHROPIC_TIERS),
@@ -96,7 +96,7 @@ async def _make_openai(env: Mapping[str, str]) -> ProviderModel:
     base_url = env.get("OPENAI_BASE_URL", "").strip() or None
     if base_url is None or urlsplit(base_url).hostname == "api.openai.com":
         key = _require_key(env, "OPENAI_API_KEY", "openai")
-        wire = OpenAIResponses(key, base_url, silence=_read_silence(env))
+        wire = OpenAIResponses(key, base_url, silence=_read_silence_seconds(env))
         return ProviderModel(
             wire,
             _choose_model_names(env, OPENAI_TIERS),
@@ -106,17 +106,17 @@ async def _make_openai(env: Mapping[str, str]) -> ProviderModel:
         )
     key = env.get("OPENAI_API_KEY", "").strip() or "none"  # most local servers need no key
     served = [] if all(_read_model_names(env).values()) else await fetch_served_models(base_url, key)
-    strange = served and not set(OPENAI_TIERS.values()) & set(served)
-    defaults = dict.fromkeys(_TIERS, served[0]) if strange else OPENAI_TIERS
+    has_foreign_models = served and not set(OPENAI_TIERS.values()) & set(served)
+    defaults = dict.fromkeys(_TIERS, served[0]) if has_foreign_models else OPENAI_TIERS
     names, host = _choose_model_names(env, defaults), _extract_host(base_url)
-    served_now = partial(fetch_served_models, base_url, key)
+    fetch_served = partial(fetch_served_models, base_url, key)
     return ProviderModel(
         _make_openai_chat(env, key, base_url),
         names,
         provider=host,
         picture_settings=_read_picture_support(env),
         efforts=_read_efforts(env),
-        fetch_served_models=served_now,
+        fetch_served_models=fetch_served,
     )
 
 
@@ -127,7 +127,7 @@ def _make_openai_chat(env: Mapping[str, str], key: str, base_url: str) -> OpenAI
     mode = next((mode for mode in get_args(ToolMode) if mode == wish), None)
     if mode is None:
         raise ModelSettingsError(f"LEADHAND_TOOL_CALLS is {wish!r}; it takes one of: {', '.join(get_args(ToolMode))}.")
-    return OpenAIChat(key, base_url, silence=_read_silence(env), tool_mode=mode)
+    return OpenAIChat(key, base_url, silence=_read_silence_seconds(env), tool_mode=mode)
 
 
 def _extract_host(url: str) -> str:
@@ -136,18 +136,18 @@ def _extract_host(url: str) -> str:
 
 
 async def fetch_served_models(base_url: str, key: str) -> list[str]:
-    """Ask a compatible server for the names of its chat models; [] if it does not list them."""
+    """Ask a compatible server for the names of its chat models; [] if it lists none or does not answer."""
     found = await fetch_json(f"{base_url.rstrip('/')}/models", {"Authorization": f"Bearer {key}"})
     models = found.get("data") if isinstance(found, dict) else None
     names = [model.get("id") for model in models if isinstance(model, dict)] if isinstance(models, list) else []
     return [name for name in names if isinstance(name, str) and _is_chat_model(name)]
 
 
-def _require_key(env: Mapping[str, str], name: str, choice: str) -> str:
+def _require_key(env: Mapping[str, str], name: str, provider: str) -> str:
     key = env.get(name, "").strip()
     if not key:
         raise ModelSettingsError(
-            f"LEADHAND_MODEL is {choice}, but {name} is not set. Set it, or leave LEADHAND_MODEL out."
+            f"LEADHAND_MODEL is {provider}, but {name} is not set. Set it, or leave LEADHAND_MODEL out."
         )
     return key
 
@@ -162,7 +162,7 @@ def _choose_model_names(env: Mapping[str, str], defaults: Mapping[Tier, str]) ->
 
 
 def _read_picture_support(env: Mapping[str, str]) -> dict[Tier, bool]:
-    """Read `LEADHAND_SEES`: for each tier whether its model sees pictures; {} if it is not set."""
+    """Read `LEADHAND_SEES`: by tier, whether its model sees pictures; {} if not set. Raises ModelSettingsError."""
     wish = env.get("LEADHAND_SEES", "").strip().lower()
     if not wish:
         return {}
@@ -178,7 +178,7 @@ def _read_picture_support(env: Mapping[str, str]) -> dict[Tier, bool]:
 
 
 def _read_efforts(env: Mapping[str, str]) -> dict[Tier, Effort]:
-    """Read `LEADHAND_EFFORT`: the reasoning effort of each tier that it names. Other tiers keep their default."""
+    """Read `LEADHAND_EFFORT`: by tier, its reasoning effort, for the tiers that it names. Raises ModelSettingsError."""
     wish = env.get("LEADHAND_EFFORT", "").strip().lower()
     found: dict[Tier, Effort] = {}
     for part in filter(None, (each.split() for each in wish.split(","))):
@@ -192,11 +192,11 @@ def _read_efforts(env: Mapping[str, str]) -> dict[Tier, Effort]:
     return found
 
 
-def _read_pace(env: Mapping[str, str]) -> float:
+def _read_pace_seconds(env: Mapping[str, str]) -> float:
     return _read_seconds(env, "LEADHAND_REHEARSAL_PACE", 0.0, low=0, high=60)
 
 
-def _read_silence(env: Mapping[str, str]) -> float:
+def _read_silence_seconds(env: Mapping[str, str]) -> float:
     from bot.models.event_stream import SILENCE_SECONDS  # noqa: PLC0415 - only where a provider is chosen
 
     return _read_seconds(env, "LEADHAND_SILENCE", SILENCE_SECONDS, low=1, high=3_600)
@@ -232,7 +232,7 @@ def _read_ollama_url(env: Mapping[str, str]) -> str | None:
     return f"http://[{address}]:{port}" if address.version == 6 else f"http://{address}:{port}"
 
 
-async def _find_ollama(env: Mapping[str, str]) -> ProviderModel | None:
+async def _make_ollama(env: Mapping[str, str]) -> ProviderModel | None:
     from bot.models.provider_model import ProviderModel  # noqa: PLC0415 - only where it is chosen
 
     url = _read_ollama_url(env)
@@ -244,14 +244,14 @@ async def _find_ollama(env: Mapping[str, str]) -> ProviderModel | None:
         return None
     names = _choose_model_names(env, dict.fromkeys(_TIERS, best))
     wire = _make_openai_chat(env, key="ollama", base_url=f"{url}/v1")
-    served = partial(_fetch_ollama_names, url)
+    fetch_served = partial(_fetch_ollama_names, url)
     return ProviderModel(
         wire,
         names,
         provider="ollama",
         picture_settings=_read_picture_support(env),
         efforts=_read_efforts(env),
-        fetch_served_models=served,
+        fetch_served_models=fetch_served,
     )
 
 
@@ -277,4 +277,4 @@ def _find_largest_chat_model(models: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def _is_chat_model(name: str) -> bool:
-    return not any(word in name.lower() for word in _OTHER_MODEL_WORDS)
+    return not any(word in name.lower() for word in _NON_CHAT_WORDS)

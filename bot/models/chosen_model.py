@@ -9,7 +9,7 @@ from handoff.contracts import Tier
 from specialists.model import Model
 
 REHEARSAL_PROVIDER = "rehearsal"
-"""The provider name of the rehearsal, whose rules cannot use messages that arrive while a specialist works."""
+"""The provider name of the rehearsal model."""
 
 
 class ChosenModel(Model, Protocol):
@@ -24,10 +24,10 @@ class ChosenModel(Model, Protocol):
         """The model's name for each tier."""
 
     async def warm(self) -> None:
-        """Import the SDK and look up prices, without blocking the event loop. A later call does nothing."""
+        """Import the SDK and look up prices, without blocking the event loop. If both are done, do nothing."""
 
     async def register_models(self, names: Iterable[str]) -> Mapping[str, str]:
-        """Register models that specialists name, see `named_models`. Returns faults of unavailable ones, by name."""
+        """Register models that specialists' files name. Returns the fault of each unavailable one, by its name."""
 
     def compute_price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
         """Return the price of these tokens in dollars; 0 for the rehearsal, None if no price is known (yet).

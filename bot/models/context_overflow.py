@@ -1,12 +1,12 @@
-"""Detects calls that are too long for a model's context, from the error messages of many servers. Pure functions."""
+"""Detects from servers' error messages that a call was too long for the model's context. Pure functions."""
 
 from __future__ import annotations
 
 import re
 
-DEFAULT_SHARE = 0.5
+DEFAULT_FITTING_SHARE = 0.5
 """The share of a call that is assumed to fit if the server names no numbers."""
-_SHARE_BOUNDS = (0.1, 0.9)
+_FITTING_SHARE_BOUNDS = (0.1, 0.9)
 _CODES = re.compile(
     r"context_?(?:length|window|size)|exceed_context|input_too_long|prompt_too_long|request_too_large", re.IGNORECASE
 )
@@ -19,13 +19,13 @@ _CONTEXT = re.compile(
     r"max(?:imum)? (?:model|prompt|input|sequence|context) length",
     re.IGNORECASE,
 )
-_TOO_MUCH = re.compile(
+_EXCESS_WORDS = re.compile(
     r"exceed|too (?:long|large|big|many)|longer|larger|greater|more than|over the|reduce|shorte[nr]|\bonly\b|maxim|"
     r"at most|however|>|überschreit|übersteig|zu (?:lang|groß)|\bnur\b|dépass|trop long|n'en admet|supera|excede|"
     r"demasiado|超|过长|過長|초과|превыш",
     re.IGNORECASE,
 )
-_INPUT = re.compile(
+_REQUEST_WORDS = re.compile(
     r"\b(?:prompt|inputs?|request(?:ed)?|messages?|conversation|sequence|tokenized|eingabe|anfrage|entrada|solicitud|"
     r"requête|richiesta|ввод\w*|запрос\w*)\b|输入|輸入|入力|請求|请求|プロンプト|입력",
     re.IGNORECASE,
@@ -39,7 +39,7 @@ _INPUT_TOO_LONG = re.compile(
     re.IGNORECASE,
 )
 _TOKENS = re.compile(r"tokens?\b|\bjetons\b|トークン|令牌|词元|토큰|токен", re.IGNORECASE)
-_OTHER_LIMIT = re.compile(
+_OTHER_LIMIT_WORDS = re.compile(
     r"per (?:minute|min|day|hour|second)|\btp[md]\b|rate.?limit|quota|credit|afford|billing|upgrade|your plan|"
     r"\b(?:pixels?|bytes|[kmg]b|megabytes|characters|chars)\b|\bfiles?\b|string too long|array too long|"
     r"in the queue|cache_control|blocks\b|top_logprobs|not found",
@@ -57,22 +57,21 @@ _LIMIT_WORDS = re.compile(
 """The words right before a number that is the limit."""
 
 
-def is_overflow(status: int, code: str, message: str) -> bool:
+def is_context_overflow(status: int, code: str, message: str) -> bool:
     """Return True if an error says that a call is longer than the model's context.
 
-    `message` is the error's message, and `status` its HTTP status; for an error inside a reply, the status that fits
-    it. An overflow shows by words for an input or a context, together with words for "too much" or two numbers of
-    tokens.
+    `status` is the HTTP status, or for an error inside a reply the status that fits `code`. The message of an overflow
+    has words for an input or a context, and words for "too much" or two different numbers.
     """
     if status == 413 or (status != 429 and _CODES.search(code)):
         return True
-    is_of_input = re.search(r"exceed", message, re.IGNORECASE) or _INPUT_TOO_LONG.search(message)
-    if status not in _STATUSES and not (status >= 500 and _CONTEXT.search(message) and is_of_input):
+    mentions_input_limit = re.search(r"exceed", message, re.IGNORECASE) or _INPUT_TOO_LONG.search(message)
+    if status not in _STATUSES and not (status >= 500 and _CONTEXT.search(message) and mentions_input_limit):
         return False
-    if _OTHER_LIMIT.search(message):
+    if _OTHER_LIMIT_WORDS.search(message):
         return False
-    numbers = len(set(find_numbers(message)))
-    if _CONTEXT.search(message) and (_TOO_MUCH.search(message) or numbers > 1):
+    numbers = len(set(find_large_numbers(message)))
+    if _CONTEXT.search(message) and (_EXCESS_WORDS.search(message) or numbers > 1):
         return True
     if _NO_ROOM_LEFT.search(message):
         return True
@@ -80,24 +79,24 @@ def is_overflow(status: int, code: str, message: str) -> bool:
         return False
     if _INPUT_TOO_LONG.search(message):
         return True
-    return bool(_TOKENS.search(message) and _INPUT.search(message) and numbers > 1)
+    return bool(_TOKENS.search(message) and _REQUEST_WORDS.search(message) and numbers > 1)
 
 
-def find_numbers(text: str) -> list[int]:
+def find_large_numbers(text: str) -> list[int]:
     """Return the numbers of three digits and more in a text, with any separator of thousands."""
     return [int(re.sub(r"\D", "", found[0])) for found in _NUMBER.finditer(text)]
 
 
 def estimate_fitting_share(message: str) -> float:
-    """Estimate the share of a call that fits (0.1 to 0.9) from an error message; 0.5 if it has no two numbers."""
+    """Estimate from an error message the share of a call that fits, 0.1 to 0.9; 0.5 without two different numbers."""
     found = [
         (int(re.sub(r"\D", "", one[0])), bool(_LIMIT_WORDS.search(message[: one.start()])))
         for one in _NUMBER.finditer(message)
     ]
     if len({number for number, _ in found}) < 2:
-        return DEFAULT_SHARE
-    asked = max(number for number, _ in found)
-    below = [one for one in found if one[0] < asked]
+        return DEFAULT_FITTING_SHARE
+    requested_tokens = max(number for number, _ in found)
+    below = [one for one in found if one[0] < requested_tokens]
     limit = max(number for number, named in below if named or not any(each for _, each in below))
-    least, most = _SHARE_BOUNDS
-    return min(max(limit / asked, least), most)
+    min_share, max_share = _FITTING_SHARE_BOUNDS
+    return min(max(limit / requested_tokens, min_share), max_share)

@@ -1,4 +1,4 @@
-"""Classifies failed calls: the kind for `ModelError`, the message for people, and how often to retry.
+"""Classifies failed calls: the kind of `ModelError`, the message for people, and the number of retries.
 
 The SDKs of Anthropic and OpenAI use the same names for their exceptions, so one function serves both. The caller
 passes the SDK's module, which is slow to import and by then has been imported.
@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from bot.models.context_overflow import DEFAULT_SHARE, estimate_fitting_share, is_overflow
+from bot.models.context_overflow import DEFAULT_FITTING_SHARE, estimate_fitting_share, is_context_overflow
 from bot.models.wire import BadReplyError, CutReplyError, SilentError, WireError
 from specialists.model import ModelErrorKind
 from specialists.outbound.faults import describe_network_fault
@@ -32,9 +32,9 @@ _STATUS_BY_CODE: dict[str, int] = {
     "invalid_prompt": 400,
     "insufficient_quota": 429,
 }
-"""The HTTP status of each error code. An error reported inside a stream comes with status 200."""
+"""The HTTP status for each error code, since an error inside a stream comes with status 200."""
 
-_LONGEST_QUOTE = 200
+_MAX_QUOTE_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +45,21 @@ class CallFault:
         kind: The kind for `ModelError`.
         message: What failed and what to do, for people.
         transient: True if the call may succeed later.
-        retries: How often the same call may be sent again at most.
+        max_retries: Maximum number of times that the same call may be sent again.
         pause: Seconds that the provider asked to wait; None if it did not ask.
-        share: For a call that is too long, roughly the share of it that would fit.
+        share: For a call that is too long, the estimated share of it that would fit; otherwise 1.
     """
 
     kind: ModelErrorKind
     message: str
     transient: bool
-    retries: int = 0
+    max_retries: int = 0
     pause: float | None = None
     share: float = 1.0
 
 
 _UNLIMITED_RETRIES = 1_000
-"""Retries of a fault that sets no limit: `RetryPolicy` decides."""
+"""The `retries` of a fault that sets no limit, so that `RetryPolicy` decides."""
 
 
 def classify_error(error: Exception, sdk: Any, provider: str) -> CallFault:
@@ -72,45 +72,49 @@ def classify_error(error: Exception, sdk: Any, provider: str) -> CallFault:
     """
     if isinstance(error, BadReplyError):
         kind: ModelErrorKind = "unavailable" if isinstance(error, CutReplyError) else "bad_reply"
-        return CallFault(kind, f"{provider} gave an unusable reply: {error}.", transient=True, retries=1)
+        return CallFault(kind, f"{provider} gave an unusable reply: {error}.", transient=True, max_retries=1)
     if isinstance(error, SilentError):
         when = "fell silent in the middle of its reply" if error.has_spoken else "said nothing"
         text = f"{provider} {when} for {error.seconds:.0f} seconds. If it is only slow, raise LEADHAND_SILENCE."
         return CallFault("timeout", text, transient=True)
     if isinstance(error, WireError):
-        return _classify_status(_find_status(error.code), error.code, str(error), None, provider)
+        return _classify_status_error(_find_status(error.code), error.code, str(error), None, provider)
     if isinstance(error, sdk.APIStatusError):
-        code, said = extract_code_and_message(error.body)
+        code, message = extract_code_and_message(error.body)
         status = error.status_code
         if status < 400:
             status = _find_status(code)
-        return _classify_status(status, code, said, _read_retry_after(error.response.headers), provider)
+        return _classify_status_error(
+            status, code, message, _read_retry_after_seconds(error.response.headers), provider
+        )
     if isinstance(error, sdk.APITimeoutError) and _is_timeout(error):
-        return CallFault("timeout", f"{provider} did not answer in time.", transient=True, retries=_UNLIMITED_RETRIES)
+        return CallFault(
+            "timeout", f"{provider} did not answer in time.", transient=True, max_retries=_UNLIMITED_RETRIES
+        )
     if isinstance(error, sdk.APIConnectionError):
         why = str(error.__cause__ or error) or type(error.__cause__).__name__
-        text = f"{provider} could not be reached ({why[:_LONGEST_QUOTE]}). Look at the network, and at the base URL."
+        text = f"{provider} could not be reached ({why[:_MAX_QUOTE_CHARS]}). Look at the network, and at the base URL."
         if fault := describe_network_fault(error):
             text = f"{provider} could not be reached: {fault}."
-        return CallFault("unavailable", text, transient=True, retries=_UNLIMITED_RETRIES)
+        return CallFault("unavailable", text, transient=True, max_retries=_UNLIMITED_RETRIES)
     if isinstance(error, sdk.APIError) and error.body is not None:
-        code, said = extract_code_and_message(error.body)
-        return _classify_status(_find_status(code), code, said, None, provider)
+        code, message = extract_code_and_message(error.body)
+        return _classify_status_error(_find_status(code), code, message, None, provider)
     return _classify_transport_error(error, provider)
 
 
-_BAD_REQUEST = re.compile(r"invalid|bad.?request|validation|context_", re.IGNORECASE)
+_BAD_REQUEST_CODES = re.compile(r"invalid|bad.?request|validation|context_", re.IGNORECASE)
 
 
 def _find_status(code: str) -> int:
     """Return the HTTP status for the code of an error inside a reply. Some gateways send a status as the code."""
     if code.isascii() and code.isdigit() and 400 <= int(code[:9]) < 600:
         return int(code)
-    return _STATUS_BY_CODE.get(code, 400 if _BAD_REQUEST.search(code) else 500)
+    return _STATUS_BY_CODE.get(code, 400 if _BAD_REQUEST_CODES.search(code) else 500)
 
 
 def _is_timeout(error: BaseException) -> bool:
-    """Return True if time really ran out. The SDKs' aiohttp transport reports every lost connection as a timeout."""
+    """Return True if an error is a real timeout. The SDKs' aiohttp transport reports every lost connection as one."""
     import aiohttp  # noqa: PLC0415 - the transport has imported it
 
     cause: BaseException | None = error
@@ -121,7 +125,7 @@ def _is_timeout(error: BaseException) -> bool:
     return True
 
 
-def was_unsent(error: BaseException) -> bool:
+def was_request_unsent(error: BaseException) -> bool:
     """Return True if a connection was found closed before the whole request was written to it.
 
     No server can have acted on such a request. If a connection is lost later, the server may have acted.
@@ -142,43 +146,46 @@ def _classify_transport_error(error: Exception, provider: str) -> CallFault:
 
     if isinstance(error, httpx2.TimeoutException) and _is_timeout(error):
         return CallFault(
-            "timeout", f"{provider} stopped in the middle of its reply.", transient=True, retries=_UNLIMITED_RETRIES
+            "timeout", f"{provider} stopped in the middle of its reply.", transient=True, max_retries=_UNLIMITED_RETRIES
         )
     if isinstance(error, httpx2.HTTPError | httpx2.StreamError | OSError):
-        why = str(error)[:_LONGEST_QUOTE] or type(error).__name__
+        why = str(error)[:_MAX_QUOTE_CHARS] or type(error).__name__
         return CallFault(
-            "unavailable", f"The connection to {provider} broke ({why}).", transient=True, retries=_UNLIMITED_RETRIES
+            "unavailable",
+            f"The connection to {provider} broke ({why}).",
+            transient=True,
+            max_retries=_UNLIMITED_RETRIES,
         )
-    what = f"{type(error).__name__}: {error}"[:_LONGEST_QUOTE]
+    what = f"{type(error).__name__}: {error}"[:_MAX_QUOTE_CHARS]
     return CallFault(
-        "bad_reply", f"{provider} gave a reply that could not be read ({what}).", transient=True, retries=1
+        "bad_reply", f"{provider} gave a reply that could not be read ({what}).", transient=True, max_retries=1
     )
 
 
-_TOO_LARGE = re.compile(
+_TOO_LARGE_WORDS = re.compile(
     r"request (?:is )?too large|must be reduced|reduce (?:the|your) (?:input|prompt|request)", re.IGNORECASE
 )
 _LIMIT_AND_REQUESTED = re.compile(r"limit:?\s*([\d,]+).{0,80}?requested:?\s*([\d,]+)", re.IGNORECASE | re.DOTALL)
-_NO_CREDIT = re.compile(
+_NO_CREDIT_WORDS = re.compile(
     r"credit balance|plan and billing|billing details|out of credits|insufficient (?:funds|balance)", re.IGNORECASE
 )
 _PAUSE_WORDS = re.compile(r"(?:try again|retry) (?:in|after) (?:(\d+)m)?(\d+(?:\.\d+)?)\s?(ms|s\b|sec)", re.IGNORECASE)
 _DAILY_LIMIT = re.compile(r"per day|daily|\b[tr]pd\b", re.IGNORECASE)
 
 
-def _classify_status(status: int, code: str, message: str, pause: float | None, provider: str) -> CallFault:
-    """Classify an error by HTTP status, provider's code (or type) and message (`message`).
+def _classify_status_error(status: int, code: str, message: str, pause: float | None, provider: str) -> CallFault:
+    """Classify an error by HTTP status, the provider's code (or type) and its message.
 
-    `pause` is from its headers.
+    `pause` is the seconds that the response headers ask for, or None.
     """
-    quoted = f": {message[:_LONGEST_QUOTE].rstrip('. ')}" if message else ""
+    quoted = f": {message[:_MAX_QUOTE_CHARS].rstrip('. ')}" if message else ""
     if pause is None and status in {429, 503}:
-        pause = _find_pause(message)
-    if status == 402 or code in _QUOTA_CODES or (status < 500 and _NO_CREDIT.search(message) and pause is None):
+        pause = _find_pause_seconds(message)
+    if status == 402 or code in _QUOTA_CODES or (status < 500 and _NO_CREDIT_WORDS.search(message) and pause is None):
         return CallFault(
             "quota", f"The {provider} account has no credit left{quoted}. Add credit, then try again.", False
         )
-    if is_overflow(status, code, message):
+    if is_context_overflow(status, code, message):
         text = (
             f"The request is too long for the model{quoted}. Ask for less at once. Or have LEADHAND_CONTEXT set to "
             "what this model takes, or name a model that takes more."
@@ -206,23 +213,23 @@ def _classify_status(status: int, code: str, message: str, pause: float | None, 
 
 def _classify_rate_limit(message: str, pause: float | None, provider: str, quotation: str) -> CallFault:
     """Classify a rate limit. Waiting does not help if one request alone exceeds the limit, or if the limit is daily."""
-    if (share := _find_fitting_share(message)) is not None:
+    if (share := _find_rate_limit_share(message)) is not None:
         text = f"One request is more than {provider} lets us send at a time{quotation}. Ask for less at once."
         return CallFault("too_long", text, transient=False, share=share)
     retries = 0 if _DAILY_LIMIT.search(message) else _UNLIMITED_RETRIES
     return CallFault("rate_limited", f"{provider} limits our rate of calls{quotation}.", True, retries, pause)
 
 
-def _find_fitting_share(message: str) -> float | None:
-    """Return the share of a request that a rate limit lets through; None if waiting is enough to send all of it."""
+def _find_rate_limit_share(message: str) -> float | None:
+    """Return the share of a request that fits into a rate limit; None if the whole request fits after a wait."""
     found = _LIMIT_AND_REQUESTED.search(message)
     if found is not None:
         limit, requested = (int(one.replace(",", "") or 0) for one in found.groups())
         return max(limit / requested, 0.1) if requested > limit else None
-    return DEFAULT_SHARE if _TOO_LARGE.search(message) else None
+    return DEFAULT_FITTING_SHARE if _TOO_LARGE_WORDS.search(message) else None
 
 
-def _find_pause(message: str) -> float | None:
+def _find_pause_seconds(message: str) -> float | None:
     """Return the pause in seconds that an error message asks for; None if it asks for none."""
     found = _PAUSE_WORDS.search(message)
     if found is None:
@@ -232,16 +239,16 @@ def _find_pause(message: str) -> float | None:
 
 _MESSAGE_FIELDS = ("message", "detail", "msg", "error_description", "error_message", "errorMessage", "Message", "title")
 _TAGS = re.compile(r"<(script|style)\b.*?</\1>|<[^>]*>", re.IGNORECASE | re.DOTALL)
-_MAX_LEVELS = 6
+_MAX_NESTING = 6
 
 
 def extract_code_and_message(body: object, depth: int = 0) -> tuple[str, str]:
     """Return the code (or type) and the message in an error's body; "" for each that it lacks.
 
-    Anthropic nests them under `error`, OpenAI's SDK removes that level, Gemini wraps everything in a list, gateways
+    Anthropic nests them under `error`, and OpenAI's SDK removes that level. Gemini wraps everything in a list, gateways
     quote another server's JSON as a string, and proxies answer with an HTML page.
     """
-    if depth > _MAX_LEVELS:
+    if depth > _MAX_NESTING:
         return "", ""
     if isinstance(body, str | bytes):
         return _parse_error_text(body if isinstance(body, str) else body.decode("utf-8", "replace"), depth)
@@ -254,9 +261,9 @@ def extract_code_and_message(body: object, depth: int = 0) -> tuple[str, str]:
     said = next((body[name] for name in _MESSAGE_FIELDS if body.get(name)), "")
     inner = body.get("error") or body.get("errors")
     if inner:
-        within = extract_code_and_message(inner, depth + 1)
+        inner_error = extract_code_and_message(inner, depth + 1)
         outer = said if isinstance(said, str) else ""
-        return within[0] or code, within[1] or outer
+        return inner_error[0] or code, inner_error[1] or outer
     if not isinstance(said, str):
         return code, extract_code_and_message(said, depth + 1)[1]
     quoted = extract_code_and_message(said, depth + 1) if said.lstrip().startswith(("{", "[")) else ("", said)
@@ -280,7 +287,7 @@ def _parse_error_text(text: str, depth: int) -> tuple[str, str]:
     return "", " ".join(plain.split())
 
 
-def _read_retry_after(headers: Any) -> float | None:
+def _read_retry_after_seconds(headers: Any) -> float | None:
     """Return the pause in seconds that the response headers ask for; None if they ask for none."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:

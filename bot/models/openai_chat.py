@@ -12,10 +12,10 @@ from typing import Any, Literal
 
 from bot.models.chat_reply import classify_chunk, collect_completion, read_completion
 from bot.models.event_stream import SILENCE_SECONDS, make_silence_limits, read_events
-from bot.models.openai_client import connect, is_openai, is_unencrypted, post_request
+from bot.models.openai_client import is_openai_url, is_unencrypted_url, make_connection, post_request
 from bot.models.picture_support import OPENAI_LIMITS, openai_sees_pictures
 from bot.models.refused_fields import RefusedFields
-from bot.models.schema_steps import convert_to_step, make_steps_schema, read_step
+from bot.models.schema_steps import convert_to_step_request, extract_step_call, make_steps_schema
 from bot.models.server_facts import fetch_context_size, fetch_picture_support
 from bot.models.strict_schema import drop_unenforced_limits, make_strict_schema
 from bot.models.wire import Emitter, ProviderConnection, WireReply, choose_effort, choose_temperature, make_data_url
@@ -23,12 +23,12 @@ from handoff.contracts import ToolCall
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 
-_SCHEMA_PROMPT = Path(__file__).with_name("schema_in_words.md")
-_NO_TOOLS = re.compile(
+_SCHEMA_PROMPT_PATH = Path(__file__).with_name("schema_in_words.md")
+_NO_TOOLS_WORDS = re.compile(
     r"(?:support|allow)\w* (?:for )?(?:tools?|functions?)\b|tools? (?:is|are) not supported", re.IGNORECASE
 )
 _SCHEMA_WORDS = r"response.?format|json.?schema|structured.?output|grammar"
-_REFUSALS = {
+_REFUSAL_PATTERNS = {
     "max_tokens": re.compile("max_completion_tokens"),  # OpenAI's newer models know only that name
     "max_completion_tokens": re.compile(r"tokens\W+is too large"),  # a small context: the server sets the limit
     "limits": re.compile(rf"{_SCHEMA_WORDS}|m(?:in|ax)(?:Items|Length)|\bpattern\b|repetition", re.IGNORECASE),
@@ -53,7 +53,9 @@ _REFUSALS = {
 fields of earlier replies that are sent back.
 """
 ToolMode = Literal["auto", "native", "schema"]
-"""How models call tools: `native` by the server's own calls, `schema` by `schema_steps`, `auto` natively at first."""
+"""How models call tools: `native` by the server's tool calls, `schema` by steps in a JSON schema (`schema_steps`).
+
+`auto` begins as `native`, and goes on as `schema` for a model whose tool calls the server refuses or misses."""
 
 
 class OpenAIChat:
@@ -80,20 +82,20 @@ class OpenAIChat:
         self.picture_limits = OPENAI_LIMITS
         self._silence = silence
         self._api_key = api_key
-        self._is_own_server = is_openai(base_url) if is_own_server is None else is_own_server
+        self._is_own_server = is_openai_url(base_url) if is_own_server is None else is_own_server
         self._tool_mode: ToolMode = "native" if self._is_own_server else tool_mode
-        words = _REFUSALS | ({"tools": _NO_TOOLS} if self._tool_mode == "auto" else {})
-        self._refused = RefusedFields(words)
+        words = _REFUSAL_PATTERNS | ({"tools": _NO_TOOLS_WORDS} if self._tool_mode == "auto" else {})
+        self._refused_fields = RefusedFields(words)
 
     def connect(self) -> ProviderConnection:
-        """Import the SDK and make a client."""
-        return connect(
-            self._api_key, self.base_url, keeps_connections=self._is_own_server or not is_unencrypted(self.base_url)
+        """Import the SDK and make a client. Blocks for about 1.5 s at the first call."""
+        return make_connection(
+            self._api_key, self.base_url, keeps_connections=self._is_own_server or not is_unencrypted_url(self.base_url)
         )
 
     def needs_step_schema(self, model: str) -> bool:
-        """Return True if this model calls tools by steps in a JSON schema, see `schema_steps`."""
-        return self._tool_mode == "schema" or "tools" in self._refused.find_fields(model)
+        """Return True if this model calls tools by steps in a JSON schema."""
+        return self._tool_mode == "schema" or "tools" in self._refused_fields.find_fields(model)
 
     async def fetch_context_size(self, connection: ProviderConnection, model: str) -> int | None:
         """Return the size of a model's context in tokens; None if the server does not report it."""
@@ -112,14 +114,16 @@ class OpenAIChat:
     async def send(
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> WireReply:
-        """Send a call and read the reply. A field that the server refuses is replaced or left out from then on."""
-        quiet = make_silence_limits(self._silence, 0 if self._is_own_server else prompt_tokens)
+        """Send a call and read the reply. A field that the server refuses is replaced or omitted from then on."""
+        silence_limits = make_silence_limits(self._silence, 0 if self._is_own_server else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> WireReply:
-            heard = emitter if "tools" in request or not call.tools else Emitter(None)  # nobody should see step JSON
+            text_emitter = (
+                emitter if "tools" in request or not call.tools else Emitter(None)
+            )  # nobody should see step JSON
             opening = partial(post_request, connection.client, "chat/completions", request)
-            async with aclosing(read_events(opening, quiet, classify_chunk)) as chunks:
-                return read_completion(await collect_completion(chunks, heard))
+            async with aclosing(read_events(opening, silence_limits, classify_chunk)) as chunks:
+                return read_completion(await collect_completion(chunks, text_emitter))
 
         async def send_request(*, with_steps: bool) -> WireReply:
             def render_request(without: frozenset[str]) -> dict[str, Any]:
@@ -127,30 +131,32 @@ class OpenAIChat:
                     call, model, without, is_own_server=self._is_own_server, with_steps=with_steps or "tools" in without
                 )
 
-            return await self._refused.send(model, connection.sdk, render_request, post)
+            return await self._refused_fields.send_until_accepted(model, connection.sdk, render_request, post)
 
-        reading = await send_request(with_steps=self._tool_mode == "schema")
-        if reading.calls or not call.tools or self._tool_mode == "native":
-            return reading
-        told = read_step(reading, call.tools)
+        native_reply = await send_request(with_steps=self._tool_mode == "schema")
+        if native_reply.calls or not call.tools or self._tool_mode == "native":
+            return native_reply
+        step_reply = extract_step_call(native_reply, call.tools)
         if self.needs_step_schema(model):
-            return told
-        if told.calls:
-            self._refused.add(model, "tools")  # the server does not recognise its model's calls
-        elif call.tool_choice == "required" and told.stop == "end":
+            return step_reply
+        if step_reply.calls:
+            self._refused_fields.add(model, "tools")  # the server does not recognise its model's calls
+        elif call.tool_choice == "required" and step_reply.stop_reason == "end":
             # Some servers ignore a required tool choice. A schema enforces a call, at the price of a second request.
-            forced = read_step(await send_request(with_steps=True), call.tools)
-            told = replace(forced if forced.calls else told, tokens=reading.tokens + forced.tokens)
-        return told
+            forced_reply = extract_step_call(await send_request(with_steps=True), call.tools)
+            step_reply = replace(
+                forced_reply if forced_reply.calls else step_reply, tokens=native_reply.tokens + forced_reply.tokens
+            )
+        return step_reply
 
 
 def _make_request(
     call: ModelCall, model: str, omitted_fields: frozenset[str], *, is_own_server: bool, with_steps: bool
 ) -> dict[str, Any]:
-    """Render a call without `omitted_fields`, keys of `_REFUSALS`; `with_steps`: as in `schema_steps`."""
+    """Render a call without `omitted_fields` (keys of `_REFUSAL_PATTERNS`). `with_steps`: a schema holds its steps."""
     schema, field = None, "response_format"
     if call.tools and with_steps:
-        call, schema, field = convert_to_step(call), make_steps_schema(call.tools), "steps"
+        call, schema, field = convert_to_step_request(call), make_steps_schema(call.tools), "steps"
     elif call.answer_schema is not None:
         schema = make_strict_schema(
             call.answer_schema, keeps_limits=not is_own_server and "limits" not in omitted_fields
@@ -163,8 +169,8 @@ def _make_request(
         answer = {"name": "answer", "schema": schema, "strict": True}
         request["response_format"] = {"type": "json_schema", "json_schema": answer}
     system = [{"role": "system", "content": instructions}] if instructions else []
-    thoughts = "thoughts" not in omitted_fields
-    messages = (item for message in call.messages for item in _render_messages(message, with_thoughts=thoughts))
+    with_thoughts = "thoughts" not in omitted_fields
+    messages = (item for message in call.messages for item in _render_messages(message, with_thoughts=with_thoughts))
     return request | {"messages": [*system, *messages]}
 
 
@@ -177,11 +183,11 @@ def _make_settings(call: ModelCall, omitted_fields: frozenset[str], *, is_own_se
         settings["stream"] = True
         settings |= {} if "stream_options" in omitted_fields else {"stream_options": {"include_usage": True}}
     if (
-        effort := choose_effort(call, is_own_server=is_own_server)
+        effort := choose_effort(call, is_provider_server=is_own_server)
     ) is not None and "reasoning_effort" not in omitted_fields:
         settings["reasoning_effort"] = effort
     if (
-        temperature := choose_temperature(call, is_own_server=is_own_server)
+        temperature := choose_temperature(call, is_provider_server=is_own_server)
     ) is not None and "temperature" not in omitted_fields:
         settings["temperature"] = temperature
     if call.tools:
@@ -200,19 +206,19 @@ def _render_tool(tool: ToolSpec, *, is_own_server: bool) -> dict[str, Any]:
 
 
 def _describe_schema(schema: dict[str, Any]) -> str:
-    words = _SCHEMA_PROMPT.read_text(encoding="utf-8").strip()
+    words = _SCHEMA_PROMPT_PATH.read_text(encoding="utf-8").strip()
     return words.format(schema=json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
 
 
 def _render_messages(message: ModelMessage, *, with_thoughts: bool) -> list[dict[str, Any]]:
     if message.role == "assistant":
-        own = message.thoughts[0] if message.thoughts and with_thoughts else {}
-        written: dict[str, Any] = {"role": "assistant", "content": message.text}
+        opaque_fields = message.thoughts[0] if message.thoughts and with_thoughts else {}
+        rendered: dict[str, Any] = {"role": "assistant", "content": message.text}
         if message.calls:
-            written["tool_calls"] = [
-                _render_call(call, own.get("calls", {}).get(call.id, {})) for call in message.calls
+            rendered["tool_calls"] = [
+                _render_call(call, opaque_fields.get("calls", {}).get(call.id, {})) for call in message.calls
             ]
-        return [own.get("fields", {}) | written]
+        return [opaque_fields.get("fields", {}) | rendered]
     replies: list[dict[str, Any]] = [
         {
             "role": "tool",
@@ -227,7 +233,7 @@ def _render_messages(message: ModelMessage, *, with_thoughts: bool) -> list[dict
 
 
 def _render_call(call: ToolCall, opaque_fields: dict[str, Any]) -> dict[str, Any]:
-    """Render a tool call, with the provider's fields (`opaque_fields`) that came with it."""
+    """Render a tool call, with the unknown fields of the provider that came with it."""
     function = {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
     return {
         **opaque_fields.get("call", {}),

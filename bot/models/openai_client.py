@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     import openai
 
 OPENAI_HOST = "api.openai.com"
-_KEEP_SECONDS = 1e-6
+_KEEPALIVE_SECONDS = 1e-6
 """Seconds after which an idle connection is closed: nearly 0, as 0 itself would keep it until the next call."""
 
 
-def connect(api_key: str, base_url: str | None, *, keeps_connections: bool = True) -> ProviderConnection:
+def make_connection(api_key: str, base_url: str | None, *, keeps_connections: bool = True) -> ProviderConnection:
     """Import the SDK and make a client without retries of its own. The first call blocks for 1.5 s.
 
     Without `keeps_connections`, a connection serves one call. Some servers close connections that they promised to keep
@@ -27,9 +27,11 @@ def connect(api_key: str, base_url: str | None, *, keeps_connections: bool = Tru
     """
     import openai  # noqa: PLC0415 - 1.5 s and 60 MB, only for those who use it
 
-    most = openai.DEFAULT_CONNECTION_LIMITS
+    default_limits = openai.DEFAULT_CONNECTION_LIMITS
     limits = (
-        most if keeps_connections else type(most)(max_connections=most.max_connections, keepalive_expiry=_KEEP_SECONDS)
+        default_limits
+        if keeps_connections
+        else type(default_limits)(max_connections=default_limits.max_connections, keepalive_expiry=_KEEPALIVE_SECONDS)
     )
     # The SDK's transport over aiohttp takes half the CPU time of its default one, and aiohttp is here anyway.
     client = openai.AsyncOpenAI(
@@ -43,13 +45,13 @@ def connect(api_key: str, base_url: str | None, *, keeps_connections: bool = Tru
     return ProviderConnection(openai, client)
 
 
-def is_unencrypted(base_url: str | None) -> bool:
-    """Return True for an http:// address, to which a new connection costs next to nothing."""
+def is_unencrypted_url(base_url: str | None) -> bool:
+    """Return True for an http:// address: a new connection to it costs little, so it need not be kept."""
     return base_url is not None and urlsplit(base_url).scheme == "http"
 
 
-def is_openai(base_url: str | None) -> bool:
-    """Return True for OpenAI's own address, which None stands for."""
+def is_openai_url(base_url: str | None) -> bool:
+    """Return True for OpenAI's own address, or for None, which stands for it."""
     return base_url is None or urlsplit(base_url).hostname == OPENAI_HOST
 
 

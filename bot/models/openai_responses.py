@@ -9,9 +9,9 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
-from bot.models.event_stream import SILENCE_SECONDS, Event, EventKind, make_silence_limits, read_events
+from bot.models.event_stream import SILENCE_SECONDS, StreamEvent, StreamEventKind, make_silence_limits, read_events
 from bot.models.model_faults import extract_code_and_message
-from bot.models.openai_client import connect, is_openai, post_request
+from bot.models.openai_client import is_openai_url, make_connection, post_request
 from bot.models.picture_support import OPENAI_LIMITS, openai_sees_pictures
 from bot.models.refused_fields import RefusedFields
 from bot.models.strict_schema import make_strict_schema
@@ -28,14 +28,14 @@ from bot.models.wire import (
     find_unknown_fields,
     make_cut_reply_error,
     make_data_url,
-    read_calls,
+    parse_tool_calls,
+    read_openai_usage,
     read_stop_reason,
-    read_tokens,
 )
 from handoff.contracts import StopReason
 from specialists.model import ModelCall, ModelMessage
 
-_REFUSALS = {
+_REFUSAL_PATTERNS = {
     "tool_choice": re.compile(r"tool.?choice", re.IGNORECASE),
     "temperature": re.compile("temperature", re.IGNORECASE),
     "include": re.compile(r"encrypted|\binclude\b", re.IGNORECASE),
@@ -74,12 +74,12 @@ class OpenAIResponses:
         self.picture_limits = OPENAI_LIMITS
         self._silence = silence
         self._api_key = api_key
-        self._is_own_server = is_openai(base_url) if is_own_server is None else is_own_server
-        self._refused = RefusedFields(_REFUSALS)
+        self._is_own_server = is_openai_url(base_url) if is_own_server is None else is_own_server
+        self._refused_fields = RefusedFields(_REFUSAL_PATTERNS)
 
     def connect(self) -> ProviderConnection:
-        """Import the SDK and make a client."""
-        return connect(self._api_key, self.base_url)
+        """Import the SDK and make a client. Blocks for about 1.5 s at the first call."""
+        return make_connection(self._api_key, self.base_url)
 
     def needs_step_schema(self, model: str) -> bool:
         """Return False: OpenAI's models call tools natively."""
@@ -92,25 +92,25 @@ class OpenAIResponses:
         return None
 
     async def sees_pictures(self, connection: ProviderConnection, model: str) -> bool | None:
-        """Return whether OpenAI's model sees pictures, by its name, as the API does not report it; None elsewhere."""
+        """Return whether a model sees pictures, by its name, as OpenAI's API does not say; None for other servers."""
         del connection
         return openai_sees_pictures(model) if self._is_own_server else None
 
     async def send(
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> WireReply:
-        """Send a call and read the reply. A field that the model refuses is left out from then on."""
-        quiet = make_silence_limits(self._silence, 0 if self._is_own_server else prompt_tokens)
+        """Send a call and read the reply. A request field that the model refuses is omitted from then on."""
+        silence_limits = make_silence_limits(self._silence, 0 if self._is_own_server else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> WireReply:
-            opening = partial(post_request, connection.client, "responses", request)
-            async with aclosing(read_events(opening, quiet, _classify_event)) as events:
+            open_stream = partial(post_request, connection.client, "responses", request)
+            async with aclosing(read_events(open_stream, silence_limits, _classify_event)) as events:
                 return _read_response(await _collect_response(events, emitter))
 
         def render_request(without: frozenset[str]) -> dict[str, Any]:
             return _make_request(call, model, without, is_own_server=self._is_own_server)
 
-        return await self._refused.send(model, connection.sdk, render_request, post)
+        return await self._refused_fields.send_until_accepted(model, connection.sdk, render_request, post)
 
 
 def _make_request(
@@ -128,12 +128,12 @@ def _make_request(
         "stream": True,
         "prompt_cache_key": f"leadhand:{call.purpose}",
     }
-    if (effort := choose_effort(call, is_own_server=is_own_server)) is not None and "effort" not in omitted_fields:
+    if (effort := choose_effort(call, is_provider_server=is_own_server)) is not None and "effort" not in omitted_fields:
         request["reasoning"] = {"effort": effort}
     if is_own_server and "include" not in omitted_fields:
         request["include"] = ["reasoning.encrypted_content"]  # without it, the reply has no reasoning to send back
     if (
-        temperature := choose_temperature(call, is_own_server=is_own_server)
+        temperature := choose_temperature(call, is_provider_server=is_own_server)
     ) is not None and "temperature" not in omitted_fields:
         request["temperature"] = temperature
     if call.system:
@@ -196,7 +196,7 @@ def _render_content(message: ModelMessage) -> str | list[dict[str, Any]]:
 
 
 def _read_response(response: dict[str, Any]) -> WireReply:
-    tokens = read_tokens(response.get("usage"), "input_tokens", "output_tokens")
+    tokens = read_openai_usage(response.get("usage"), "input_tokens", "output_tokens")
     status = response.get("status")
     output = [item for item in response.get("output") or () if isinstance(item, dict)]
     parts = [
@@ -210,24 +210,28 @@ def _read_response(response: dict[str, Any]) -> WireReply:
     refusal = "".join(part.get("refusal") or "" for part in parts if part.get("type") == "refusal")
     if status == "failed":
         raise WireError(*extract_code_and_message(response.get("error")))
-    word = (response.get("incomplete_details") or {}).get("reason") if status == "incomplete" else status
-    stop = read_stop_reason(word, _STOP_REASONS)
-    if stop is None or word == "" or (status == "incomplete" and stop in {"end", "tool_use"}):
-        raise make_cut_reply_error(word, f"it was cut short ({word!r})", tokens)
+    raw_stop_reason = (response.get("incomplete_details") or {}).get("reason") if status == "incomplete" else status
+    stop = read_stop_reason(raw_stop_reason, _STOP_REASONS)
+    if stop is None or raw_stop_reason == "" or (status == "incomplete" and stop in {"end", "tool_use"}):
+        raise make_cut_reply_error(raw_stop_reason, f"it was cut short ({raw_stop_reason!r})", tokens)
     if refusal:
         return WireReply(refusal, (), "refused", tokens)
-    wished = fill_call_ids((item for item in output if item.get("type") == "function_call"), "call_id")
-    check_call_count(len(wished))
-    named = iter(wished)
+    raw_calls = fill_call_ids((item for item in output if item.get("type") == "function_call"), "call_id")
+    check_call_count(len(raw_calls))
+    named = iter(raw_calls)
     output = [next(named) if item.get("type") == "function_call" else item for item in output]
-    arguments = ((item["call_id"], str(item.get("name")), item.get("arguments")) for item in wished)
-    calls = read_calls(arguments, stop, tokens)
+    arguments = ((item["call_id"], str(item.get("name")), item.get("arguments")) for item in raw_calls)
+    calls = parse_tool_calls(arguments, stop, tokens)
     if calls:
-        whole = {call.id for call in calls}
-        kept = [item for item in output if item.get("type") != "function_call" or str(item.get("call_id")) in whole]
-        return WireReply(text, calls, "tool_use", tokens, _keep_thoughts(kept))
-    if word not in _STOP_REASONS and stop == "end" and not text.strip():
-        raise BadReplyError(f"it said nothing (status {word!r})", tokens)
+        complete_call_ids = {call.id for call in calls}
+        kept = [
+            item
+            for item in output
+            if item.get("type") != "function_call" or str(item.get("call_id")) in complete_call_ids
+        ]
+        return WireReply(text, calls, "tool_use", tokens, _collect_opaque_items(kept))
+    if raw_stop_reason not in _STOP_REASONS and stop == "end" and not text.strip():
+        raise BadReplyError(f"it said nothing (status {raw_stop_reason!r})", tokens)
     return WireReply(text, (), stop, tokens)
 
 
@@ -238,8 +242,8 @@ _KNOWN_FIELDS = {
 """The items and fields that our own messages can express. All others must be sent back to OpenAI unchanged."""
 
 
-def _keep_thoughts(output: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """Return the whole output, to be sent back unchanged, if our own messages cannot express it; otherwise ()."""
+def _collect_opaque_items(output: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
+    """Return the whole output to send back with the next turn, if our own messages cannot express it; otherwise ()."""
     more = (
         item.get("type") not in _KNOWN_FIELDS or find_unknown_fields(item, _KNOWN_FIELDS[item["type"]])
         for item in output
@@ -247,23 +251,23 @@ def _keep_thoughts(output: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
     return tuple(output) if any(more) else ()
 
 
-def _classify_event(event: Event) -> EventKind:
+def _classify_event(event: StreamEvent) -> StreamEventKind:
     name = event.get("type")
     return "last" if name in _LAST_EVENTS else "opening" if name in _OPENING_EVENTS else "words"
 
 
-async def _collect_response(events: AsyncIterator[Event], emitter: Emitter) -> dict[str, Any]:
-    """Return the response in the last event of a stream; a response with the status None if the stream was cut short.
+async def _collect_response(events: AsyncIterator[StreamEvent], emitter: Emitter) -> dict[str, Any]:
+    """Return the response from the last event of a stream, or `{"status": None}` if the stream was cut short.
 
-    Some gateways leave the output out of the last event. It is then assembled from the events before.
+    Some gateways send the last event without the output. It is then assembled from earlier events.
     """
-    wished = 0
+    call_count = 0
     items: list[Any] = []
     async for event in events:
         name = event.get("type")
         if name == "response.output_item.added":
-            wished += (event.get("item") or {}).get("type") == "function_call"
-            check_call_count(wished)
+            call_count += (event.get("item") or {}).get("type") == "function_call"
+            check_call_count(call_count)
         elif name == "response.output_item.done":
             items.append(event.get("item"))
         elif name == "response.output_text.delta":

@@ -1,6 +1,6 @@
-"""Chooses the pictures that a model is sent: none if it reads text only, otherwise those within the wire's limits.
+"""Chooses the pictures that a model is sent: none if it reads text only, otherwise those within the API's limits.
 
-A picture that is not sent is replaced by a line that names it and the reason. People get the same line.
+A line with its name and the reason replaces each picture that is not sent. People get the same line.
 """
 
 from __future__ import annotations
@@ -13,17 +13,19 @@ from typing import Any
 from specialists.formats.picture_facts import read_pixel_size
 from specialists.model import ModelCall, ModelMessage, Picture
 
-BLIND_REASON = "which reads text only"
+TEXT_ONLY_REASON = "which reads text only"
 REFUSED_REASON = "as its server refused the picture"
 
-_OPENAI_SEES = re.compile(r"(?:gpt-(?:4o|4\.1|4\.5|4-turbo|[5-9])|chatgpt-4o|o[134](?!-mini-20|-preview|-mini$))")
-_CLAUDE_BLIND = re.compile(r"claude-(?:instant|v?[12]\b)")
+_OPENAI_VISION_MODELS = re.compile(
+    r"(?:gpt-(?:4o|4\.1|4\.5|4-turbo|[5-9])|chatgpt-4o|o[134](?!-mini-20|-preview|-mini$))"
+)
+_CLAUDE_TEXT_MODELS = re.compile(r"claude-(?:instant|v?[12]\b)")
 _PICTURE_WORDS = re.compile(r"\bimages?\b|image_url|input_image|pictures?|vision|multi-?modal|mmproj", re.IGNORECASE)
-_NO_PICTURES = re.compile(
+_NO_VISION_WORDS = re.compile(
     r"not support|n't support|unsupported|support image|not accept|text.only|no vision|mmproj|not multi-?modal",
     re.IGNORECASE,
 )
-_BAD_PICTURE = re.compile(
+_BAD_PICTURE_WORDS = re.compile(
     r"unsupported image|image (?:format|type|data)|media.?type|invalid image|too large", re.IGNORECASE
 )
 _REFUSAL_STATUSES = frozenset({400, 404, 413, 415, 422, 500, 501})
@@ -35,20 +37,20 @@ class PictureLimits:
     """Limits on the pictures in one request. Bytes are those of the files; base64 makes them a third larger.
 
     Attributes:
-        most_pictures: Most pictures.
-        picture_bytes: Most bytes of one picture.
-        total_bytes: Most bytes of all pictures.
-        side_pixels: Most pixels of a side.
-        crowd_count: The number of pictures above which `crowd_side_pixels` holds in place of `side_pixels`.
-        crowd_side_pixels: Most pixels of a side if there are many pictures.
+        max_pictures: Maximum number of pictures.
+        max_picture_bytes: Maximum bytes of one picture.
+        max_total_bytes: Maximum bytes of all pictures together.
+        max_side_pixels: Maximum pixels of a picture's longer side.
+        crowd_threshold: The number of pictures above which `max_crowd_side_pixels` holds in place of `max_side_pixels`.
+        max_crowd_side_pixels: Maximum pixels of the longer side if there are more than `crowd_threshold` pictures.
     """
 
-    most_pictures: int
-    picture_bytes: int
-    total_bytes: int
-    side_pixels: int
-    crowd_count: int
-    crowd_side_pixels: int
+    max_pictures: int
+    max_picture_bytes: int
+    max_total_bytes: int
+    max_side_pixels: int
+    crowd_threshold: int
+    max_crowd_side_pixels: int
 
 
 ANTHROPIC_LIMITS = PictureLimits(100, 3_750_000, 22_000_000, 8_000, 20, 2_000)
@@ -58,13 +60,13 @@ OPENAI_LIMITS = PictureLimits(500, 15_000_000, 36_000_000, 16_000, 500, 16_000)
 
 
 def openai_sees_pictures(model: str) -> bool:
-    """Return True if OpenAI's own model of that name sees pictures, which its API does not report."""
-    return _OPENAI_SEES.match(model) is not None
+    """Return True if OpenAI's model of that name sees pictures. Its API does not report it."""
+    return _OPENAI_VISION_MODELS.match(model) is not None
 
 
 def claude_sees_pictures(model: str) -> bool:
-    """Return True if Anthropic's own model of that name sees pictures: all do from the third generation on."""
-    return model.startswith("claude-") and _CLAUDE_BLIND.match(model) is None
+    """Return True if Anthropic's model of that name sees pictures: all from the third generation on do."""
+    return model.startswith("claude-") and _CLAUDE_TEXT_MODELS.match(model) is None
 
 
 def has_pictures(call: ModelCall) -> bool:
@@ -72,7 +74,7 @@ def has_pictures(call: ModelCall) -> bool:
     return any(message.pictures for message in call.messages)
 
 
-def replace_pictures(call: ModelCall, reason: str = BLIND_REASON) -> tuple[ModelCall, tuple[str, ...]]:
+def replace_all_pictures(call: ModelCall, reason: str = TEXT_ONLY_REASON) -> tuple[ModelCall, tuple[str, ...]]:
     """Return the call with a line in place of each picture, and these lines."""
     return _replace_pictures(call, {id(picture): reason for message in call.messages for picture in message.pictures})
 
@@ -82,7 +84,7 @@ def replace_excess_pictures(call: ModelCall, limits: PictureLimits) -> tuple[Mod
     return _replace_pictures(call, dict(_find_excess_pictures(call, limits)))
 
 
-def refuses_pictures(error: Any) -> bool:
+def is_picture_refusal(error: Any) -> bool:
     """Return True if an `APIStatusError` of an SDK refuses a call because of its pictures."""
     said = f"{error} {error.response.text}"
     return error.status_code in _REFUSAL_STATUSES and (
@@ -90,36 +92,36 @@ def refuses_pictures(error: Any) -> bool:
     )
 
 
-def refuses_all_pictures(error: Any) -> bool:
+def is_vision_refusal(error: Any) -> bool:
     """Return True if an `APIStatusError` says that the model takes no pictures at all, not only this one."""
     said = f"{error} {error.response.text}"
-    return _NO_PICTURES.search(said) is not None and _BAD_PICTURE.search(said) is None
+    return _NO_VISION_WORDS.search(said) is not None and _BAD_PICTURE_WORDS.search(said) is None
 
 
 def _find_excess_pictures(call: ModelCall, limits: PictureLimits) -> Iterator[tuple[int, str]]:
     """Yield the `id()` of each picture that is beyond a limit, and why it is not sent."""
     pictures = [picture for message in call.messages for picture in message.pictures]
-    side = limits.side_pixels if len(pictures) <= limits.crowd_count else limits.crowd_side_pixels
+    side = limits.max_side_pixels if len(pictures) <= limits.crowd_threshold else limits.max_crowd_side_pixels
     count = total = 0
     for picture in pictures:
         size = len(picture.data)
-        if why := _find_picture_fault(picture, limits, side):
+        if why := _describe_picture_fault(picture, limits, side):
             yield id(picture), why
-        elif count == limits.most_pictures:
-            yield id(picture), f"which takes at most {limits.most_pictures} pictures at once"
-        elif total + size > limits.total_bytes:
-            yield id(picture), f"which takes at most {limits.total_bytes / 1e6:g} MB of pictures at once"
+        elif count == limits.max_pictures:
+            yield id(picture), f"which takes at most {limits.max_pictures} pictures at once"
+        elif total + size > limits.max_total_bytes:
+            yield id(picture), f"which takes at most {limits.max_total_bytes / 1e6:g} MB of pictures at once"
         else:
             count += 1
             total += size
 
 
-def _find_picture_fault(picture: Picture, limits: PictureLimits, side: int) -> str:
+def _describe_picture_fault(picture: Picture, limits: PictureLimits, side: int) -> str:
     size = read_pixel_size(picture.data)
     if size is None:
         return "as the file is broken"
-    if len(picture.data) > limits.picture_bytes:
-        return f"as it has {len(picture.data) / 1e6:.1f} MB, and {limits.picture_bytes / 1e6:g} MB are allowed"
+    if len(picture.data) > limits.max_picture_bytes:
+        return f"as it has {len(picture.data) / 1e6:.1f} MB, and {limits.max_picture_bytes / 1e6:g} MB are allowed"
     return f"as it has {size[0]:,} x {size[1]:,} pixels, and {side:,} a side are allowed" if max(size) > side else ""
 
 
@@ -130,11 +132,11 @@ def _replace_pictures(call: ModelCall, reasons: dict[int, str]) -> tuple[ModelCa
     lines: list[str] = []
     messages = []
     for message in call.messages:
-        told = [
+        placeholders = [
             _render_placeholder(picture, reasons[id(picture)]) for picture in message.pictures if id(picture) in reasons
         ]
-        lines += told
-        messages.append(_add_placeholders(message, told, reasons) if told else message)
+        lines += placeholders
+        messages.append(_add_placeholders(message, placeholders, reasons) if placeholders else message)
     return replace(call, messages=tuple(messages)), tuple(dict.fromkeys(lines))
 
 

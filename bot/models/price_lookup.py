@@ -36,11 +36,11 @@ def main(provider: str, api_url: str, *models: str) -> None:
                 price = genai_prices.calc_price(genai_prices.Usage(), model, provider_id=provider or None)
         except LookupError:
             continue
-        found[model] = {name: _list_rate_steps(price.model_price, field) for name, field in _PRICE_FIELDS.items()}
+        found[model] = {name: _list_price_steps(price.model_price, field) for name, field in _PRICE_FIELDS.items()}
     sys.stdout.write(json.dumps(found))
 
 
-def _list_rate_steps(prices: ModelPrice, field: str) -> list[tuple[int, float]] | None:
+def _list_price_steps(prices: ModelPrice, field: str) -> list[tuple[int, float]] | None:
     price = getattr(prices, field)
     if price is None:
         return None

@@ -15,23 +15,23 @@ class RefusedFields:
     """The request fields that each model of a server has refused so far.
 
     Args:
-        patterns: By field, a pattern for the error message that refuses it. If several match, the first is left out.
+        patterns: By field, a pattern for the error message that refuses it. If several match, the first counts.
     """
 
     def __init__(self, patterns: Mapping[str, re.Pattern[str]]) -> None:
         self._patterns = patterns
-        self._refused: dict[str, frozenset[str]] = {}
+        self._fields_by_model: dict[str, frozenset[str]] = {}
 
     def find_fields(self, model: str) -> frozenset[str]:
         """Return the fields that requests to this model omit."""
-        return self._refused.get(model, frozenset())
+        return self._fields_by_model.get(model, frozenset())
 
     def add(self, model: str, field: str) -> None:
         """Record that this model refuses a field."""
-        self._refused[model] = self.find_fields(model) | {field}
+        self._fields_by_model[model] = self.find_fields(model) | {field}
         _log.info("%s is called without %s from now on", model, field)
 
-    async def send(
+    async def send_until_accepted(
         self,
         model: str,
         sdk: Any,
@@ -43,7 +43,7 @@ class RefusedFields:
         Args:
             model: The model's name.
             sdk: The SDK's module, for its exception classes.
-            render_request: Renders the request without these fields.
+            render_request: Renders the request without the fields that it is given.
             post: Sends the request and reads the reply.
         """
         without = self.find_fields(model)

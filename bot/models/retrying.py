@@ -1,4 +1,4 @@
-"""Retries of a call to a provider, with one deadline, one type of error, and the usage of all attempts together."""
+"""Sends a call to a provider with retries, within one deadline. Counts the usage of all attempts together."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Any
 
 from bot.models.model_faults import CallFault, classify_error
 from bot.models.prices import Prices
-from bot.models.wire import BadReplyError, Emitter, Tokens, WireReply
+from bot.models.wire import BadReplyError, Emitter, TokenCounts, WireReply
 from handoff.contracts import Turn, Usage
 from handoff.text.reply_text import replace_surrogates
 from specialists.model import ModelCall, ModelError
 
 _log = logging.getLogger(__name__)
 MAX_REPLY_BYTES = 64 * 1024
-"""Most bytes of a reply that are kept, as every turn goes into the job's log. A reply of 8,192 tokens has fewer."""
+"""Maximum bytes of a reply that are kept, as every turn goes into the job's log. A reply of 8,192 tokens has fewer."""
 
 MAX_THOUGHT_BYTES = 256 * 1024
-"""Most bytes of a turn's thoughts, in addition to the reply. Longer thoughts are dropped."""
+"""Maximum bytes of a turn's thoughts, in addition to the reply. Longer thoughts are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +31,21 @@ class RetryPolicy:
     """When and how often a failed call is sent again.
 
     Attributes:
-        attempts: Most attempts, the first included.
-        first_pause: Most seconds of the first pause. Each further limit is twice as long.
-        longest_pause: Most seconds of any pause.
+        max_attempts: Maximum number of attempts, the first included.
+        first_pause_seconds: Maximum seconds of the first pause. The maximum doubles with each further pause.
+        max_pause_seconds: Maximum seconds of any pause that the provider does not ask for.
         draw_random: Returns a random number from 0 to 1, by which the limit is multiplied (full jitter).
-        patience: Seconds. If the pause would not be shorter, as when the provider asks for a long one, the call fails.
+        max_wait_seconds: Seconds. A call fails if its next pause would last this long or longer.
     """
 
-    attempts: int = 3
-    first_pause: float = 0.5
-    longest_pause: float = 8.0
+    max_attempts: int = 3
+    first_pause_seconds: float = 0.5
+    max_pause_seconds: float = 8.0
     draw_random: Callable[[], float] = random.random
-    patience: float = 120.0
+    max_wait_seconds: float = 120.0
 
 
-Attempt = Callable[[Emitter], Awaitable[WireReply]]
+SendOnce = Callable[[Emitter], Awaitable[WireReply]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +56,15 @@ class CallRetrier:
     policy: RetryPolicy
     prices: Prices
 
-    async def run(self, call: ModelCall, model: str, sdk: Any, attempt: Attempt) -> Turn:
+    async def run(self, call: ModelCall, model: str, sdk: Any, attempt: SendOnce) -> Turn:
         """Make a call, with retries within its deadline, and return the turn.
 
         Raises `ModelError`, or the exception that the call's own `on_text` raised.
         """
-        tally = _Tally(model, call.deadline, self.prices)
+        tally = _AttemptTally(model, call.timeout_seconds, self.prices)
         emitter = Emitter(call.on_text)
         try:
-            async with asyncio.timeout(call.deadline) as timer:
+            async with asyncio.timeout(call.timeout_seconds) as timer:
                 reading = await self._run_attempts(call, emitter, tally, sdk, attempt)
         except ModelError as error:
             error.usage = await tally.collect_usage()
@@ -73,11 +73,11 @@ class CallRetrier:
             if not timer.expired():
                 raise
             message = (
-                f"{self.provider} did not answer within {call.deadline:g} seconds. If it is only slow, raise "
+                f"{self.provider} did not answer within {call.timeout_seconds:g} seconds. If it is only slow, raise "
                 "LEADHAND_CALL_DEADLINE and LEADHAND_SUBTASK_DEADLINE."
             )
             raise ModelError(
-                "timeout", message, transient=True, usage=await tally.collect_usage(), tries=max(1, tally.attempts)
+                "timeout", message, transient=True, usage=await tally.collect_usage(), tries=max(1, tally.attempt_count)
             ) from None
         reading = replace(reading, text=replace_surrogates(reading.text))
         if call.answer_schema is None:  # a schema answer is parsed and not stored, and its parser reports faults
@@ -86,26 +86,28 @@ class CallRetrier:
         return Turn(
             text=reading.text,
             calls=reading.calls,
-            stop=reading.stop,
+            stop=reading.stop_reason,
             usage=await tally.collect_usage(),
-            thoughts=() if _measure_json(thoughts) > MAX_THOUGHT_BYTES else tuple(thoughts),
+            thoughts=() if _measure_json_bytes(thoughts) > MAX_THOUGHT_BYTES else tuple(thoughts),
         )
 
     async def _run_attempts(
-        self, call: ModelCall, emitter: Emitter, tally: _Tally, sdk: Any, attempt: Attempt
+        self, call: ModelCall, emitter: Emitter, tally: _AttemptTally, sdk: Any, attempt: SendOnce
     ) -> WireReply:
-        for number in range(1, self.policy.attempts + 1):
+        for number in range(1, self.policy.max_attempts + 1):
             try:
                 reading = await attempt(emitter)
             except asyncio.CancelledError:
-                tally.add(Tokens())  # the attempt counts, though it was cancelled
+                tally.add(TokenCounts())  # the attempt counts, though it was cancelled
                 raise
             except Exception as error:
                 if error is emitter.listener_error:
                     raise
                 fault = classify_error(error, sdk, self.provider)
-                tally.add(error.tokens if isinstance(error, BadReplyError) else Tokens())
-                pause = self._choose_pause(fault, number, tally.measure_seconds_left()) if number < call.tries else None
+                tally.add(error.tokens if isinstance(error, BadReplyError) else TokenCounts())
+                pause = (
+                    self._choose_pause(fault, number, tally.measure_seconds_left()) if number < call.max_tries else None
+                )
                 if emitter.has_emitted or pause is None:
                     raise ModelError(
                         fault.kind,
@@ -124,36 +126,36 @@ class CallRetrier:
         raise AssertionError("the last attempt neither returned nor raised")
 
     def _choose_pause(self, fault: CallFault, number: int, seconds_left: float) -> float | None:
-        """Return the seconds to wait after attempt `number`; None if no other attempt is allowed in `seconds_left`."""
-        if number >= self.policy.attempts or number > fault.retries:
+        """Return the seconds to wait after attempt `number`; None if no other is allowed or there is no time."""
+        if number >= self.policy.max_attempts or number > fault.max_retries:
             return None
-        longest = min(self.policy.longest_pause, self.policy.first_pause * 2 ** (number - 1))
+        longest = min(self.policy.max_pause_seconds, self.policy.first_pause_seconds * 2 ** (number - 1))
         pause = longest * self.policy.draw_random()
         if fault.pause is not None:
             # Wait at least as long as the provider asks, and a little more, to spread callers that were asked the same.
             pause = fault.pause + min(pause, fault.pause * 0.1)
-        return pause if pause < min(seconds_left, self.policy.patience) else None
+        return pause if pause < min(seconds_left, self.policy.max_wait_seconds) else None
 
 
 def _cut_reply(reading: WireReply) -> WireReply:
-    """Cut a reply that is longer than `MAX_REPLY_BYTES`, as from a server without a limit, and mark it as cut off."""
-    calls = sum(_measure_json(call.arguments) for call in reading.calls)
-    if _measure_json(reading.text) + calls <= MAX_REPLY_BYTES or reading.stop == "refused":
+    """Cut a reply that is longer than `MAX_REPLY_BYTES`. Drops its calls and sets `max_tokens`, except in a refusal."""
+    calls = sum(_measure_json_bytes(call.arguments) for call in reading.calls)
+    if _measure_json_bytes(reading.text) + calls <= MAX_REPLY_BYTES or reading.stop_reason == "refused":
         return replace(reading, text=_cut_to_bytes(reading.text))
-    return replace(reading, text=_cut_to_bytes(reading.text), calls=(), stop="max_tokens", thoughts=())
+    return replace(reading, text=_cut_to_bytes(reading.text), calls=(), stop_reason="max_tokens", thoughts=())
 
 
 def _cut_to_bytes(text: str) -> str:
-    while _measure_json(text) > MAX_REPLY_BYTES:
+    while _measure_json_bytes(text) > MAX_REPLY_BYTES:
         text = text[: len(text) * 3 // 4]
     return text
 
 
-def _measure_json(value: Any) -> int:
+def _measure_json_bytes(value: Any) -> int:
     return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
 
 
-class _Tally:
+class _AttemptTally:
     """The time and the tokens that the attempts of one call have taken so far."""
 
     def __init__(self, model: str, deadline: float, prices: Prices) -> None:
@@ -161,24 +163,24 @@ class _Tally:
         self._deadline = deadline
         self._prices = prices
         self._began = time.perf_counter()
-        self._attempts: list[Tokens] = []
+        self._attempts: list[TokenCounts] = []
 
-    def add(self, tokens: Tokens) -> None:
+    def add(self, tokens: TokenCounts) -> None:
         self._attempts.append(tokens)
 
     @property
-    def attempts(self) -> int:
+    def attempt_count(self) -> int:
         return len(self._attempts)
 
-    def measure_elapsed(self) -> float:
+    def measure_seconds(self) -> float:
         return time.perf_counter() - self._began
 
     def measure_seconds_left(self) -> float:
-        return self._deadline - self.measure_elapsed()
+        return self._deadline - self.measure_seconds()
 
     async def collect_usage(self) -> Usage:
-        """Return the usage of all attempts. If they took tokens, wait for the prices until the call's deadline."""
-        duration = self.measure_elapsed()
+        """Return the usage of all attempts. If they took tokens, waits for prices until the call's deadline."""
+        duration = self.measure_seconds()
         if any(tokens.input or tokens.output for tokens in self._attempts):
             await self._prices.wait_until_ready(seconds=self.measure_seconds_left())
         costs = [self._prices.compute_cost(self._model, tokens) for tokens in self._attempts]

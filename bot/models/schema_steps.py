@@ -24,8 +24,8 @@ _DROPPED_KEYWORDS = ("properties", "$defs", "title", "default", "description")
 _PROMPT = Path(__file__).with_name("schema_steps.md")
 
 
-def convert_to_step(call: ModelCall) -> ModelCall:
-    """Return a call with tools as a call without them that asks for one step, see the module."""
+def convert_to_step_request(call: ModelCall) -> ModelCall:
+    """Convert a call with tools into a call without tools, whose system prompt asks for one step."""
     system = f"{call.system}\n\n{_read_prompt().format(tools=_list_tools(call.tools))}".strip()
     # The streamed text is JSON, which nobody should see.
     return replace(
@@ -36,8 +36,8 @@ def convert_to_step(call: ModelCall) -> ModelCall:
 def make_steps_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
     """Return the JSON Schema of a step with one of these tools.
 
-    Each tool has a branch with its name and its arguments. With names and arguments in separate choices, models combine
-    the name of one tool with the arguments of another.
+    Each tool has a branch with its name and its arguments. If these were separate choices, models would combine the
+    name of one tool with the arguments of another.
     """
     return {
         "oneOf": [
@@ -52,13 +52,13 @@ def make_steps_schema(tools: Sequence[ToolSpec]) -> dict[str, Any]:
     }
 
 
-def read_step(reply: WireReply, tools: Sequence[ToolSpec]) -> WireReply:
-    """Return the reply with the tool call that its text contains. A reply without a call is returned unchanged."""
-    call = find_written_call(reply.text, tools) if reply.stop in {"end", "tool_use"} else None
+def extract_step_call(reply: WireReply, tools: Sequence[ToolSpec]) -> WireReply:
+    """Return the reply with the tool call that its text contains, in place of the text. Unchanged if it has none."""
+    call = find_written_call(reply.text, tools) if reply.stop_reason in {"end", "tool_use"} else None
     if call is None:
         return reply
     call = call.model_copy(update={"id": f"call_{secrets.token_hex(8)}"})
-    return replace(reply, text="", calls=(call,), stop="tool_use")
+    return replace(reply, text="", calls=(call,), stop_reason="tool_use")
 
 
 @cache
@@ -68,7 +68,8 @@ def _read_prompt() -> str:
 
 def _list_tools(tools: Sequence[ToolSpec]) -> str:
     return "\n".join(
-        f"- {tool.name}({_render_signature(tool.parameters)}): {_flatten_line(tool.description)}" for tool in tools
+        f"- {tool.name}({_render_signature(tool.parameters)}): {_collapse_whitespace(tool.description)}"
+        for tool in tools
     )
 
 
@@ -91,7 +92,7 @@ def _describe_type(schema: dict[str, Any]) -> str:
     return f"{kind} ({about})" if (about := schema.get("description")) else kind
 
 
-def _flatten_line(text: str) -> str:
+def _collapse_whitespace(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -113,13 +114,13 @@ def _inline_references(schema: dict[str, Any]) -> dict[str, Any]:
         rest = {key: inline(each, inside) for key, each in value.items() if key not in _DROPPED_KEYWORDS}
         return rest | ({"properties": properties} if properties else {})
 
-    bare: dict[str, Any] = inline(drop_unenforced_limits(schema))
-    return {"additionalProperties": False, **bare}
+    inlined: dict[str, Any] = inline(drop_unenforced_limits(schema))
+    return {"additionalProperties": False, **inlined}
 
 
 def _flatten_messages(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
     """Render the conversation so far as plain messages: calls as the JSON of steps, tool replies as a user's text."""
-    told, names = [], dict[str, str]()
+    flat_messages, names = [], dict[str, str]()
     for message in messages:
         names |= {call.id: call.name for call in message.calls}
         steps = (
@@ -132,5 +133,5 @@ def _flatten_messages(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, .
         role = "assistant" if message.role == "assistant" else "user"
         text = "\n".join(filter(None, (message.text, *steps))) if role == "assistant" else ""
         text = text or "\n\n".join(filter(None, (*replies, message.text)))
-        told.append(ModelMessage(role=role, text=text, pictures=message.pictures))
-    return tuple(told)
+        flat_messages.append(ModelMessage(role=role, text=text, pictures=message.pictures))
+    return tuple(flat_messages)

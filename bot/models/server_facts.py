@@ -17,7 +17,7 @@ ANSWER_SECONDS = 3.0
 async def fetch_json(
     url: str, headers: Mapping[str, str], seconds: float = ANSWER_SECONDS, *, body: Mapping[str, Any] | None = None
 ) -> Any:
-    """Get the JSON at an address, or post `body` to it; None if no JSON comes within `seconds` seconds."""
+    """Fetch the JSON at a URL, by a POST if `body` is given. None if no JSON arrives within `seconds` seconds."""
     import aiohttp  # noqa: PLC0415 - only where a server is asked about its models
 
     from specialists.outbound.clients import open_session  # noqa: PLC0415 - the same
@@ -37,20 +37,20 @@ async def fetch_json(
 async def fetch_context_size(base_url: str, model: str, headers: Mapping[str, str]) -> int | None:
     """Ask a compatible server for the size of a model's context in tokens; None if it does not report it.
 
-    llama.cpp reports the size of a slot in `/props`, vLLM and others that of a model in `/v1/models`, and Ollama that
-    of a loaded model in `/api/ps`.
+    llama.cpp reports the size of a slot in `/props`. vLLM and others report that of a model in `/v1/models`, and Ollama
+    that of a loaded model in `/api/ps`.
     """
     address = base_url.rstrip("/")
     root = address.removesuffix("/v1")
     props = await fetch_json(f"{root}/props", headers)
-    if found := _find_count(_get_value(props, "default_generation_settings"), "n_ctx"):
+    if found := _find_positive_integer(_get_value(props, "default_generation_settings"), "n_ctx"):
         return found
     for entry in _find_entries(await fetch_json(f"{address}/models", headers), "data", "id", model):
         for about in (entry, _get_value(entry, "meta")):
-            if found := _find_count(about, "max_model_len", "context_length", "n_ctx"):
+            if found := _find_positive_integer(about, "max_model_len", "context_length", "n_ctx"):
                 return found
     for entry in _find_entries(await fetch_json(f"{root}/api/ps", headers), "models", "name", model):
-        return _find_count(entry, "context_length")
+        return _find_positive_integer(entry, "context_length")
     return None
 
 
@@ -65,11 +65,11 @@ async def fetch_picture_support(base_url: str, model: str, headers: Mapping[str,
     if isinstance(vision, bool):
         return vision
     for entry in _find_entries(await fetch_json(f"{address}/models", headers), "data", "id", model):
-        takes = _get_value(_get_value(entry, "architecture"), "input_modalities")
-        if isinstance(takes, list):
-            return "image" in takes
-    can = _get_value(await fetch_json(f"{root}/api/show", headers, body={"model": model}), "capabilities")
-    return "vision" in can if isinstance(can, list) else None
+        input_kinds = _get_value(_get_value(entry, "architecture"), "input_modalities")
+        if isinstance(input_kinds, list):
+            return "image" in input_kinds
+    capabilities = _get_value(await fetch_json(f"{root}/api/show", headers, body={"model": model}), "capabilities")
+    return "vision" in capabilities if isinstance(capabilities, list) else None
 
 
 def _get_value(value: Any, key: str) -> Any:
@@ -82,19 +82,19 @@ def _find_entries(value: Any, key: str, name_field: str, name: str) -> list[dict
     return [entry for entry in entries if isinstance(entry, dict) and entry.get(name_field) == name]
 
 
-def _find_count(value: Any, *keys: str) -> int | None:
+def _find_positive_integer(value: Any, *keys: str) -> int | None:
     counts = (_get_value(value, key) for key in keys)
     return next((count for count in counts if isinstance(count, int) and count > 0), None)
 
 
 _NEWEST_WEIGHT = 0.3
 """The weight of the newest count in the average of a model's factors."""
-_FACTOR_BOUNDS = (0.25, 4.0)
-"""Bounds to which a server's count divided by our estimate is clamped."""
+_CORRECTION_BOUNDS = (0.25, 4.0)
+"""The bounds of the ratio of a server's count to our estimate."""
 
 
 def estimate_prompt_tokens(call: ModelCall) -> int:
-    """Estimate how many tokens a call sends."""
+    """Estimate the tokens of a call's prompt: system prompt, messages, pictures and tools."""
     size = estimate_token_count(call.system)
     for message in call.messages:
         size += estimate_token_count(message.text) + sum(estimate_token_count(reply.text) for reply in message.replies)
@@ -107,19 +107,19 @@ def estimate_prompt_tokens(call: ModelCall) -> int:
     return size + 1
 
 
-class PromptSizes:
+class PromptSizeEstimator:
     """Estimates of prompt sizes, corrected by the server's token counts of earlier calls to the same model."""
 
     def __init__(self) -> None:
         self._factors: dict[str, float] = {}
 
     def estimate_tokens(self, call: ModelCall, model: str) -> int:
-        """Estimate how many tokens a call sends to a model."""
+        """Estimate the tokens of a call's prompt, with the correction learned for this model."""
         return round(estimate_prompt_tokens(call) * self._factors.get(model, 1.0))
 
-    def learn(self, call: ModelCall, model: str, token_count: int) -> None:
-        """Correct later estimates by the tokens that the server counted for a call; 0 means that it does not count."""
+    def learn_token_count(self, call: ModelCall, model: str, token_count: int) -> None:
+        """Correct later estimates by the tokens that the server counted for a call; 0 changes nothing."""
         if token_count:
-            least, most = _FACTOR_BOUNDS
-            seen = max(least, min(most, token_count / estimate_prompt_tokens(call)))
-            self._factors[model] = (1 - _NEWEST_WEIGHT) * self._factors.get(model, seen) + _NEWEST_WEIGHT * seen
+            least, most = _CORRECTION_BOUNDS
+            ratio = max(least, min(most, token_count / estimate_prompt_tokens(call)))
+            self._factors[model] = (1 - _NEWEST_WEIGHT) * self._factors.get(model, ratio) + _NEWEST_WEIGHT * ratio

@@ -25,10 +25,10 @@ _LIMIT_KEYWORDS = (
     "minProperties",
     "maxProperties",
 )
-"""Keywords that not every provider enforces: they move into the description, where the model can read them."""
+"""Keywords that some providers do not enforce. They move into the description, where the model can read them."""
 
 _DROPPED_KEYWORDS = ("title", "default", "examples", "discriminator", "additionalProperties", "required")
-_HIGHEST_LIMIT = 1_000
+_MAX_ENFORCED_LIMIT = 1_000
 """The highest limit on items or characters that is sent to local servers: more makes them slow, and some refuse it."""
 _FORMATS = ("date", "time", "date-time", "uuid")
 _SIMPLE_PATTERN = re.compile(r"\^[^\\(]*\$")
@@ -40,14 +40,14 @@ def make_strict_schema(schema: dict[str, Any], *, keeps_limits: bool = False) ->
 
     Every property becomes required, others are forbidden, and titles and defaults are dropped. Limits on numbers and
     lengths move into the description; with `keeps_limits`, those that compatible servers enforce stay keywords. The
-    caller validates the reply again. A free map (`dict[str, str]`) stays a free map, which the providers refuse: use a
+    caller validates the reply again. A free map (`dict[str, str]`) is not converted, and providers refuse it: use a
     list of names with values instead.
     """
-    kept = _find_enforced_limits(schema) if keeps_limits else frozenset()
+    enforced = _find_enforced_limits(schema) if keeps_limits else frozenset()
     strict = {
         key: _convert(key, value, keeps_limits=keeps_limits)
         for key, value in schema.items()
-        if (key not in _LIMIT_KEYWORDS or key in kept) and key not in _DROPPED_KEYWORDS
+        if (key not in _LIMIT_KEYWORDS or key in enforced) and key not in _DROPPED_KEYWORDS
     }
     if "$ref" in strict:
         return {key: strict[key] for key in ("$ref", "$defs") if key in strict}
@@ -62,9 +62,9 @@ def make_strict_schema(schema: dict[str, Any], *, keeps_limits: bool = False) ->
         strict["additionalProperties"] = False
     elif strict.get("type") == "object":
         strict |= _convert_object(schema, keeps_limits=keeps_limits)
-    moved = ", ".join(f"{key}: {schema[key]}" for key in _LIMIT_KEYWORDS if key in schema and key not in kept)
-    if moved:
-        strict["description"] = f"{strict.get('description', '')} {{{moved}}}".strip()
+    limit_text = ", ".join(f"{key}: {schema[key]}" for key in _LIMIT_KEYWORDS if key in schema and key not in enforced)
+    if limit_text:
+        strict["description"] = f"{strict.get('description', '')} {{{limit_text}}}".strip()
     return strict
 
 
@@ -73,16 +73,16 @@ def drop_unenforced_limits(schema: dict[str, Any]) -> dict[str, Any]:
 
     The arguments are checked again before the tool runs.
     """
-    kept = _find_enforced_limits(schema)
+    enforced = _find_enforced_limits(schema)
     return {
         key: _convert_inner(key, value, drop_unenforced_limits)
         for key, value in schema.items()
-        if key not in _LIMIT_KEYWORDS or key in kept
+        if key not in _LIMIT_KEYWORDS or key in enforced
     }
 
 
 def _convert_object(schema: dict[str, Any], *, keeps_limits: bool) -> dict[str, Any]:
-    """Return what a strict schema needs for an object without properties: it is a map of values, or else empty."""
+    """Return the keywords of a strict schema for an object without properties: a map of values, or an empty object."""
     values = schema.get("additionalProperties")
     if isinstance(values, dict):
         return {"additionalProperties": make_strict_schema(values, keeps_limits=keeps_limits)}
@@ -92,11 +92,11 @@ def _convert_object(schema: dict[str, Any], *, keeps_limits: bool) -> dict[str, 
 
 
 def _find_enforced_limits(schema: dict[str, Any]) -> frozenset[str]:
-    """Return the keywords in a schema whose limits llama.cpp, and with it Ollama and LM Studio, enforces."""
+    """Return the limit keywords in a schema that llama.cpp enforces, and so do Ollama and LM Studio."""
     kept = {
         key
         for key in ("minItems", "maxItems", "minLength", "maxLength")
-        if schema.get(key, _HIGHEST_LIMIT + 1) <= _HIGHEST_LIMIT
+        if schema.get(key, _MAX_ENFORCED_LIMIT + 1) <= _MAX_ENFORCED_LIMIT
     }
     if schema.get("type") == "integer":
         kept |= {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"} & set(schema)

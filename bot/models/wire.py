@@ -1,4 +1,4 @@
-"""The protocol of wire formats, and the parsers with which all of them read replies."""
+"""The `Wire` protocol, which each provider's wire format implements, and the reply parsers that all of them share."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ from handoff.contracts import StopReason, Tier, ToolCall
 from handoff.text.reply_text import is_nested_within, replace_surrogates
 from specialists.model import ModelCall, Picture
 
-MAX_LEVELS = 40
-"""Most levels of a tool call's arguments. No tool takes more than three; the log could store a few hundred."""
-MAX_CALLS = 128
-"""Most tool calls in one reply. `ToolCallRunner` runs far fewer, so a server that sends more must be broken."""
-MAX_TOKENS = 100_000_000
-"""The highest token count of a call that is believed. A broken server may report any number."""
+MAX_ARGUMENT_DEPTH = 40
+"""Maximum nesting depth of a tool call's arguments. No tool needs more than three levels."""
+MAX_TOOL_CALLS = 128
+"""Maximum number of tool calls in one reply. A server that sends more must be broken: far fewer are ever run."""
+MAX_PLAUSIBLE_TOKENS = 100_000_000
+"""The highest token count that is accepted from a server; a higher one is cut to it, as broken servers report any."""
 
 EFFORT_BY_TIER: Mapping[Tier, str] = {"fast": "low", "balanced": "medium", "deep": "high"}
-"""The reasoning effort by tier, for the providers' own servers. Other servers are sent one only if a call names it."""
+"""The reasoning effort by tier, for the providers' own servers. Others get an effort only if the call names one."""
 
 
-def choose_effort(call: ModelCall, *, is_own_server: bool) -> str | None:
-    """Return the reasoning effort to send with a call; None: send none."""
-    return call.effort or (EFFORT_BY_TIER[call.tier] if is_own_server else None)
+def choose_effort(call: ModelCall, *, is_provider_server: bool) -> str | None:
+    """Return the reasoning effort to send with a call, or None to send none."""
+    return call.effort or (EFFORT_BY_TIER[call.tier] if is_provider_server else None)
 
 
-def choose_temperature(call: ModelCall, *, is_own_server: bool) -> float | None:
-    """Return the temperature to send; None: send none. The default for compatible servers is 0, against sampling."""
-    return call.temperature if call.temperature is not None or is_own_server else 0
+def choose_temperature(call: ModelCall, *, is_provider_server: bool) -> float | None:
+    """Return the temperature to send, or None to send none. Servers that are not the provider's get 0 by default."""
+    return call.temperature if call.temperature is not None or is_provider_server else 0
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class TokenCounts:
     """Token counts of one call.
 
     `cache_read` and `cache_written` are the parts of `input` read from and written to the cache.
@@ -49,9 +49,9 @@ class Tokens:
     cache_read: int = 0
     cache_written: int = 0
 
-    def __add__(self, other: Tokens) -> Tokens:
+    def __add__(self, other: TokenCounts) -> TokenCounts:
         """Add the counts of two calls."""
-        return Tokens(
+        return TokenCounts(
             self.input + other.input,
             self.output + other.output,
             self.cache_read + other.cache_read,
@@ -61,17 +61,17 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class WireReply:
-    """A reply with a known stop reason. `thoughts` are what the provider wants back with the next turn, see `Turn`."""
+    """A complete reply. `thoughts` are reasoning items, which go back to the provider unchanged with the next turn."""
 
     text: str
     calls: tuple[ToolCall, ...]
-    stop: StopReason
-    tokens: Tokens
+    stop_reason: StopReason
+    tokens: TokenCounts
     thoughts: tuple[dict[str, Any], ...] = ()
 
 
 class Emitter:
-    """Passes streamed text to the listener, and records whether it got any: then the call is not retried."""
+    """Passes streamed text to a listener. A call is not retried once `has_emitted` is True."""
 
     def __init__(self, on_text: Callable[[str], Awaitable[None]] | None) -> None:
         self._on_text = on_text
@@ -108,7 +108,7 @@ class Wire(Protocol):
         """Import the SDK and make a client. The first call blocks for seconds."""
 
     def needs_step_schema(self, model: str) -> bool:
-        """Return True if this model calls tools by steps in a JSON schema, see `schema_steps`."""
+        """Return True if this model calls tools by replying with JSON that fits a schema (`schema_steps`)."""
 
     @property
     def picture_limits(self) -> PictureLimits:
@@ -123,7 +123,7 @@ class Wire(Protocol):
     async def send(
         self, connection: ProviderConnection, call: ModelCall, model: str, emitter: Emitter, prompt_tokens: int
     ) -> WireReply:
-        """Send a call once and read the reply. Before it replies, the server has to read about `prompt_tokens`.
+        """Send a call once and read the reply. `prompt_tokens` estimates how much the server reads before it replies.
 
         Raises BadReplyError, WireError, SilentError, or an exception of the SDK.
         """
@@ -132,22 +132,22 @@ class Wire(Protocol):
 class BadReplyError(Exception):
     """A reply that cannot be used. `tokens` is what it used."""
 
-    def __init__(self, message: str, tokens: Tokens | None = None) -> None:
+    def __init__(self, message: str, tokens: TokenCounts | None = None) -> None:
         super().__init__(message)
-        self.tokens = tokens or Tokens()
+        self.tokens = tokens or TokenCounts()
 
 
 class CutReplyError(BadReplyError):
     """A reply that ended without a stop reason, as when the connection closes in the middle of it."""
 
 
-def make_cut_reply_error(stop_reason: object, message: str, tokens: Tokens) -> BadReplyError:
+def make_cut_reply_error(stop_reason: object, message: str, tokens: TokenCounts) -> BadReplyError:
     """Return the error for an incomplete reply: a CutReplyError if the provider gave no stop reason (`stop_reason`)."""
     return BadReplyError(message, tokens) if stop_reason else CutReplyError(message, tokens)
 
 
 class SilentError(Exception):
-    """A server that sent no event for `seconds`: before its reply began, or in the middle of it if `has_spoken`."""
+    """The server sent no event for `seconds`. `has_spoken` is True if its reply had already begun."""
 
     def __init__(self, seconds: float, *, has_spoken: bool) -> None:
         super().__init__(f"nothing came for {seconds:.0f} seconds")
@@ -187,7 +187,7 @@ def parse_json_object(body: bytes) -> dict[str, Any]:
     return value
 
 
-def make_tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> ToolCall:
+def make_tool_call(call_id: str, name: str, arguments: Any, tokens: TokenCounts) -> ToolCall:
     """Make a tool call from an object of arguments or its JSON text. Raises BadReplyError for any other arguments.
 
     Text after the object is ignored, as small models may add a closing tag there. An object that was cut off is
@@ -203,7 +203,7 @@ def make_tool_call(call_id: str, name: str, arguments: Any, tokens: Tokens) -> T
         arguments = {}
     if not isinstance(arguments, dict):
         raise BadReplyError(f"it called {name} with arguments that are not an object", tokens)
-    if not is_nested_within(arguments, MAX_LEVELS):
+    if not is_nested_within(arguments, MAX_ARGUMENT_DEPTH):
         raise BadReplyError(f"it called {name} with arguments that are nested too deep", tokens)
     return ToolCall(id=call_id, name=name, arguments=replace_surrogates(arguments))
 
@@ -237,7 +237,9 @@ _UNKNOWN_STOPS: tuple[tuple[re.Pattern[str], StopReason | None], ...] = (
 """Patterns for stop reasons that no table lists, each with its meaning; None: the reply is incomplete."""
 
 
-def read_calls(calls: Iterable[tuple[str, str, Any]], stop: StopReason, tokens: Tokens) -> tuple[ToolCall, ...]:
+def parse_tool_calls(
+    calls: Iterable[tuple[str, str, Any]], stop: StopReason, tokens: TokenCounts
+) -> tuple[ToolCall, ...]:
     """Return the tool calls of a reply, made from triples of (id, name, arguments).
 
     In a reply that its token limit cut off, only complete calls with arguments count: empty arguments may have been cut
@@ -250,8 +252,8 @@ def read_calls(calls: Iterable[tuple[str, str, Any]], stop: StopReason, tokens: 
     whole = []
     for call in calls:
         with suppress(BadReplyError):
-            read = make_tool_call(*call, tokens)
-            whole += [read] if read.arguments else []
+            tool_call = make_tool_call(*call, tokens)
+            whole += [tool_call] if tool_call.arguments else []
     return tuple(whole)
 
 
@@ -259,10 +261,10 @@ def fill_call_ids(calls: Iterable[dict[str, Any]], field: str = "id") -> list[di
     """Return tool calls, each with a unique id in `field`: some servers give no ids, or the same to all calls."""
     named: dict[str, dict[str, Any]] = {}
     for call in calls:
-        name = str(call.get(field) or "")
-        if not name or name in named:
-            name = f"call_{secrets.token_hex(8)}"
-        named[name] = call if call.get(field) == name else call | {field: name}
+        call_id = str(call.get(field) or "")
+        if not call_id or call_id in named:
+            call_id = f"call_{secrets.token_hex(8)}"
+        named[call_id] = call if call.get(field) == call_id else call | {field: call_id}
     return list(named.values())
 
 
@@ -273,9 +275,9 @@ def find_unknown_fields(value: Mapping[str, Any], known_fields: frozenset[str]) 
 
 
 def check_call_count(count: int) -> None:
-    """Raise BadReplyError if a reply has more tool calls than `MAX_CALLS`, so that no more of it is read."""
-    if count > MAX_CALLS:
-        raise BadReplyError(f"it made more than {MAX_CALLS} tool calls in one turn")
+    """Raise BadReplyError if a reply has more tool calls than `MAX_TOOL_CALLS`, so that no more of it is read."""
+    if count > MAX_TOOL_CALLS:
+        raise BadReplyError(f"it made more than {MAX_TOOL_CALLS} tool calls in one turn")
 
 
 def _parse_first_value(text: str) -> Any:
@@ -298,13 +300,13 @@ def is_json_value(text: str) -> bool:
 def read_token_count(usage: Any, key: str) -> int:
     """Return a token count of a usage object; 0 if it is absent, null, negative or no number."""
     value = usage.get(key) if isinstance(usage, dict) else None
-    return max(0, min(value, MAX_TOKENS)) if isinstance(value, int) else 0
+    return max(0, min(value, MAX_PLAUSIBLE_TOKENS)) if isinstance(value, int) else 0
 
 
-def read_tokens(usage: Any, input_key: str, output_key: str) -> Tokens:
-    """Return the token counts of an OpenAI usage object; `input_key` and `output_key` are its keys."""
+def read_openai_usage(usage: Any, input_key: str, output_key: str) -> TokenCounts:
+    """Return the token counts of an OpenAI usage object. `input_key` and `output_key` are its keys of the totals."""
     details = usage.get(f"{input_key}_details") if isinstance(usage, dict) else None
-    return Tokens(
+    return TokenCounts(
         read_token_count(usage, input_key),
         read_token_count(usage, output_key),
         read_token_count(details, "cached_tokens"),

@@ -1,6 +1,6 @@
-"""The audit log: stores entries for actions that no job event records, and reads all entries.
+"""The audit log: stores entries for actions that have no event in a job's log, and reads all entries.
 
-Entries for actions that a job event records (`handoff.summaries.audit_events`) are written in the event's commit.
+Entries for actions that have one are written with the commit of the event (`handoff.summaries.audit_events`).
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from pydantic import ValidationError
 from bot.logs import log_audit_entry
 from bot.store.redis.redis_store import Store
 from bot.store.values import StoreError
-from handoff.access.audit_entry import AuditEntry, Deed
+from handoff.access.audit_entry import AuditAction, AuditEntry
 
 log = logging.getLogger(__name__)
 
 
 class AuditLog:
-    """Stores an audit entry for each action that a person took or was refused."""
+    """Stores audit entries, each for an action that a person took or was refused."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def note(self, entry: AuditEntry) -> None:
+    async def record(self, entry: AuditEntry) -> None:
         """Log an entry and store it. Raises nothing: if the store fails, the entry is in this instance's log alone."""
         log_audit_entry(entry)
         try:
-            await self._store.audit.note(entry.team, entry.job, entry_to_json(entry))
+            await self._store.audit.add_entry(entry.team, entry.job, entry_to_json(entry))
         except StoreError as error:
             log.error("a deed is in this log alone: %s", error)  # noqa: TRY400 - one clear line, no trace
 
@@ -45,7 +45,7 @@ class AuditQuery:
     until: float = float("inf")
     user: str = ""
     job: str = ""
-    deed: Deed | str = ""
+    deed: AuditAction | str = ""
     team: str = ""
 
     def __contains__(self, entry: AuditEntry) -> bool:

@@ -19,12 +19,12 @@ from bot.settings import Address, SettingsError
 from bot.store.redis.redis_store import Store
 from bot.store.values import StoreError
 
-STORE_TIMEOUT = 2.0
+STORE_TIMEOUT_SECONDS = 2.0
 """Seconds that the store may take to answer a probe."""
 IDLE_SECONDS = 20.0
 """Seconds since the last poll for work after which an instance is not ready; it polls every few seconds."""
 DEAD_SECONDS = 90.0
-"""Seconds since the last poll after which only a restart helps; a store outage delays a poll by less."""
+"""Seconds since the last poll after which an instance is not alive. A store outage delays a poll by less."""
 SERVER_HEADER = "leadhand"
 
 MetricsRefresh = Callable[[], Awaitable[None]]
@@ -75,14 +75,14 @@ class HealthState:
 
 async def _find_store_faults(store: Store) -> list[str]:
     try:
-        async with asyncio.timeout(STORE_TIMEOUT):
-            await store.now()
-            full = await store.explain_fullness()
+        async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+            await store.read_time()
+            fullness_fault = await store.explain_fullness()
     except StoreError as error:
         return [str(error)]
     except TimeoutError:
-        return [f"the store does not answer within {STORE_TIMEOUT:g} s"]
-    return [full] if full else []
+        return [f"the store does not answer within {STORE_TIMEOUT_SECONDS:g} s"]
+    return [fullness_fault] if fullness_fault else []
 
 
 @contextlib.asynccontextmanager
@@ -91,8 +91,8 @@ async def serve_health(
 ) -> AsyncIterator[str]:
     """Serve `/healthz`, `/readyz` and `/metrics`. Yields their base URL, or "" if `address` is None.
 
-    `refresh_metrics` is awaited before each reply to `/metrics`, to read the figures that are not counted as they
-    happen. Raises SettingsError if the server cannot listen on the address.
+    `refresh_metrics` is awaited before each reply to `/metrics`. It sets the gauges that no code updates otherwise.
+    Raises SettingsError if the server cannot listen on the address.
     """
     if address is None:
         yield ""
@@ -110,7 +110,7 @@ async def serve_health(
 
 async def _listen(runner: web.AppRunner, address: Address) -> int:
     """Listen on the address's port and return it. Falls back to a free port unless the address is `fixed`."""
-    ports = (address.port,) if address.fixed else (address.port, 0)
+    ports = (address.port,) if address.is_fixed else (address.port, 0)
     for port in ports:
         try:
             await web.TCPSite(runner, address.host, port).start()
@@ -151,15 +151,15 @@ def _make_application(
 
 
 def _make_host_check(own_host: str) -> Any:
-    """Return a middleware that refuses requests for a foreign host name: it stops DNS rebinding by a web page."""
+    """Return a middleware that answers 403 to a foreign Host header, which protects against DNS rebinding."""
 
     @web.middleware
-    async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def refuse_foreign_host(request: web.Request, handler: Handler) -> web.StreamResponse:
         if _is_own_host(request.host, own_host):
             return await handler(request)
         return web.Response(status=403, text=f"Ask for {own_host}, an IP address or a name without dots.\n")
 
-    return check
+    return refuse_foreign_host
 
 
 def _is_own_host(host: str, own_host: str) -> bool:

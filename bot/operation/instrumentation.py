@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import Effects
 from bot.models.chosen_model import ChosenModel
-from bot.operation.health import STORE_TIMEOUT, HealthState, serve_health
+from bot.operation.health import STORE_TIMEOUT_SECONDS, HealthState, serve_health
 from bot.operation.metered import MeteredEffects, MeteredModel, meter_crew, meter_store
 from bot.operation.metrics import Metrics
 from bot.operation.trace_export import TracedEffects, TraceQueue
@@ -22,7 +22,7 @@ from specialists.several_crews import CrewSet
 
 
 class Instrumentation:
-    """The instrumentation of an instance. Wrap each part with it once, and use the wrapped part.
+    """Counts the calls of an instance's parts. Wrap each part with it once, and use the wrapped part.
 
     `traces` exports the traces of ended requests; None if no collector is set.
     """
@@ -73,7 +73,7 @@ class Instrumentation:
         self.health.find_token_fault = find_token_fault
         text = "1 while Slack takes the bot's token, 0 while it refuses it."
         self.metrics.add_gauge("slack_token_accepted", text, lambda: float(not find_token_fault()))
-        self.metrics.add_gauge("jobs_owned", "Jobs that this instance works on.", lambda: instance.owned_jobs)
+        self.metrics.add_gauge("jobs_owned", "Jobs that this instance works on.", lambda: instance.owned_job_count)
         self.metrics.add_gauge("slots", "Jobs that this instance works on at most.", lambda: slots)
         handler = self.metrics.make_log_handler()
         logging.getLogger().addHandler(handler)
@@ -86,10 +86,10 @@ class Instrumentation:
         used = limit = math.nan
         if self._store is not None:
             with contextlib.suppress(StoreError, TimeoutError):
-                async with asyncio.timeout(STORE_TIMEOUT):
-                    used, limit = await self._store.memory()
-                    known = await self._store.counters.read_breakers()
+                async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
+                    used, limit = await self._store.read_memory_usage()
+                    breakers = await self._store.counters.read_breakers()
                     now = self._store.clock()
-                    states = {name: one.get_state(now) for name, one in known.items()}
+                    states = {name: one.get_state(now) for name, one in breakers.items()}
                     self.metrics.set_breakers({name: state for name, state in states.items() if state != "closed"})
         self.metrics.set_store_memory(used, limit)

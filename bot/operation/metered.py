@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from bot.jobs.job_runner import Effects, ForwardingEffects, JobRunner
 from bot.models.chosen_model import ChosenModel
-from bot.models.named_models import find_model_name
+from bot.models.named_models import get_model_name
 from bot.operation.metrics import Metrics
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Commit, PayloadTooLarge, StoreError
@@ -63,7 +63,7 @@ class MeteredModel:
         return self._model.compute_price(tier, tokens_in, tokens_out, model)
 
     async def reply(self, call: ModelCall) -> Turn:
-        """Make a turn, and count it by its outcome: "ok", "cancelled" or the kind of the ModelError."""
+        """Make a turn, and count it by its outcome: "ok", the kind of the ModelError, or else "cancelled"."""
         began = time.perf_counter()
         outcome, usage = "cancelled", Usage()
         try:
@@ -77,7 +77,7 @@ class MeteredModel:
         finally:
             self._metrics.count_model_reply(
                 provider=self.provider,
-                model=find_model_name(self._model, call),
+                model=get_model_name(self._model, call),
                 tier=call.tier,
                 outcome=outcome,
                 seconds=time.perf_counter() - began,
@@ -94,10 +94,10 @@ class MeteredEffects(ForwardingEffects):
 
     def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Count the requests that this change ended, and pass the change on."""
-        for ask, was in after.list_changed_requests(before):
-            if ask.is_over and not (was is not None and was.is_over) and not ask.request.opens:
-                seconds = (ask.ended or ask.request.at) - ask.request.at
-                self._metrics.count_request_end(_classify_outcome(ask), max(0.0, seconds), after.place.team)
+        for request, was in after.list_changed_requests(before):
+            if request.is_over and not (was is not None and was.is_over) and not request.spec.opens:
+                seconds = (request.ended or request.spec.at) - request.spec.at
+                self._metrics.count_request_end(_classify_outcome(request), max(0.0, seconds), after.place.team)
         super().show_job_change(runner, before, after)
 
 
@@ -117,28 +117,28 @@ def _meter_tool(tool: Tool, metrics: Metrics) -> Tool:
 
     @functools.wraps(tool.run)
     async def run(*arguments: Any) -> ToolOutcome:
-        ended = "broke"
+        outcome_label = "broke"
         try:
             outcome = await tool.run(*arguments)
-            ended = "failed" if outcome.failed else "ok"
+            outcome_label = "failed" if outcome.failed else "ok"
         except (asyncio.CancelledError, WorkbenchLost):
-            ended = "cut"
+            outcome_label = "cut"
             raise
         else:
             return outcome
         finally:
-            metrics.count_tool_call(tool.name, ended)
+            metrics.count_tool_call(tool.name, outcome_label)
 
     return dataclasses.replace(tool, run=run)
 
 
-def _classify_outcome(ask: RequestState) -> str:
-    """Return how people saw a request end: its state, or "partial" for an answer with gaps."""
+def _classify_outcome(request: RequestState) -> str:
+    """Return how a request ended, as people saw it: "partial" for an answer with gaps, otherwise its state."""
     return (
         "partial"
-        if ask.state == "completed"
-        and (list_resultless_subtasks(ask, ask.run) or (ask.run.plan and ask.run.plan.missing))
-        else ask.state
+        if request.state == "completed"
+        and (list_resultless_subtasks(request, request.run) or (request.run.plan and request.run.plan.missing))
+        else request.state
     )
 
 
@@ -152,8 +152,8 @@ STORE_PARTS = (
     *("sign_ins", "installations", "audit", "board", "homes"),
 )
 """The parts of a store, by the names of its attributes. The metric of failed calls is labelled by them."""
-MAX_CLAIMS = 1000
-"""Maximum number of claims that are remembered until their first commit."""
+MAX_REMEMBERED_CLAIMS = 1000
+"""Maximum number of claims whose start is remembered until their first commit."""
 
 
 class Heartbeat:
@@ -172,7 +172,7 @@ def meter_store(store: Store, metrics: Metrics, heartbeat: Heartbeat) -> Store:
     jobs = _JobCounter(metrics)
     parts = {
         name: _StoreProxy(
-            getattr(store, name), metrics, heartbeat, name=name, observers=jobs.seen if name == "jobs" else None
+            getattr(store, name), metrics, heartbeat, name=name, observers=jobs.observers if name == "jobs" else None
         )
         for name in STORE_PARTS
     }
@@ -196,27 +196,27 @@ class _StoreProxy:
         observers: Mapping[str, CallObserver] | None = None,
         parts: Mapping[str, object] | None = None,
     ) -> None:
-        self._of = target
+        self._target = target
         self._metrics = metrics
         self._heartbeat = heartbeat
         self._name = name
-        self._seen = observers or {}
+        self._observers = observers or {}
         self.__dict__.update(parts or {})
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._of, name)
-        if not inspect.ismethod(found):
-            return found
-        if inspect.iscoroutinefunction(found):
-            found = self._meter_call(name, found)
-        setattr(self, name, found)
-        return found
+        attribute = getattr(self._target, name)
+        if not inspect.ismethod(attribute):
+            return attribute
+        if inspect.iscoroutinefunction(attribute):
+            attribute = self._meter_call(name, attribute)
+        setattr(self, name, attribute)
+        return attribute
 
     def _meter_call(self, name: str, call: StoreMethod) -> StoreMethod:
-        seen, looking = self._seen.get(name), f"{self._name}.{name}" in POLLING_CALLS
+        seen, looking = self._observers.get(name), f"{self._name}.{name}" in POLLING_CALLS
 
         @functools.wraps(call)
-        async def call_counted(*args: Any, **kwargs: Any) -> Any:
+        async def call_and_count(*args: Any, **kwargs: Any) -> Any:
             if looking:
                 self._heartbeat.last = time.monotonic()
             try:
@@ -230,16 +230,16 @@ class _StoreProxy:
                 seen(args, answer)
             return answer
 
-        return call_counted
+        return call_and_count
 
 
 class _JobCounter:
-    """Counts claims, commits and releases of jobs, from the results of store calls."""
+    """Counts claims, commits and releases of jobs, from the results of store calls. `seen` maps calls to observers."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._claimed: dict[str, float] = {}
-        self.seen: Mapping[str, CallObserver] = {
+        self.observers: Mapping[str, CallObserver] = {
             "claim": self._after_claim,
             "commit": self._after_commit,
             "release": self._after_release,
@@ -251,7 +251,7 @@ class _JobCounter:
         if claim is not None:
             self._metrics.count_claim(claim.key.team)
             self._claimed[claim.owner] = time.monotonic()
-            if len(self._claimed) > MAX_CLAIMS:  # jobs lost before their first commit pile up
+            if len(self._claimed) > MAX_REMEMBERED_CLAIMS:  # jobs lost before their first commit pile up
                 del self._claimed[next(iter(self._claimed))]
 
     def _after_commit(self, args: tuple[Any, ...], outcome: Commit) -> None:

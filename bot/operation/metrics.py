@@ -31,7 +31,7 @@ EVENT_COUNTERS: Mapping[str, tuple[str, str]] = {
 
 
 class Metrics:
-    """All counters of an instance. Every method is cheap and may be called from the event loop."""
+    """The counters, gauges and histograms of an instance. Every method is cheap and may be called on the event loop."""
 
     def __init__(self) -> None:
         from prometheus_client import CollectorRegistry  # noqa: PLC0415 - imported only if metrics are wanted
@@ -68,7 +68,7 @@ class Metrics:
         self._events = {event: counter(name, text) for event, (name, text) in EVENT_COUNTERS.items()}
 
     def add_gauge(self, name: str, help_text: str, read_value: Callable[[], float]) -> None:
-        """Add a gauge `leadhand_<name>` that is read when metrics are shown."""
+        """Add a gauge `leadhand_<name>`, whose value `read_value` returns each time that the metrics are rendered."""
         self._make_gauge(name, help_text).set_function(read_value)
 
     def count_claim(self, team: str) -> None:
@@ -80,7 +80,7 @@ class Metrics:
         self._commits.labels(outcome).inc()
 
     def observe_first_commit(self, seconds: float) -> None:
-        """Note how long after its claim a job got its first commit."""
+        """Record the seconds from the claim of a job to its first commit."""
         self._first_work.observe(seconds)
 
     def count_store_error(self, part: str) -> None:
@@ -90,7 +90,7 @@ class Metrics:
     def count_model_reply(
         self, *, provider: str, model: str, tier: str, outcome: str, seconds: float, usage: Usage
     ) -> None:
-        """Count a model's turn: `outcome` is ok, cancelled or the kind of ModelError."""
+        """Count a model's turn, its seconds and its tokens. `outcome` is ok, cancelled or a ModelError's kind."""
         self._model_calls.labels(provider, model, tier, outcome).inc()
         self._model_seconds.labels(provider, tier).observe(seconds)
         self._tokens.labels(provider, model, tier, "in").inc(usage.tokens_in)
@@ -100,18 +100,18 @@ class Metrics:
         """Count a call of a model that was not made: breaker, rate, slots or budget."""
         self._withheld.labels(reason).inc()
 
-    def observe_wait(self, seconds: float) -> None:
-        """Note how long a call of a model waited for a rate or a slot."""
+    def observe_model_wait(self, seconds: float) -> None:
+        """Record the seconds that a model call waited for a rate limit or a free slot."""
         self._waits.observe(seconds)
 
     def set_breakers(self, states: Mapping[str, str]) -> None:
-        """Show the breakers that are not closed, by name."""
+        """Set the gauges of the breakers that are not closed: `states` maps names to "open" or "half-open"."""
         self._breakers.clear()
         for name, state in states.items():
             self._breakers.labels(name).set(1.0 if state == "open" else 0.5)
 
     def count_tool_call(self, tool: str, outcome: str) -> None:
-        """Count a tool call: ok, failed (told to the model), cut (cancelled or its files away) or broke (a bug)."""
+        """Count a tool call: ok, failed (the model is told), cut (cancelled or its files away) or broke (a bug)."""
         self._tools.labels(tool, outcome).inc()
 
     def count_slack_call(self, method: str, outcome: str) -> None:
@@ -121,17 +121,17 @@ class Metrics:
             self._limited.labels(method).inc()
 
     def count_request_end(self, end: str, seconds: float, team: str) -> None:
-        """Count a request and its duration by the end people saw: completed, partial, failed or cancelled."""
+        """Count a request, and its seconds, by the end that people saw: completed, partial, failed or cancelled."""
         self._requests.labels(end, team).inc()
         self._request_seconds.labels(end).observe(seconds)
 
     def set_store_memory(self, used: float, limit: float) -> None:
-        """Show the store's memory in bytes; NaN if it is not known."""
+        """Set the gauges of the store's memory: bytes used and `maxmemory` (0: no limit). NaN if they are not known."""
         self._memory.set(used)
         self._limit.set(limit)
 
     def set_protections(self, active: Mapping[str, bool], landlock: int) -> None:
-        """Set the gauges for the kernel protections of child processes: whether each holds, and Landlock's version."""
+        """Set the gauges for the kernel protections of child processes: which are active, and Landlock's version."""
         for wall, stands in active.items():
             self._walls.labels(wall).set(float(stands))
         self._landlock.set(landlock)
@@ -168,7 +168,7 @@ class Metrics:
 
 
 class _EventHandler(logging.Handler):
-    """Counts records, and writes nothing."""
+    """Counts log records by their `event`, and writes nothing."""
 
     def __init__(self, metrics: Metrics) -> None:
         super().__init__()

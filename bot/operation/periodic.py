@@ -1,8 +1,8 @@
 """Periodic work of a single instance: runs it, and checks the store's settings.
 
 APScheduler uses the machine's clock, which people can set. So only work that may run late belongs here, never the
-renewal of a lease or a slot. Work that must run once across all instances is a schedule in the store, see `Schedules`
-in `bot.store.values`.
+renewal of a lease or a slot. Work that must run once across all instances is a schedule in the store (`Schedules` in
+`bot.store.values`).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from bot.store.redis.redis_store import Store
 
 @contextlib.contextmanager
 def repeat_every(seconds: float, work: Callable[[], Awaitable[None]]) -> Iterator[None]:
-    """Run `work` every so many seconds inside the `with` block, first after `seconds`, and never twice at once.
+    """Run `work` every `seconds` inside the `with` block, first after `seconds`, and never two runs at once.
 
-    All runs that were missed while the machine slept are replaced by a single run. Exceptions are logged.
+    If several runs are overdue, as after the machine slept, only one is made. Exceptions are logged.
     """
     from apscheduler.schedulers.asyncio import AsyncIOScheduler  # noqa: PLC0415 - only a running bot pays for the import
 
@@ -38,8 +38,8 @@ STORE_CHECK_SECONDS = 600.0
 """Seconds between two checks of the store's settings."""
 
 
-class StoreCheck:
-    """Checks a store's settings. Logs each fault once when it appears and once when it is gone."""
+class StoreSettingsCheck:
+    """Checks a store's settings. Logs each fault when it first appears, and again when it is gone."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -47,7 +47,7 @@ class StoreCheck:
 
     async def run(self) -> None:
         """Check the store's settings, and log the faults that appeared or are gone since the last check."""
-        found = await self._store.check()
+        found = await self._store.list_faults()
         for fault in found:
             if fault not in self._known:
                 log.warning("the store: %s", fault)

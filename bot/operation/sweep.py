@@ -1,4 +1,4 @@
-"""Removes what killed processes left on this machine. It runs when the next process starts."""
+"""Removes the folders and servers that killed processes left on this machine, when the next process starts."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from specialists.tools.tables.table_cache import TableCache, find_cache_folder
 log = logging.getLogger(__name__)
 
 TRIAL_PREFIX = "leadhand-try-"
-"""Prefix of the data folder of a `leadhand try --ask`. Its store server outlives a killed bot, so it is stopped."""
+"""Prefix of the data folder of a `leadhand try --ask`, whose store server keeps running if the bot is killed."""
 
 
 async def remove_leftovers() -> None:
-    """Remove the working folders of dead processes, and cached tables that are out of date."""
+    """Remove working folders of dead processes, after stopping the servers in them, and outdated cached tables."""
     swept = 0
     for folder in find_abandoned_folders():
         for data in folder.glob(f"{TRIAL_PREFIX}*"):
             await _stop_server(data)
         await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
         swept += 1
-    await asyncio.to_thread(TableCache(find_cache_folder()).remove_outdated)
+    await asyncio.to_thread(TableCache(find_cache_folder()).remove_outdated_entries)
     if swept:
         log.info("working folders of processes that were killed, removed: %d", swept)
 

@@ -24,20 +24,20 @@ from bot.tracing.spans import read_spans
 from handoff.state.job_state import Job
 from specialists.outbound.clients import open_session
 from specialists.outbound.faults import describe_network_fault
-from specialists.service_url import find_web_fault, redact_url
+from specialists.service_url import find_web_url_fault, redact_url
 from specialists.tools.extras import make_install_command
 
 log = logging.getLogger(__name__)
 
 ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 CONTENTS_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
-SEND_TIMEOUT = 5.0
+SEND_TIMEOUT_SECONDS = 5.0
 """Seconds that a collector gets to take the spans of one request."""
 RETRY_SECONDS = 10.0
 """Seconds between two attempts to reach a collector that is away."""
 LAST_SEND_SECONDS = 0.5
 """Seconds for sending the remaining traces when the instance stops."""
-MAX_QUEUED = 1_000
+MAX_QUEUED_TRACES = 1_000
 """Maximum number of traces that wait to be sent; beyond it, the oldest are dropped."""
 _RETRYABLE_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 """HTTP statuses of a collector after which a trace is sent again."""
@@ -49,9 +49,9 @@ class NoCollector(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ExportOutcome:
-    """The outcome of sending spans.
+    """The outcome of sending spans: `fault` is "" if the collector accepted them.
 
-    `fault` is "" if the collector accepted them; with `may_retry`, a retry may help.
+    `may_retry` is True if the fault may be temporary.
     """
 
     fault: str = ""
@@ -64,12 +64,12 @@ class SpanSender:
     Args:
         env: The environment with OpenTelemetry's own variables, which `bot.settings` lists.
         provider: The models' provider.
-        names: The names of the crews' specialists and tools.
+        known_names: The names of the crews' specialists and tools. In spans, any other name is replaced.
 
     Raises NoCollector if the collector cannot be used.
     """
 
-    def __init__(self, env: Mapping[str, str], *, provider: str = "", names: Collection[str] = ()) -> None:
+    def __init__(self, env: Mapping[str, str], *, provider: str = "", known_names: Collection[str] = ()) -> None:
         try:
             from bot.tracing.genai_spans import SpanConverter  # noqa: PLC0415 - an extra
         except ImportError:
@@ -77,7 +77,7 @@ class SpanSender:
                 f"{ENDPOINT_VARIABLE} is set, and the extra `otel` is not installed: {make_install_command('otel')}"
             ) from None
         self._url = _find_collector_address(env)
-        if fault := find_web_fault(self._url):
+        if fault := find_web_url_fault(self._url):
             raise NoCollector(f"{ENDPOINT_VARIABLE} {fault}; it takes http://HOST:4318")
         self.endpoint = redact_url(self._url)
         contents = env.get("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "").strip().lower()
@@ -85,14 +85,14 @@ class SpanSender:
         headers = _parse_headers(env.get("OTEL_EXPORTER_OTLP_HEADERS", ""))
         self._headers = {"Content-Type": "application/x-protobuf", **headers}
         service, release = env.get("OTEL_SERVICE_NAME") or "leadhand", version("leadhand")
-        self._sending = SpanConverter(service, release, provider, names, include_contents=self.contents)
+        self._sending = SpanConverter(service, release, provider, known_names, include_contents=self.contents)
 
     async def send(self, key: JobKey, spans: Sequence[Span]) -> ExportOutcome:
-        """Send the spans that have ended; spans without an end are left out."""
-        body = await asyncio.to_thread(self._sending.encode, key.team, key.job, spans)
+        """Send the spans that have ended, and leave out the others. A network error is returned, not raised."""
+        body = await asyncio.to_thread(self._sending.encode_otlp, key.team, key.job, spans)
         try:
             async with (
-                open_session(seconds=SEND_TIMEOUT) as session,
+                open_session(seconds=SEND_TIMEOUT_SECONDS) as session,
                 session.post(self._url, data=body, headers=self._headers, allow_redirects=False) as response,
             ):
                 if response.status < 300:
@@ -105,14 +105,14 @@ class SpanSender:
                 f"cannot be reached ({describe_network_fault(error) or type(error).__name__})", may_retry=True
             )
 
-    async def find_fault(self) -> str:
+    async def probe_collector(self) -> str:
         """Send a request without spans to the collector. Returns the fault, or "" if the collector accepts it."""
         return (await self.send(JobKey("", ""), ())).fault
 
 
-def open_sender(env: Mapping[str, str], *, provider: str = "", names: Collection[str] = ()) -> SpanSender | None:
+def make_sender(env: Mapping[str, str], *, provider: str = "", names: Collection[str] = ()) -> SpanSender | None:
     """Return a sender to the collector that the environment names; None if it names none. Raises NoCollector."""
-    return SpanSender(env, provider=provider, names=names) if _find_collector_address(env) else None
+    return SpanSender(env, provider=provider, known_names=names) if _find_collector_address(env) else None
 
 
 class TraceQueue:
@@ -120,19 +120,19 @@ class TraceQueue:
 
     def __init__(self, sender: SpanSender, *, retry_seconds: float = RETRY_SECONDS) -> None:
         self._sender = sender
-        self._again_after = retry_seconds
+        self._retry_seconds = retry_seconds
         self._waiting: dict[tuple[JobKey, str], None] = {}
-        self._come = asyncio.Event()
-        self._away = ""
+        self._trace_queued = asyncio.Event()
+        self._collector_fault = ""
 
     def enqueue(self, key: JobKey, request: str) -> None:
         """Queue the trace of a request for sending. If the queue is full, the oldest one is dropped."""
         self._waiting[key, request] = None
-        if len(self._waiting) > MAX_QUEUED:
+        if len(self._waiting) > MAX_QUEUED_TRACES:
             lost = next(iter(self._waiting))
             del self._waiting[lost]
             log.warning("the trace of a request of job %s is not sent: too many wait for the collector", lost[0].job)
-        self._come.set()
+        self._trace_queued.set()
 
     @contextlib.asynccontextmanager
     async def send_in_background(self, store: Store) -> AsyncIterator[None]:
@@ -145,31 +145,31 @@ class TraceQueue:
             await asyncio.gather(work, return_exceptions=True)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LAST_SEND_SECONDS):
-                    while self._waiting and await self._send_first(store):
+                    while self._waiting and await self._send_oldest(store):
                         pass
             for key, _ in self._waiting:
                 log.warning("the trace of a request of job %s is not sent: the instance stops", key.job)
 
     async def _send_waiting(self, store: Store) -> None:
         while True:
-            await self._come.wait()
-            self._come.clear()
+            await self._trace_queued.wait()
+            self._trace_queued.clear()
             while self._waiting:
                 first = next(iter(self._waiting))
                 try:
-                    gone = await self._send_first(store)
+                    is_done = await self._send_oldest(store)
                 except Exception:
                     log.exception("the trace of a request of job %s is not sent: reading it broke", first[0].job)
                     self._waiting.pop(first, None)
-                    gone = True
-                if not gone:
-                    await asyncio.sleep(self._again_after)
+                    is_done = True
+                if not is_done:
+                    await asyncio.sleep(self._retry_seconds)
 
-    async def _send_first(self, store: Store) -> bool:
-        """Send the oldest trace. Returns False if the store or the collector is away, so that the trace has to wait."""
+    async def _send_oldest(self, store: Store) -> bool:
+        """Send the oldest trace. Returns False, and keeps it queued, if the store or the collector is unavailable."""
         key, request = next(iter(self._waiting))
         try:
-            entries = await store.jobs.log(key)
+            entries = await store.jobs.read_log(key)
         except LogBroken:
             entries = []
         except StoreError:
@@ -185,40 +185,42 @@ class TraceQueue:
         return True
 
     def _log_collector_state(self, outcome: ExportOutcome) -> None:
-        """Log once when the collector goes away, and once when it is back."""
+        """Log once when the collector becomes unavailable, and once when it is back."""
         away = outcome.fault if outcome.may_retry else ""
-        if away and not self._away:
+        if away and not self._collector_fault:
             log.warning("traces wait: the collector at %s %s", self._sender.endpoint, away)
-        if self._away and not away:
+        if self._collector_fault and not away:
             log.info("the collector at %s takes traces again", self._sender.endpoint)
-        self._away = away
+        self._collector_fault = away
 
 
 class TracedEffects(ForwardingEffects):
-    """`Effects` that also queue the traces of a job's ended requests for sending when the job is released."""
+    """`Effects` that also collect the ended requests of a job, and queue their traces when the job is released."""
 
     def __init__(self, effects: Effects, enqueue: Callable[[JobKey, str], None]) -> None:
         super().__init__(effects)
-        self._ended = enqueue
-        self._over: dict[JobKey, set[str]] = {}
+        self._enqueue = enqueue
+        self._ended_requests: dict[JobKey, set[str]] = {}
 
     def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Note the requests that this change ended, and pass the change on."""
-        known = before if after.takeovers == before.takeovers else None  # a lost owner may not have sent its traces
+        known = (
+            before if after.takeover_count == before.takeover_count else None
+        )  # a lost owner may not have sent its traces
         ended = {
-            ask.id
-            for ask, was in after.list_changed_requests(known)
-            if ask.is_over and not (was is not None and was.is_over)
+            request.id
+            for request, was in after.list_changed_requests(known)
+            if request.is_over and not (was is not None and was.is_over)
         }
         if ended:
-            self._over.setdefault(runner.claim.key, set()).update(ended)
+            self._ended_requests.setdefault(runner.claim.key, set()).update(ended)
         super().show_job_change(runner, before, after)
 
     async def stop_showing_job(self, runner: JobRunner) -> bool:
-        """Pass the release on and queue the traces: the last messages of the requests are now in the log."""
+        """Pass the call on, then queue the traces of the ended requests: their last messages are now in the log."""
         told = await super().stop_showing_job(runner)
-        for request in sorted(self._over.pop(runner.claim.key, ())):
-            self._ended(runner.claim.key, request)
+        for request in sorted(self._ended_requests.pop(runner.claim.key, ())):
+            self._enqueue(runner.claim.key, request)
         return told
 
 

@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 async def report_protections(metrics: Metrics) -> None:
-    """Test the protections with a child process, set their metrics, and log the missing ones with what they expose."""
+    """Test the protections in a child process, set their metrics, and log which are missing and what that exposes."""
     try:
         report = await probe_sandbox()
     except ChildFailed as error:

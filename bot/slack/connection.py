@@ -21,22 +21,22 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.person_facts import HomeWorkspace
 from bot.settings import Address
-from bot.slack.receive.bolt_dispatch import AnsweringSocketMode
+from bot.slack.receive.bolt_dispatch import AcknowledgingSocketMode
 from bot.slack.receive.http import make_web_app
 from bot.slack.receive.payload_reader import PayloadAddressee, read_addressee
 from bot.slack.send.web_calls import close_client, make_client
-from bot.slack.token_proof import INSTALLATION_EVENTS, REFUSED_TOKEN, TRANSIENT_SLACK_ERRORS, TokenProof
+from bot.slack.token_proof import INSTALLATION_EVENTS, REFUSED_TOKEN_ADVICE, TRANSIENT_SLACK_ERRORS, TokenMonitor
 from specialists.outbound.faults import describe_network_fault
 from specialists.service_url import redact_url
 
-ADVICE: Mapping[str, str] = {
-    **REFUSED_TOKEN,
+ADVICE_BY_CODE: Mapping[str, str] = {
+    **REFUSED_TOKEN_ADVICE,
     "not_allowed_token_type": "this is the wrong kind of token: xoxb-... for the bot, xapp-... for Socket Mode",
     "missing_scope": "the app-level token needs the scope connections:write: make a new one with it",
     "socket_mode_not_enabled": "switch Socket Mode on in the app's settings, or use SLACK_SIGNING_SECRET instead",
     "ratelimited": "Slack wants fewer calls: try again in a minute",
 }
-"""What to do about an error of Slack's, by its code. For other codes, Slack's documentation is named."""
+"""Advice for people by Slack's error code. For any other code, `make_connection_error` names Slack's documentation."""
 _ROUTINE_LINES = ("`token` will be unused", "will be ignored", "the AuthorizeResult (returned value from authorize)")
 _SIGNING_SECRET = re.compile(r"[0-9a-f]{32}")
 
@@ -51,7 +51,7 @@ class NotConnected(Exception):
 
 @dataclass(frozen=True, slots=True)
 class BotAccount:
-    """The bot's account, to which a token belongs."""
+    """The account of the bot in a workspace, as Slack returns it for the bot's token."""
 
     user: str
     """The bot's own user id (U...)."""
@@ -63,32 +63,32 @@ class BotAccount:
     """The ids of the workspace and of its organisation."""
     url: str = ""
     """The address of the workspace, with a slash at its end: links to messages begin with it."""
-    bot: str = ""
+    bot_id: str = ""
     """The bot's own bot id (B...)."""
 
 
 async def fetch_bot_account(client: AsyncWebClient) -> BotAccount:
     """Ask Slack for the account that the client's token belongs to. Raises NotConnected."""
     try:
-        who = await client.auth_test()
-        granted = str(who.headers.get("x-oauth-scopes", "")).split(",")
+        auth = await client.auth_test()
+        granted = str(auth.headers.get("x-oauth-scopes", "")).split(",")
         scopes = frozenset(scope.strip() for scope in granted if scope.strip())
-        wide = who.get("is_enterprise_install") is True
-        home = HomeWorkspace(str(who["team_id"]), str(who.get("enterprise_id") or ""), is_org_wide=wide)
-        url = str(who.get("url") or "")
-        bot = str(who.get("bot_id") or "")
-        return BotAccount(str(who["user_id"]), str(who["user"]), str(who["team"]), scopes, home, url, bot)
+        is_org_wide = auth.get("is_enterprise_install") is True
+        home = HomeWorkspace(str(auth["team_id"]), str(auth.get("enterprise_id") or ""), is_org_wide=is_org_wide)
+        url = str(auth.get("url") or "")
+        bot = str(auth.get("bot_id") or "")
+        return BotAccount(str(auth["user_id"]), str(auth["user"]), str(auth["team"]), scopes, home, url, bot)
     except (SlackApiError, OSError, TimeoutError, aiohttp.ClientError) as error:
-        raise explain_failure(error, client, "auth.test") from error
+        raise make_connection_error(error, client, "auth.test") from error
 
 
-def make_token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
-    """Make the object that checks from now on whether Slack still accepts the client's token.
+def make_token_monitor(client: AsyncWebClient, account: BotAccount) -> TokenMonitor:
+    """Return a `TokenProof`, which checks again and again whether Slack still accepts the client's token.
 
-    The caller has just got `account` from Slack with this token.
+    `account` is the answer that Slack has just given for this token.
     """
 
-    async def prove() -> str | None:
+    async def check_token() -> str | None:
         try:
             await client.auth_test()
         except SlackApiError as error:
@@ -98,12 +98,12 @@ def make_token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
             return None
         return ""
 
-    return TokenProof(
-        prove,
+    return TokenMonitor(
+        check_token,
         AuthorizeResult(
             enterprise_id=account.home.enterprise or None,
             team_id=account.home.team,
-            bot_id=account.bot,
+            bot_id=account.bot_id,
             bot_user_id=account.user,
             bot_scopes=sorted(account.scopes),
         ),
@@ -111,18 +111,18 @@ def make_token_proof(client: AsyncWebClient, account: BotAccount) -> TokenProof:
     )
 
 
-async def prove_app_token(client: AsyncWebClient, app_token: str) -> None:
+async def check_app_level_token(client: AsyncWebClient, app_token: str) -> None:
     """Check the app-level token by asking Slack for a Socket Mode address, which is not used. Raises NotConnected."""
     try:
         await client.apps_connections_open(app_token=app_token)
     except (SlackApiError, OSError, TimeoutError, aiohttp.ClientError) as error:
-        raise explain_failure(error, client, "apps.connections.open") from error
+        raise make_connection_error(error, client, "apps.connections.open") from error
 
 
-def explain_failure(error: Exception, client: AsyncWebClient, method: str) -> NotConnected:
-    """Return an error that says in plain words why a call failed.
+def make_connection_error(error: Exception, client: AsyncWebClient, method: str) -> NotConnected:
+    """Return a NotConnected that says in plain words why a call failed, and what to do.
 
-    The error's own text is not quoted: it may hold an address with its login.
+    The text of `error` is not quoted, as it may hold an address with its password.
     """
     where = redact_url(client.base_url)
     if not isinstance(error, SlackApiError):
@@ -134,7 +134,7 @@ def explain_failure(error: Exception, client: AsyncWebClient, method: str) -> No
     code = _read_error_code(error)
     if not code:
         return NotConnected(f"{where} does not answer as Slack does: look at SLACK_API_URL")
-    advice = ADVICE.get(code, f"look it up at https://docs.slack.dev/reference/methods/{method}")
+    advice = ADVICE_BY_CODE.get(code, f"look it up at https://docs.slack.dev/reference/methods/{method}")
     return NotConnected(f"Slack says {code}: {advice}")
 
 
@@ -187,7 +187,7 @@ class SlackConnection:
         return self.description
 
 
-async def make_proven_client(token: str, base_url: str) -> tuple[AsyncWebClient, BotAccount]:
+async def make_checked_client(token: str, base_url: str) -> tuple[AsyncWebClient, BotAccount]:
     """Make a client, check its token, and return the client with the bot's account. Raises NotConnected."""
     client = make_client(token, base_url)
     try:
@@ -209,8 +209,8 @@ async def _fetch_account_with_retry(client: AsyncWebClient) -> BotAccount:
     return await fetch_bot_account(client)
 
 
-def make_bolt(client: AsyncWebClient, proof: TokenProof, *, signing_secret: str) -> Bolt:
-    """Make a Bolt app that acknowledges a payload after its listeners ran: Slack resends what was not recorded."""
+def make_bolt(client: AsyncWebClient, proof: TokenMonitor, *, signing_secret: str) -> Bolt:
+    """Make a Bolt app that acknowledges a payload after its listeners ran, so that Slack resends it if they fail."""
     bolt = AsyncApp(
         client=client,
         authorize=proof,
@@ -226,7 +226,7 @@ def make_bolt(client: AsyncWebClient, proof: TokenProof, *, signing_secret: str)
 def _silence_routine_lines(logger: logging.Logger) -> logging.Logger:
     """Set up and return a logger for Bolt that drops its routine lines."""
     logger.setLevel(logging.getLogger().level)
-    logger.addFilter(_is_news)
+    logger.addFilter(_is_worth_logging)
     return logger
 
 
@@ -266,7 +266,7 @@ class MultiTeamApp(AsyncApp):
 
 
 async def _authorize_nothing() -> AuthorizeResult:
-    """Return nothing, which Bolt takes for a workspace without an installation."""
+    """Return None, which Bolt takes to mean that the workspace has no installation."""
     return None  # type: ignore[return-value]
 
 
@@ -279,10 +279,10 @@ async def listen_on_socket_mode(bolt: Bolt, app_token: str) -> AsyncIterator[Sla
     """Listen over Socket Mode. Raises NotConnected."""
     try:
         # Checked here first, because the SDK would retry a refused token for ever.
-        await prove_app_token(bolt.client, app_token)
+        await check_app_level_token(bolt.client, app_token)
     except NotConnected as error:
         raise NotConnected(f"SLACK_APP_TOKEN: {error}. `leadhand check` looks at all settings.") from error
-    handler = AnsweringSocketMode(bolt, app_token, logger=_make_traceless_logger())
+    handler = AcknowledgingSocketMode(bolt, app_token, logger=_make_traceless_logger())
     try:
         await handler.connect_async()  # type: ignore[no-untyped-call]
         yield SlackConnection("Socket Mode", handler.client.is_connected)
@@ -307,8 +307,8 @@ async def listen_on_http(
         except OSError as error:
             why = os.strerror(error.errno) if error.errno else error
             raise NotConnected(f"{address} cannot be had ({why}). Choose another with LEADHAND_PORT.") from error
-        where = Address(address.host, runner.addresses[0][1])
-        yield SlackConnection(f"HTTP, {where}, path /slack/events", _is_listening)
+        bound_address = Address(address.host, runner.addresses[0][1])
+        yield SlackConnection(f"HTTP, {bound_address}, path /slack/events", _is_listening)
     finally:
         await runner.cleanup()
 
@@ -318,10 +318,10 @@ async def _is_listening() -> bool:
     return True
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """Return False for routine lines, such as that Bolt uses our client and `authorize` instead of SLACK_BOT_TOKEN.
+def _is_worth_logging(record: logging.LogRecord) -> bool:
+    """Return False for Bolt's routine log lines (`_ROUTINE_LINES`), so that this logging filter drops them.
 
-    The line about a late payload of a workspace from which the app was removed is routine too.
+    One of them is about a late payload from a workspace that removed the app.
     """
     return not any(words in record.getMessage() for words in _ROUTINE_LINES)
 

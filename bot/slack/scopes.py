@@ -1,4 +1,4 @@
-"""The methods and events of Slack that the code uses, and the scopes they need. A test compares `manifest.yml`."""
+"""The methods and events of Slack that the code uses, and the scopes they need. A test keeps `manifest.yml` equal."""
 
 from __future__ import annotations
 

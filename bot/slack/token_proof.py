@@ -1,8 +1,8 @@
 """Checks whether Slack still accepts the bot's token, and implements Bolt's `authorize` with the outcome.
 
-Bolt's own `authorize` calls `auth.test` for every event of a cold start. If the call fails, it answers 200, so that
-Slack does not send the event again. Ours makes no call while the token is good: the start has proven the token, and its
-account never changes.
+Bolt's own `authorize` calls `auth.test` for every event after a start. If that call fails, Bolt answers 200, so that
+Slack does not send the event again. This one makes no call while the token is accepted: the token was checked at the
+start, and its account never changes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 COPY_AGAIN = "copy it again from the app's page at https://api.slack.com/apps"
 INSTALL_AGAIN = "install the app again and copy the new token"
-REFUSED_TOKEN: Mapping[str, str] = {
+REFUSED_TOKEN_ADVICE: Mapping[str, str] = {
     "invalid_auth": f"the token is not (or no longer) valid: {COPY_AGAIN}",
     "not_authed": f"the token is empty: {COPY_AGAIN}",
     "account_inactive": f"the app was uninstalled: {INSTALL_AGAIN}",
@@ -31,42 +31,42 @@ REFUSED_TOKEN: Mapping[str, str] = {
     "team_access_not_granted": "the app may not be used in this workspace: have an admin grant it",
     "org_login_required": "the workspace is being moved to another organisation: wait until that is done",
 }
-"""What to do about each error code with which Slack refuses the token, in any method. Codes that some methods return
-for their arguments, such as access_denied, are not among them."""
+"""Advice for people by the error code with which any method refuses the token. Codes that may also concern the
+arguments of a method, such as access_denied, are left out."""
 
 TRANSIENT_SLACK_ERRORS = frozenset(
     {"fatal_error", "internal_error", "ratelimited", "request_timeout", "service_unavailable", "team_added_to_org", ""}
 )
-"""Errors of `auth.test` that say nothing about the token. Any other error refuses it, as the call checks only that."""
+"""Errors of `auth.test` that say nothing about the token. Any other error means that the token is refused."""
 _LOOK_UP_ADVICE = "look it up at https://docs.slack.dev/reference/methods/auth.test"
 
 INSTALLATION_EVENTS = ("app_uninstalled", "tokens_revoked", "team_access_revoked")
-"""Events which say that a token may be void. They come in any order, and also for tokens that are not ours."""
-GOOD_PROOF_SECONDS = 300.0
-"""Seconds between two proofs while the token is good."""
-REFUSED_PROOF_SECONDS = 10.0
-"""Seconds between two proofs while it is refused."""
-MIN_PROOF_SECONDS = 1.0
-"""Least seconds between two proofs, however many events ask for one."""
+"""Events about tokens that may be void. They come in any order, and also for other tokens than the bot's."""
+ACCEPTED_CHECK_SECONDS = 300.0
+"""Seconds between two checks while Slack accepts the token."""
+REFUSED_CHECK_SECONDS = 10.0
+"""Seconds between two checks while Slack refuses the token."""
+MIN_CHECK_SECONDS = 1.0
+"""Minimum seconds between two checks, however many are requested."""
 
-Prove = Callable[[], Awaitable[str | None]]
-"""Asks Slack about the token. Returns the error that refuses it, "" if it is taken, None if Slack does not say."""
+CheckToken = Callable[[], Awaitable[str | None]]
+"""Checks the token. Returns the error code of a refused token, "" for an accepted one, None if Slack does not say."""
 
 
 class TokenRefused(Exception):
     """Slack refuses the bot's token, so no event can be handled. The text says what to do."""
 
 
-class TokenProof(AsyncAuthorize):
+class TokenMonitor(AsyncAuthorize):
     """Remembers whether Slack accepted the bot's token at the last check, and answers Bolt's `authorize`.
 
     Args:
-        prove: Asks Slack about the token.
-        account: The account of the token. The user of each event is added to it.
+        prove: Asks Slack whether it accepts the token.
+        account: The account of the token, to which the user of each event is added.
         get_token: Returns the current token, which changes when it is refreshed.
     """
 
-    def __init__(self, prove: Prove, account: AuthorizeResult, get_token: Callable[[], str | None]) -> None:
+    def __init__(self, prove: CheckToken, account: AuthorizeResult, get_token: Callable[[], str | None]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._prove = prove
         self._account = account
@@ -81,46 +81,46 @@ class TokenProof(AsyncAuthorize):
     @property
     def fault(self) -> str:
         """Why Slack refuses the token, and what to do; "" while Slack accepts it."""
-        why = REFUSED_TOKEN.get(self._code, _LOOK_UP_ADVICE)
+        why = REFUSED_TOKEN_ADVICE.get(self._code, _LOOK_UP_ADVICE)
         return f"Slack refuses the bot's token ({self._code}): {why}" if self._code else ""
 
     async def __call__(self, *, context: AsyncBoltContext, user_id: str | None, **_: Any) -> AuthorizeResult:
-        """Return the account and the token to handle an event with.
+        """Return the account, with the current token and the user of the event.
 
         Raises:
-            TokenRefused: Slack refuses the token now. The event must stay unacknowledged, so that Slack resends it.
+            TokenRefused: Slack refuses the token. The event then stays unacknowledged, and Slack sends it again.
         """
         del context
         if self._code:
-            await self.prove()
+            await self.check_token()
             if self._code:
                 raise TokenRefused(self.fault)
         return AuthorizeResult(**{**self._account, "user_id": user_id, "bot_token": self._get_token()})
 
-    def prove_soon(self) -> None:
-        """Have `run` check the token at once, because Slack refused it in a call or says that it may be void."""
+    def request_check(self) -> None:
+        """Have `check_periodically` check the token at once: Slack refused it in a call or says that it may be void."""
         self._proof_requested.set()
 
-    async def prove(self) -> None:
-        """Ask Slack about the token, unless it was asked within the last second. Concurrent callers share one call.
+    async def check_token(self) -> None:
+        """Check the token, unless that was done within `MIN_CHECK_SECONDS`. Concurrent callers share one call.
 
         If Slack does not answer, the last outcome stays.
         """
-        if self._proof is None and time.monotonic() - self._proven_at >= MIN_PROOF_SECONDS:
+        if self._proof is None and time.monotonic() - self._proven_at >= MIN_CHECK_SECONDS:
             self._proof = asyncio.create_task(self._ask_slack())
         if self._proof is not None:
             await asyncio.shield(self._proof)
 
-    async def run(self) -> None:
-        """Check the token at intervals, and whenever `prove_soon` asks for it. Never returns."""
+    async def check_periodically(self) -> None:
+        """Check the token at intervals, and whenever `request_check` was called. Never returns."""
         while True:
             try:
-                async with asyncio.timeout(REFUSED_PROOF_SECONDS if self._code else GOOD_PROOF_SECONDS):
+                async with asyncio.timeout(REFUSED_CHECK_SECONDS if self._code else ACCEPTED_CHECK_SECONDS):
                     await self._proof_requested.wait()
             except TimeoutError:
                 pass  # the interval is over
             self._proof_requested.clear()
-            await self.prove()
+            await self.check_token()
 
     def register_events(self, bolt: AsyncApp) -> None:
         """Register for the events about the app's installation."""
@@ -131,7 +131,7 @@ class TokenProof(AsyncAuthorize):
         event = body.get("event")
         log.warning("Slack says %s; the token is looked at", event.get("type") if isinstance(event, dict) else "so")
         self._proven_at = 0.0
-        self.prove_soon()
+        self.request_check()
 
     async def _ask_slack(self) -> None:
         token = self._get_token()
@@ -140,7 +140,7 @@ class TokenProof(AsyncAuthorize):
         finally:
             self._proven_at, self._proof = time.monotonic(), None
         if token != self._get_token():
-            self.prove_soon()  # the token was refreshed meanwhile: the answer is about the old one
+            self.request_check()  # the token was refreshed meanwhile: the answer is about the old one
         elif code is None:
             log.warning("Slack did not say whether it takes the bot's token; it is asked again")
         else:
@@ -157,4 +157,4 @@ class TokenProof(AsyncAuthorize):
 
 
 def _ignore_refusal(_code: str, _token: str) -> None:
-    """Do nothing, until another callback is set."""
+    """Do nothing. The default of `on_refused`."""

@@ -1,4 +1,4 @@
-"""The store's URL, and the Redis client for it: one server, Cluster, or Sentinel, which names the primary."""
+"""Parses the store's URL and makes the Redis client for it: for one server, a Cluster, or behind Sentinels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from redis.backoff import ExponentialWithJitterBackoff, NoBackoff
 from redis.exceptions import ConnectionError as Unreachable
 from redis.exceptions import TimeoutError as Silence
 
-from bot.store.server_diagnosis import NO_PRIMARY_CHOSEN
+from bot.store.server_diagnosis import NO_PRIMARY_CHOSEN_TEXT
 from bot.store.values import StoreError
 from specialists.service_url import ENCODING_HINT, BadUrl, ServiceUrl, parse_service_url
 
@@ -33,25 +33,25 @@ _OPTIONS = frozenset(
     }
 )
 _MASTER_NAME = re.compile(r"[\w.-]+")
-_MAX_DIGITS = 10
+_MAX_DATABASE_DIGITS = 10
 MAX_REPLICAS = 9
-MAX_COMMANDS = 32
+MAX_CONCURRENT_COMMANDS = 32
 """Most commands that one store runs at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
-    """A parsed URL. `shown` is its form for people, without password.
+    """A parsed URL. `display_name` is its form for people, without password.
 
-    `replicas` is how many replicas must have a durable write before it counts; None: one, if there is any (see
-    `Server.required_replicas`).
+    `mode` is `single`, `sentinel` or `cluster`, and `master` the primary's name at the Sentinels. `replicas` is how
+    many replicas must have a durable write before it counts; None: one, if the server has any.
     """
 
     mode: str
     hosts: tuple[tuple[str, int], ...]
     options: dict[str, Any]
     master: str
-    shown: str
+    display_name: str
     replicas: int | None = None
 
 
@@ -67,8 +67,8 @@ def parse_url(url: str) -> ServerAddress:
         raise StoreError(f"REDIS_URL is not usable: {error}.") from None
     if scheme == "rediss" or mode:
         options["ssl"] = scheme == "rediss"
-    shown = f"{address.shown} (TLS)" if scheme == "rediss" else address.shown
-    return replace(address, shown=shown, replicas=replicas)
+    display_name = f"{address.display_name} (TLS)" if scheme == "rediss" else address.display_name
+    return replace(address, display_name=display_name, replicas=replicas)
 
 
 def _parse_options(parts: ServiceUrl) -> dict[str, Any]:
@@ -104,20 +104,20 @@ def _parse_several_servers(parts: ServiceUrl, mode: str, options: dict[str, Any]
         raise BadUrl("a host is missing")
     hosts = tuple((host, port or (26379 if mode == "sentinel" else 6379)) for host, port in parts.hosts)
     master, _, database = parts.path.strip("/").partition("/")
-    shown = ",".join(f"{host}:{port}" for host, port in hosts)
+    display_name = ",".join(f"{host}:{port}" for host, port in hosts)
     if mode == "cluster":
         if master not in {"", "0"} or database:
             raise BadUrl("a cluster has no databases")
-        return ServerAddress(mode, hosts, options, "", shown)
+        return ServerAddress(mode, hosts, options, "", display_name)
     if not _MASTER_NAME.fullmatch(master):
         raise BadUrl("the primary's name is missing: redis+sentinel://host:port/NAME")
     if database:
         options.setdefault("db", _parse_database(database))
-    return ServerAddress(mode, hosts, options, master, f"{shown}/{master}")
+    return ServerAddress(mode, hosts, options, master, f"{display_name}/{master}")
 
 
 def _parse_database(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < _MAX_DIGITS):
+    if not (text.isascii() and text.isdecimal() and len(text) < _MAX_DATABASE_DIGITS):
         raise BadUrl(f"after the last / comes the number of a database; {ENCODING_HINT}")
     return int(text)
 
@@ -159,19 +159,19 @@ def make_client(address: ServerAddress, timeout: float) -> Redis | RedisCluster:
     if address.mode == "cluster":
         options.pop("db", None)
         nodes = [ClusterNode(host, port) for host, port in address.hosts]
-        return RedisCluster(startup_nodes=nodes, max_connections=2 * MAX_COMMANDS, **options)
+        return RedisCluster(startup_nodes=nodes, max_connections=2 * MAX_CONCURRENT_COMMANDS, **options)
     return _make_sentinel_client(address, options)
 
 
 def _make_sentinel_client(address: ServerAddress, options: dict[str, Any]) -> Redis:
 
-    asking: dict[str, Any] = {"protocol": 2, "ssl": options["ssl"]}
+    sentinel_options: dict[str, Any] = {"protocol": 2, "ssl": options["ssl"]}
     for name in ("username", "password"):
         if value := options.pop(f"sentinel_{name}", None):
-            asking[name] = value
-    asking |= {name: value for name, value in options.items() if name.startswith("ssl_")}
+            sentinel_options[name] = value
+    sentinel_options |= {name: value for name, value in options.items() if name.startswith("ssl_")}
     # Sentinels do not get the server's password: they often have none, and refuse an unknown one.
-    manager = Sentinels(list(address.hosts), asking, **options)
+    manager = Sentinels(list(address.hosts), sentinel_options, **options)
     master: Redis = manager.master_for(address.master, connection_pool_class=PrimaryPool)
     return master
 
@@ -214,7 +214,7 @@ class Sentinels(Sentinel):
         for state in states:
             if state["config-epoch"] == newest and self.check_master_state(state, service_name):
                 return state["ip"], state["port"]
-        raise MasterNotFoundError(f"{service_name!r} {NO_PRIMARY_CHOSEN}")
+        raise MasterNotFoundError(f"{service_name!r} {NO_PRIMARY_CHOSEN_TEXT}")
 
     async def _ask_sentinel(self, sentinel: Redis, name: str) -> dict[str, Any] | Exception | None:
         try:
@@ -229,8 +229,8 @@ class Sentinels(Sentinel):
 class PrimaryPool(SentinelConnectionPool):
     """A pool of connections to the primary. Once a new primary is known, connections to the former are not reused."""
 
-    def is_former(self, connection: AbstractConnection | None) -> bool:
-        """Return True if a connection leads to another server than the primary that is known."""
+    def is_to_former_primary(self, connection: AbstractConnection | None) -> bool:
+        """Return True if a connection leads to another server than the known primary; False if either is unknown."""
         known: tuple[str, int] | None = self.master_address
         if known is None or connection is None:
             return False
@@ -238,7 +238,7 @@ class PrimaryPool(SentinelConnectionPool):
 
     async def release(self, connection: AbstractConnection) -> None:
         """Return a connection to the pool. One to a former primary is closed, as its data may be out of date."""
-        if self.is_former(connection):
+        if self.is_to_former_primary(connection):
             connection.mark_for_reconnect()  # type: ignore[no-untyped-call]
         await super().release(connection)
 

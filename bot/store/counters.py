@@ -1,4 +1,4 @@
-"""The arguments and replies of the counters that all instances share: see `bot.store.redis.redis_counters.Counters`.
+"""The arguments and replies of `Counters`, which count rates, slots, budgets and lanes for all instances together.
 
 Times are seconds since the epoch on the store's clock.
 """
@@ -13,13 +13,13 @@ AdmitRuling = Literal["ok", "late", "busy", "spent"]
 BreakerState = Literal["closed", "open", "half-open"]
 RATE_SECONDS = 60
 """Seconds of a rate's window. A booking counts until 60 whole seconds lie between its second and the present one."""
-DAY = 86_400
+DAY_SECONDS = 86_400
 """Seconds of a day. A daily budget holds for a day in UTC."""
 MAX_BREAKERS = 1_000
 REPEAT_SECONDS = 5.0
-"""Seconds within which an instance with a waiting call asks its lane again. One that does not counts as gone."""
-LATE = 1.0
-"""Seconds by which its next request may be later than that."""
+"""Seconds after which an instance with a waiting call asks its lane again at the latest."""
+LATENESS_SECONDS = 1.0
+"""Seconds by which that request may be overdue before the instance no longer counts as waiting."""
 ASKER_SECONDS = 90.0
 """Seconds for which an instance counts as an asker of a lane after it requested turns."""
 OPERATION_SECONDS = 900.0
@@ -35,7 +35,7 @@ class Counter:
     Attributes:
         name: What is limited, such as a model or a person.
         kind: `rate` allows `limit` a minute, `slots` allow `limit` calls at once, and two budgets allow `limit` in
-            all: `day` for a day in UTC, `life` for as long as the thing exists that the budget is named after.
+            all: `day` on one day in UTC, `life` until nobody has used the counter for `LIFE_SECONDS`.
         limit: How much is allowed.
         amount: How much the call takes, as estimated before the call.
     """
@@ -119,12 +119,12 @@ class TurnGrant:
     Attributes:
         turns: Turns that are granted.
         wait: Seconds until another request can succeed.
-        askers: Instances that ask this lane for turns.
+        asker_count: Instances that ask this lane for turns.
     """
 
     turns: int
     wait: float
-    askers: int
+    asker_count: int
 
 
 RESERVE_DIVISOR = 25
@@ -177,4 +177,4 @@ class Breaker:
         return "open" if now < self.open_until else "half-open"
 
 
-CLOSED = Breaker()
+CLOSED_BREAKER = Breaker()

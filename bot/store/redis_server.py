@@ -13,7 +13,7 @@ from redis.asyncio import Redis, RedisCluster
 from redis.exceptions import NoScriptError, RedisClusterException, RedisError
 from redis.exceptions import TimeoutError as Silence
 
-from bot.store.address import MAX_COMMANDS, RETRIES, make_client, parse_url
+from bot.store.address import MAX_CONCURRENT_COMMANDS, RETRIES, make_client, parse_url
 from bot.store.script import Arg, Script, WriteUnconfirmed
 from bot.store.server_diagnosis import (
     ServerFault,
@@ -21,7 +21,7 @@ from bot.store.server_diagnosis import (
     describe_replicas,
     describe_server,
     explain_error,
-    is_no_primary,
+    is_not_primary_error,
     list_faults,
     list_replica_faults,
 )
@@ -36,11 +36,11 @@ T = TypeVar("T")
 CONNECTION_ERRORS = (RedisError, RedisClusterException, OSError)
 SCAN_PAGE_SIZE = 1000
 """Keys that one page of a scan covers."""
-REPLICA_PATIENCE = 1.5
+REPLICA_PATIENCE_SECONDS = 1.5
 """Seconds that a write may take to reach the replicas; less if the timeout of calls is short."""
-FAILOVER_PAUSES = (0.05, 0.1, 0.2, 0.4, 0.7)
+FAILOVER_PAUSE_SECONDS = (0.05, 0.1, 0.2, 0.4, 0.7)
 """Seconds before each repeat of a call to a server that is no primary. Slack waits 3 s for an answer."""
-CHECK_SECONDS = 3.0
+SERVER_CHECK_SECONDS = 3.0
 """Seconds between two checks of which server the URL leads to."""
 _ROLE, _RUN_ID = re.compile(rb"^role:(\w+)", re.MULTILINE), re.compile(rb"^run_id:(\w+)", re.MULTILINE)
 
@@ -49,7 +49,7 @@ class Server:
     """One server, Sentinel or Cluster behind a URL. Not connected until it is used.
 
     Args:
-        url: See `bot.store.address`.
+        url: The store's URL, as `parse_url` takes it.
         timeout: Seconds of silence after which a call is given up.
     """
 
@@ -57,8 +57,8 @@ class Server:
         self._address = parse_url(url)
         self._client = make_client(self._address, timeout)
         self._timeout = timeout
-        self._patience = min(REPLICA_PATIENCE, timeout / 2)
-        self._command_slots = asyncio.Semaphore(MAX_COMMANDS)
+        self._patience = min(REPLICA_PATIENCE_SECONDS, timeout / 2)
+        self._command_slots = asyncio.Semaphore(MAX_CONCURRENT_COMMANDS)
         self._replicas_seen = False
         self._generation = 0
         """Rises whenever all connections are replaced, because they may lead to a server that is no primary."""
@@ -95,13 +95,13 @@ class Server:
         Raises:
             WriteUnconfirmed: Too few replicas have confirmed the writes. A repeat asks them again.
         """
-        wanted = self.required_replicas if durable else 0
+        replica_count = self.required_replicas if durable else 0
 
         async def call() -> Any:
             try:
-                return await self._send(("EVALSHA", script.sha, len(keys), *keys, *args), keys, wanted)
+                return await self._send_command(("EVALSHA", script.sha, len(keys), *keys, *args), keys, replica_count)
             except NoScriptError:
-                return await self._send(("EVAL", script.text, len(keys), *keys, *args), keys, wanted)
+                return await self._send_command(("EVAL", script.text, len(keys), *keys, *args), keys, replica_count)
 
         try:
             return await self._make_call(call)
@@ -109,7 +109,7 @@ class Server:
             await self._rediscover_primary()
             raise
 
-    async def _send(self, command: tuple[Arg, ...], keys: Sequence[str], replica_count: int) -> Any:
+    async def _send_command(self, command: tuple[Arg, ...], keys: Sequence[str], replica_count: int) -> Any:
         if not replica_count:
             return await self._client.execute_command(*command)
         from bot.store import replicas  # noqa: PLC0415 - only where a write waits for replicas
@@ -119,7 +119,7 @@ class Server:
         if isinstance(reply, Exception):
             raise reply
         if not replicas.is_confirmed(proof, replica_count):
-            raise WriteUnconfirmed(self._address.shown, replica_count, reply)
+            raise WriteUnconfirmed(self._address.display_name, replica_count, reply)
         return reply
 
     async def _rediscover_primary(self) -> None:
@@ -174,7 +174,7 @@ class Server:
                     self._call_in_time(call) if self.is_cluster else self._call_with_retries(call)
                 )
         except CONNECTION_ERRORS as error:
-            raise explain_error(error, self._address.shown) from error
+            raise explain_error(error, self._address.display_name) from error
 
     async def _call_in_time(self, call: Callable[[], Awaitable[Any]]) -> Any:
         """Make a call to a cluster within a time limit: its client retries by itself, and for ever if nodes hang."""
@@ -189,7 +189,7 @@ class Server:
 
         A server that is no primary has refused the call, so that a repeat does nothing twice.
         """
-        silences, pauses = 0, iter(FAILOVER_PAUSES)
+        silences, pauses = 0, iter(FAILOVER_PAUSE_SECONDS)
         while True:
             generation = self._generation
             try:
@@ -201,7 +201,7 @@ class Server:
                 if silences > RETRIES:
                     raise Silence(f"no answer within {self._timeout:g} s") from None
             except RedisError as error:
-                if not is_no_primary(error):
+                if not is_not_primary_error(error):
                     raise
                 await self._replace_connections(generation)
                 pause = next(pauses, None)
@@ -230,7 +230,9 @@ class Server:
 
         Meanwhile it checks every few seconds whether the URL leads to another server, and then connects to that one.
         """
-        looking = None if self.is_cluster else asyncio.create_task(self._watch_server(await self._check_server(b"")))
+        watch_task = (
+            None if self.is_cluster else asyncio.create_task(self._watch_server(await self._reconnect_if_moved(b"")))
+        )
         pause = 0.05
         try:
             while True:
@@ -248,8 +250,8 @@ class Server:
                 finally:
                     await listener.aclose()  # type: ignore[no-untyped-call]
         finally:
-            if looking is not None:
-                looking.cancel()
+            if watch_task is not None:
+                watch_task.cancel()
 
     async def _iterate_messages(self, listener: Any, generation: int) -> AsyncIterator[bytes | None]:
         """Yield a listener's messages, and None for each sign of life, while `generation` is the current one.
@@ -257,34 +259,34 @@ class Server:
         Raises:
             Silence: The server did not answer a ping.
         """
-        is_asked = False
-        while generation == self._generation and not self._is_former(listener.connection):
+        is_pinged = False
+        while generation == self._generation and not self._is_to_former_primary(listener.connection):
             # Shorter than the socket's own timeout, which would look like a lost connection.
             message = await await_cancellable(listener.get_message(timeout=self._timeout / 2))
             if message is not None:
-                is_asked = False
+                is_pinged = False
                 yield message["data"] if message["type"] == "message" else None
-            elif is_asked:
+            elif is_pinged:
                 raise Silence(f"no answer within {self._timeout / 2:g} s")
             else:
                 async with asyncio.timeout(self._timeout):
                     await await_cancellable(listener.ping())
-                is_asked = True
+                is_pinged = True
 
-    def _is_former(self, connection: Any) -> bool:
-        return self._sentinel_primary is not None and self._sentinel_primary.is_former(connection)
+    def _is_to_former_primary(self, connection: Any) -> bool:
+        return self._sentinel_primary is not None and self._sentinel_primary.is_to_former_primary(connection)
 
     async def _watch_server(self, known_run_id: bytes) -> None:
         """Check every few seconds which server the URL leads to, until the task is cancelled."""
         while True:
-            await asyncio.sleep(CHECK_SECONDS)
-            known_run_id = await self._check_server(known_run_id)
+            await asyncio.sleep(SERVER_CHECK_SECONDS)
+            known_run_id = await self._reconnect_if_moved(known_run_id)
 
-    async def _check_server(self, known_run_id: bytes) -> bytes:
+    async def _reconnect_if_moved(self, known_run_id: bytes) -> bytes:
         """Replace all connections if a new one reaches another server than `known_run_id`, or a replica.
 
-        Without this check, a connection that only listens notices no error when the primary changes. Nor does one to a
-        former primary that still takes writes, which the new primary never sees.
+        A connection that only listens gets no error when the primary changes. A connection to a former primary may get
+        none either: that server may still take writes, which the new primary never receives.
 
         Returns:
             The run id of the server that was reached; `known_run_id` if none was.
@@ -343,7 +345,7 @@ class Server:
         return [found] if "used_memory" in found else list(found.values())
 
     async def describe(self) -> str:
-        """Describe program, version, persistence, eviction and replicas in a few words; of a cluster's default node."""
+        """Describe program, version, persistence, eviction and replicas in words; for a cluster, its default node."""
         where = {"target_nodes": RedisCluster.DEFAULT_NODE} if self.is_cluster else {}
         info = await self._make_call(lambda: self._client.execute_command("INFO", **where))
         words = describe_replicas(int(info.get("connected_slaves", 0)), self.required_replicas)

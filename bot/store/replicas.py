@@ -1,4 +1,4 @@
-"""Writes that count only when replicas have them, too.
+"""Writes that count only once replicas have them as well.
 
 A primary that a network partition has cut off still takes writes, and loses all
 of them when it returns, as the others have chosen a new primary. So a write that
@@ -35,7 +35,7 @@ from bot.store.address import RETRIES
 MARK_MS = 60_000
 MAX_REDIRECTS = 5
 """How often a cluster may redirect a call to another node."""
-PAUSE_SECONDS = 0.1
+RETRY_PAUSE_SECONDS = 0.1
 TRANSIENT_ERRORS = (Unreachable, Silence, ClusterDownError, SlotNotCoveredError, RedisClusterException, TryAgainError)
 """Errors of a cluster that pass by themselves, such as during a failover."""
 
@@ -67,30 +67,30 @@ async def send_on_one_connection(client: Redis | RedisCluster, commands: Sequenc
 async def _run_in_cluster(client: RedisCluster, commands: Sequence[Command], key: str) -> list[Any]:
     # redis-py would send redirected commands one by one, and so the WAIT to a node where nothing was written.
     failures = hops = 0
-    asked: ClusterNode | None = None
+    redirect_node: ClusterNode | None = None
     while True:
         error: Exception
         try:
             await client.initialize()
-            node = asked or client.get_node_from_key(key)
+            node = redirect_node or client.get_node_from_key(key)
             if node is None:
                 raise SlotNotCoveredError(key)
-            replies = await _run_on_node(node, commands, sends_asking=asked is not None)
+            replies = await _run_on_node(node, commands, sends_asking=redirect_node is not None)
             error = replies[0]
         except TRANSIENT_ERRORS as caught:
             error = caught
-        asked = None
+        redirect_node = None
         if isinstance(error, MovedError | AskError) and hops < MAX_REDIRECTS:
             hops += 1
             if isinstance(error, AskError):
-                asked = client.get_node(error.host, error.port)
+                redirect_node = client.get_node(error.host, error.port)
             else:
                 await client.nodes_manager.move_slot(error)
         elif isinstance(error, (*TRANSIENT_ERRORS, ReadOnlyError)):
             failures += 1
             if failures > RETRIES:
                 raise error
-            await asyncio.sleep(failures * PAUSE_SECONDS)
+            await asyncio.sleep(failures * RETRY_PAUSE_SECONDS)
             await _refresh_nodes(client)
         else:
             return replies

@@ -14,32 +14,32 @@ from bot.store.values import StoreError
 from specialists.service_url import ENCODING_HINT
 
 OLDEST_VERSION = (7, 0)
-_NO_PRIMARY = re.compile(r"(?:^|[\s-])(?:READONLY|MASTERDOWN|NOREPLICAS|UNBLOCKED|LOADING)\b")
+_NO_PRIMARY_CODES = re.compile(r"(?:^|[\s-])(?:READONLY|MASTERDOWN|NOREPLICAS|UNBLOCKED|LOADING)\b")
 """Error codes of a server that was demoted, is cut off from its replicas, or has just started. They may be inside other
 errors, as scripts and pipelines wrap them."""
-NO_PRIMARY_CHOSEN = "is down and no other is chosen yet"
-FULL_SHARE = 0.8
+NO_PRIMARY_CHOSEN_TEXT = "is down and no other is chosen yet"
+FULL_MEMORY_SHARE = 0.8
 """The share of `maxmemory` from which on no job should be claimed."""
-FULL_PREFIX = "The Redis server's memory is"
+FULL_MEMORY_PREFIX = "The Redis server's memory is"
 """The first words of the fault about nearly full memory, which is not a wrong setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFault:
-    """A fault of a server, with what to do. With a `is_fatal` one, the bot must not start."""
+    """A fault of a server, with what to do. If it `is_fatal`, the bot must not start."""
 
     text: str
     is_fatal: bool = True
 
 
-def is_no_primary(error: Exception) -> bool:
+def is_not_primary_error(error: Exception) -> bool:
     """Return True if a server refused a call because it is no primary, or cannot act as one now.
 
     The call was not executed. By now the URL may lead to another server.
     """
     kinds = (exceptions.ReadOnlyError, exceptions.MasterDownError, exceptions.BusyLoadingError)
     return isinstance(error, kinds) or (
-        isinstance(error, exceptions.ResponseError) and _NO_PRIMARY.search(str(error)) is not None
+        isinstance(error, exceptions.ResponseError) and _NO_PRIMARY_CODES.search(str(error)) is not None
     )
 
 
@@ -50,7 +50,7 @@ def explain_error(error: Exception, address: str) -> StoreError:
     if isinstance(error, MasterNotFoundError):
         what = (
             "Most Sentinels must be up to choose one"
-            if NO_PRIMARY_CHOSEN in text
+            if NO_PRIMARY_CHOSEN_TEXT in text
             else "Check the hosts and the name in REDIS_URL"
         )
         return StoreError(f"No Sentinel at {address} names a primary ({text}). {what}.")
@@ -63,7 +63,7 @@ def explain_error(error: Exception, address: str) -> StoreError:
         return StoreError(
             f"{where} does not allow this user enough ({text}). Grant it: ~lh:* &lh:* +@all -@dangerous +info."
         )
-    if is_no_primary(error):
+    if is_not_primary_error(error):
         return _explain_no_primary(error, text, where)
     if isinstance(error, exceptions.OutOfMemoryError):
         return StoreError(f"{where} is out of memory. Raise its `maxmemory`; nothing was lost, and work then goes on.")
@@ -134,19 +134,19 @@ def describe_server(info: Mapping[str, Any], save: str | None) -> str:
     name = "Valkey" if info.get("valkey_version") else "Redis"
     version = info.get("valkey_version") or info.get("redis_version", "of an unknown version")
     if int(info.get("aof_enabled", 0)):
-        kept = "append-only file"
+        persistence = "append-only file"
     else:
-        kept = {None: "persistence unknown", "": "nothing on disk"}.get(save, "snapshots only")
-    return f"{name} {version}, {kept}, {info.get('maxmemory_policy', 'noeviction')}"
+        persistence = {None: "persistence unknown", "": "nothing on disk"}.get(save, "snapshots only")
+    return f"{name} {version}, {persistence}, {info.get('maxmemory_policy', 'noeviction')}"
 
 
 def describe_full_memory(info: Mapping[str, Any]) -> str:
     """Return a warning if a server's memory is nearly full by its INFO, with what to do; otherwise ""."""
     limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
-    if not limit or used < FULL_SHARE * limit:
+    if not limit or used < FULL_MEMORY_SHARE * limit:
         return ""
     return (
-        f"{FULL_PREFIX} {100 * used // limit} % full, so I start no work. Raise its `maxmemory`: "
+        f"{FULL_MEMORY_PREFIX} {100 * used // limit} % full, so I start no work. Raise its `maxmemory`: "
         "nothing is lost, and work then goes on."
     )
 

@@ -1,4 +1,4 @@
-"""The values that the store takes and returns, its errors and its limits: see `bot.store.redis.redis_store.Store`."""
+"""The values that the store (`bot.store.redis.redis_store.Store`) takes and returns, its errors and its limits."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Claim:
         owner: The instance's name, a dot and a random part.
         expires_at: When the lease ends unless it is renewed.
         lost_owners: Owners in a row that were lost without progress: their lease expired and another instance claimed
-            the job, or they released it as `lost_owners`. Progress resets it to 0: see `Jobs.commit`, `Jobs.release`
-            and `OutboxRecords.begin`.
+            the job, or they released it with `counts_as_lost`. Progress resets it to 0, by `Jobs.commit`,
+            `Jobs.release` or `OutboxRecords.record_intent`.
         user: The Slack id of the person who began the job.
     """
 
@@ -110,7 +110,7 @@ class Head:
     fields: dict[str, str] = field(default_factory=dict)
 
 
-class JobGlance(NamedTuple):
+class JobStatus(NamedTuple):
     """The part of a head that lists of jobs filter by: the state of its last request, and when it changed (seconds)."""
 
     key: JobKey
@@ -128,7 +128,7 @@ class Intent:
         began_at: When the record was written.
         ts: The Slack id of the message; "" while it is not known.
         draft_ts: The Slack id of a message that is not complete yet, such as a stream; "" for none.
-        sent_at: When the message was last sent later than `began_at`; 0 if it was not.
+        sent_at: When its last sending began, if that was noted after `began_at`; else 0.
     """
 
     is_first: bool
@@ -147,14 +147,14 @@ class LogBroken(StoreError):
 
 
 class PayloadTooLarge(StoreError):
-    """An event, a blob or a log would exceed its limit."""
+    """An event, a blob, a log or another record would exceed its limit of bytes or entries."""
 
 
 class JobForgotten(StoreError):
     """The job was forgotten while an instance worked on it, so that no more data is stored for it."""
 
 
-DAY = 86_400.0
+DAY_SECONDS = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +168,11 @@ class Retention:
         audit: An entry of the audit.
     """
 
-    jobs: float = 30 * DAY
-    waiting: float = 180 * DAY
+    jobs: float = 30 * DAY_SECONDS
+    waiting: float = 180 * DAY_SECONDS
     materials: float | None = None
-    audit: float = 365 * DAY
+    audit: float = 365 * DAY_SECONDS
 
 
 DEFAULT_RETENTION = Retention()
-"""The retention without settings for it."""
+"""The retention if no setting changes it."""

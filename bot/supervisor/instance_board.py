@@ -1,7 +1,8 @@
 """The board on which instances tell each other their crews, and the load of specialists that have equals.
 
-Each instance writes its row in the store every `BEAT_SECONDS` seconds, and at once when an attempt of a specialist with
-equals begins or ends. A row that is not renewed expires, so that nothing has to be cleared after a crash.
+Each instance writes its row in the store every `ROW_INTERVAL_SECONDS` seconds, and at once when an attempt of a
+specialist with equals begins or ends. A row that is not renewed expires, so that nothing has to be cleared after a
+crash.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
 
-BEAT_SECONDS = 10.0
+ROW_INTERVAL_SECONDS = 10.0
 """Seconds between two rows of an instance."""
 CACHE_SECONDS = 1.0
 """Seconds for which the rows of other instances are cached."""
-LOAD_EXPIRY_SECONDS = 2.5 * BEAT_SECONDS
+LOAD_EXPIRY_SECONDS = 2.5 * ROW_INTERVAL_SECONDS
 """Seconds after its last row for which the load of an instance still counts."""
-CREWS_EXPIRY_SECONDS = 4.5 * BEAT_SECONDS
+CREWS_EXPIRY_SECONDS = 4.5 * ROW_INTERVAL_SECONDS
 """Seconds after its last row for which the crews of an instance still count: longer than a restart takes."""
 LAST_ROW_SECONDS = 0.1
-"""Seconds at most to write the last row of an instance that is stopping."""
+"""Most seconds that a stopping instance spends on writing its last row."""
 MAX_ROW_CHARS = 16 * 1024
-"""Characters at most of a row that are parsed."""
+"""Most characters of a row that are parsed. A longer row counts as empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +106,18 @@ class InstanceBoard:
             self._is_changed = False
             await self.write_row()
 
-    async def run(self) -> None:
-        """Write the row every `BEAT_SECONDS` seconds, until cancelled."""
+    async def write_row_repeatedly(self) -> None:
+        """Write the row every `ROW_INTERVAL_SECONDS` seconds, until cancelled."""
         while True:
             await self.write_row()
-            await asyncio.sleep(BEAT_SECONDS)
+            await asyncio.sleep(ROW_INTERVAL_SECONDS)
 
     async def read_other_rows(self) -> None:
         """Read the rows of the other instances, unless they were read within the last `CACHE_SECONDS` seconds."""
         if time.monotonic() - self._read_at < CACHE_SECONDS:
             return
         try:
-            rows = await self._board.rows()
+            rows = await self._board.read_rows()
         except StoreError as error:
             log.info("what other instances do could not be read: %s", error)
             return
@@ -125,13 +126,13 @@ class InstanceBoard:
 
     def find_load(self, key: str) -> SpecialistLoad:
         """Return the load of a specialist (`crew:specialist`) in all other instances together, as last read."""
-        said = [
+        loads = [
             row.loads[key]
             for row in self._other_rows
             if key in row.loads and self._compute_row_age(row) <= LOAD_EXPIRY_SECONDS
         ]
-        times = [one.attempt_seconds for one in said if one.attempt_seconds is not None]
-        return SpecialistLoad(sum(one.attempts for one in said), sum(times) / len(times) if times else None)
+        times = [one.attempt_seconds for one in loads if one.attempt_seconds is not None]
+        return SpecialistLoad(sum(one.attempts for one in loads), sum(times) / len(times) if times else None)
 
     async def has_crew_elsewhere(self, crew: str) -> bool:
         """Return True if another instance has that crew, or had it within the last `CREWS_EXPIRY_SECONDS` seconds."""
@@ -140,7 +141,7 @@ class InstanceBoard:
 
     async def read_instances(self) -> list[InstanceSummary]:
         """Read the rows of all instances, this one included. Raises StoreError."""
-        rows = {name: _parse_row(age, text) for name, (age, text) in (await self._board.rows()).items()}
+        rows = {name: _parse_row(age, text) for name, (age, text) in (await self._board.read_rows()).items()}
         return [
             InstanceSummary(name, row.age, tuple(sorted(row.crews)), sum(busy.attempts for busy in row.loads.values()))
             for name, row in rows.items()

@@ -9,10 +9,22 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
-from bot.limits.breakers import PAUSED_ADVICE
+from bot.limits.breakers import BREAKER_ADVICE
 from bot.supervisor.adhoc_offer import AdhocOffer
 from bot.supervisor.prompts import make_object_schema, make_reply_schema, make_role_call, read_prompt, render_crew_words
-from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Artifact, Material, Member, Note, Plan, Terms, Usage
+from handoff.contracts import (
+    WHO_ANSWER,
+    WHO_ASK,
+    WHO_NOBODY,
+    WHO_SEVERAL,
+    Artifact,
+    Material,
+    Member,
+    Note,
+    Plan,
+    Terms,
+    Usage,
+)
 from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, PlannerAsked, PlanProposed, PlanRejected, RequestFailed
 from handoff.materials.material_lists import LAST_ANSWER_NAME
@@ -30,17 +42,17 @@ from specialists.model import CallWithheld, Model, ModelError
 
 MAX_TOKENS = 8192
 MAX_EARLIER_CHARS = 1_200
-"""Characters at most of each earlier answer and of each note in the brief."""
-MAX_SHORT_CHARS = 200
-"""The same if the brief is too long."""
+"""Most characters of each earlier answer and of each note in the brief."""
+MAX_SHORTENED_CHARS = 200
+"""Most characters of each earlier answer and of each note if the brief is too long."""
 MAX_OUTLINE_CHARS = 400
-"""Characters at most of a material's outline."""
+"""Most characters of a material's outline, unless the material is a diff."""
 MAX_DIFF_OUTLINE_CHARS = 2_400
-"""The same for a diff."""
+"""Most characters of a diff's outline."""
 MATERIAL_HEADING = "# Source material"
 EARLIER_PLAN_HEADING = "# Plan of the last request"
 MAX_MATERIAL_NAMES = 100
-"""Names of material at most that the schema lists: providers limit the length of a schema."""
+"""Most names of material that the schema lists, as providers limit the length of a schema."""
 
 CUT_OFF_FAULT = "The reply was cut off, as it was too long or repeated itself; make it shorter."
 
@@ -60,9 +72,9 @@ async def ask_planner(
 ) -> PlannerEvent:
     """Call the planner once, and return its decision as an event.
 
-    In a second try the brief has the faults of the first. If its reply is unusable too, the specialist `default` gets
-    the request as it stands. `terms` are those of the crew. `now` returns seconds since the epoch. `adhoc_offer` is the
-    crew's offer of ad-hoc specialists; without it, prompt and schema do not mention them.
+    With `effect.faults` this is the second try, and the planner reads them. If its reply is unusable again, the
+    specialist `default` gets the request as it stands. `terms` are those of the crew. `now` returns seconds since the
+    epoch. `adhoc_offer` is the crew's offer of ad-hoc specialists; without it, prompt and schema do not mention them.
     """
     by_name = {member.name: member for member in members}
     packed = build_brief(brief, terms.get_context_tokens("planner"), members)
@@ -80,36 +92,47 @@ async def ask_planner(
             may_ask=brief.may_ask and not effect.faults,
         ),
     )
-    made = adhoc_offer.prompt_words if adhoc_offer else ""
+    adhoc_words = adhoc_offer.prompt_words if adhoc_offer else ""
     needs = f"\n\n{read_prompt('planner_needs')}" if brief.materials else ""  # last, so that providers cache the rest
     words = render_crew_words(terms, "planner")
     crew = f"{render_roster(members)}{words}\n\n{render_examples(members, terms.crew_words.get('examples', ''))}"
     needs += f"\n\n{read_prompt('planner_again')}" if brief.last_plan is not None else ""
-    call = replace(call, system=f"{read_prompt('planner')}{made}\n\n{crew}{needs}")
+    call = replace(call, system=f"{read_prompt('planner')}{adhoc_words}\n\n{crew}{needs}")
     try:
         turn = await model.reply(call)
     except ModelError as error:
-        advice = (isinstance(error, CallWithheld) and error.advice) or PAUSED_ADVICE
-        failed: dict[str, Any] = {"step": "planning", "reason": str(error), "advice": advice, "usage": error.usage}
-        return RequestFailed(at=now(), request=effect.request, **failed)
-    of: dict[str, Any] = {"at": now(), "request": effect.request}
+        advice = (isinstance(error, CallWithheld) and error.advice) or BREAKER_ADVICE
+        failure_fields: dict[str, Any] = {
+            "step": "planning",
+            "reason": str(error),
+            "advice": advice,
+            "usage": error.usage,
+        }
+        return RequestFailed(at=now(), request=effect.request, **failure_fields)
+    base_fields: dict[str, Any] = {"at": now(), "request": effect.request}
     if turn.stop == "refused":
         return _make_refusal(effect, turn.text, turn.usage, now())
     reply = parse_reply(turn.text, brief, by_name, allowed, is_second_try=bool(effect.faults))
-    spent: dict[str, Any] = {"pack": packed.size, "usage": turn.usage}
+    usage_fields: dict[str, Any] = {"pack": packed.size, "usage": turn.usage}
     if reply.answer:
-        return AnswerWritten(**of, text=reply.answer, why="; ".join(reply.reasons), **spent)
+        return AnswerWritten(**base_fields, text=reply.answer, why="; ".join(reply.reasons), **usage_fields)
     if reply.question:
-        asked: dict[str, Any] = {"question": reply.question, "options": reply.options, "reasons": reply.reasons}
-        asked |= {"whom": reply.whom, "assumption": reply.assumption, "asking": terms.asking}
-        return PlannerAsked.model_validate({**of, **asked, **spent})
+        question_fields: dict[str, Any] = {
+            "question": reply.question,
+            "options": reply.options,
+            "reasons": reply.reasons,
+        }
+        question_fields |= {"whom": reply.whom, "assumption": reply.assumption, "asking": terms.asking}
+        return PlannerAsked.model_validate({**base_fields, **question_fields, **usage_fields})
     if reply.plan is not None:
-        return PlanProposed(**of, within=effect.within, plan=reply.plan, reasons=reply.reasons, **spent)
+        return PlanProposed(**base_fields, within=effect.within, plan=reply.plan, reasons=reply.reasons, **usage_fields)
     faults = (CUT_OFF_FAULT,) if turn.stop == "max_tokens" else reply.faults
     if not effect.faults:
-        return PlanRejected(**of, within=effect.within, faults=faults, **spent)
+        return PlanRejected(**base_fields, within=effect.within, faults=faults, **usage_fields)
     why = f"no usable plan in two tries, so {default} gets it as it stands: {' '.join(faults[:3])}"
-    return PlanProposed(**of, within=effect.within, plan=make_single_plan(brief.text, default), reasons=(why,), **spent)
+    return PlanProposed(
+        **base_fields, within=effect.within, plan=make_single_plan(brief.text, default), reasons=(why,), **usage_fields
+    )
 
 
 def _make_refusal(effect: MakePlan, text: str, usage: Usage, now: float) -> RequestFailed:
@@ -137,7 +160,7 @@ def _dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def build_brief(brief: PlanBrief, context: int, members: Sequence[Member] = ()) -> PackedTexts:
+def build_brief(brief: PlanBrief, context_tokens: int, members: Sequence[Member] = ()) -> PackedTexts:
     """Build the planner's brief: the request, the files, earlier requests or notes, and the material.
 
     A file that only the tools of some members can read is listed with their names. If room is short, the oldest
@@ -157,7 +180,7 @@ def build_brief(brief: PlanBrief, context: int, members: Sequence[Member] = ()) 
     pieces += [Piece(*_render_earlier_request(other), age) for age, other in enumerate(brief.earlier_requests)]
     pieces += [_make_note_piece(note) for note in brief.notes]
     pieces += [_make_earlier_plan_piece(brief.last_plan)] if brief.last_plan is not None else []
-    return pack_pieces([*pieces, *_list_other_material(brief)], context)
+    return pack_pieces([*pieces, *_make_material_pieces(brief)], context_tokens)
 
 
 def _render_file_line(file: Artifact, material: Material | None, members: Sequence[Member]) -> str:
@@ -171,18 +194,18 @@ def _render_file_line(file: Artifact, material: Material | None, members: Sequen
     outline = (
         describe_columns(material, MAX_OUTLINE_CHARS)
         if material.is_table
-        else summarize_outline(material, _choose_outline_size(material))
+        else summarize_outline(material, _choose_outline_chars(material))
     )
     return f"{shown} — {outline}" if outline else shown
 
 
-def _choose_outline_size(material: Material) -> int:
+def _choose_outline_chars(material: Material) -> int:
     """Return the characters that an outline may have: more for a diff, since each file in it matters for the plan."""
     return MAX_DIFF_OUTLINE_CHARS if material.name.endswith((".diff", ".patch")) else MAX_OUTLINE_CHARS
 
 
-def _list_other_material(brief: PlanBrief) -> list[Piece]:
-    """Return the list of other material than files, and the beginnings of texts."""
+def _make_material_pieces(brief: PlanBrief) -> list[Piece]:
+    """Return pieces of the brief: the list of material that is not in `brief.files`, and the beginnings of texts."""
     listed = {file.id for file in brief.files}
     others = [one for one in brief.materials if one.file is None or one.file.id not in listed]
     if not others and not brief.beginnings:
@@ -193,10 +216,10 @@ def _list_other_material(brief: PlanBrief) -> list[Piece]:
     for place, (name, texts) in enumerate(brief.beginnings.items()):
         shown = tuple(map(demote_headings, texts))
         is_whole = kinds.get(name, "memory") in {"thread", "memory"}
-        heading, called = (f"## {name}", name) if is_whole else (f"## {name} begins", f"{name}, its beginning")
-        short = (shown[-1][:MAX_SHORT_CHARS],) if len(shown[-1]) > MAX_SHORT_CHARS else ()
+        heading, piece_name = (f"## {name}", name) if is_whole else (f"## {name} begins", f"{name}, its beginning")
+        short = (shown[-1][:MAX_SHORTENED_CHARS],) if len(shown[-1]) > MAX_SHORTENED_CHARS else ()
         forms = (*(f"{heading}\n{text}" for text in (*shown, *short)), "")
-        pieces.append(Piece(called, forms, -place - 1))
+        pieces.append(Piece(piece_name, forms, -place - 1))
     return pieces
 
 
@@ -207,16 +230,16 @@ def render_material_line(material: Material) -> str:
         about["answer"] = "the last answer in this thread"
     if material.is_channel_history:
         about["thread"] = "said in that channel"
-    told = ", ".join(
+    details = ", ".join(
         filter(None, (about.get(material.kind, ""), f"{material.size:,} characters" if material.size else ""))
     )
-    outline = summarize_outline(material, _choose_outline_size(material))
-    return f"- {material.name}{f' ({told})' if told else ''}{f' — {outline}' if outline else ''}"
+    outline = summarize_outline(material, _choose_outline_chars(material))
+    return f"- {material.name}{f' ({details})' if details else ''}{f' — {outline}' if outline else ''}"
 
 
 def _make_note_piece(note: Note) -> Piece:
     text = demote_headings(note.text)
-    forms = (text, text[:MAX_EARLIER_CHARS], text[:MAX_SHORT_CHARS])
+    forms = (text, text[:MAX_EARLIER_CHARS], text[:MAX_SHORTENED_CHARS])
     texts = dict.fromkeys(f"\n# Known: {note.source}\n{form}" for form in forms)
     return Piece(note.source, tuple(texts))
 
@@ -232,12 +255,14 @@ def _make_earlier_plan_piece(plan: Plan) -> Piece:
 
 
 @cache_on_value
-def _render_earlier_request(ask: RequestState) -> tuple[str, tuple[str, ...]]:
+def _render_earlier_request(request: RequestState) -> tuple[str, tuple[str, ...]]:
     """Return the name of an earlier request, and its text with the answer: in full, shortened and empty."""
-    end = ask.run.answer or (f"(no answer: {ask.run.failure.reason})" if ask.run.failure else "(no answer yet)")
-    asked, end = demote_headings(ask.text), demote_headings(end)
+    end = request.run.answer or (
+        f"(no answer: {request.run.failure.reason})" if request.run.failure else "(no answer yet)"
+    )
+    asked, end = demote_headings(request.text), demote_headings(end)
     whole = f"## Asked: {asked}\n{end[:MAX_EARLIER_CHARS]}"
-    short = f"## Asked: {asked[:MAX_SHORT_CHARS]}\n{end[:MAX_SHORT_CHARS]}"
+    short = f"## Asked: {asked[:MAX_SHORTENED_CHARS]}\n{end[:MAX_SHORTENED_CHARS]}"
     return f"asked before: {asked[:40]}", (whole, short, "") if len(short) < len(whole) else (whole, "")
 
 
@@ -262,10 +287,10 @@ def make_decision_schema(
     several = {"type": "array", "items": text}
     ways = [
         _make_choice_schema(*specialists),
-        _make_choice_schema(SEVERAL, **plan),
-        _make_choice_schema(NOBODY, missing=several),
+        _make_choice_schema(WHO_SEVERAL, **plan),
+        _make_choice_schema(WHO_NOBODY, missing=several),
     ]
-    words = [who for who, may in ((ANSWER, may_answer), (ASK, may_ask)) if may]
+    words = [who for who, may in ((WHO_ANSWER, may_answer), (WHO_ASK, may_ask)) if may]
     if words:
         ways.append(_make_choice_schema(*words, text=text, options=several))
     return make_object_schema({"why": text, "next": {"anyOf": ways}})
@@ -295,7 +320,7 @@ def make_plan_schema(
         enums |= {"made.tools": adhoc_allowance.tools, "made.tier": adhoc_allowance.tiers}
         most["made"] = adhoc_allowance.at_most
         without |= set() if adhoc_allowance.tools else {"made.tools"}
-    schema = make_reply_schema(Plan, enums=enums, max_items=most, left_out=without)
+    schema = make_reply_schema(Plan, enums=enums, max_items=most, excluded_paths=without)
     if needs:  # not nullable: None would mean all of the material
         subtask = schema["properties"]["subtasks"]["items"]["properties"]
         subtask["needs"] = subtask["needs"]["anyOf"][0]

@@ -29,7 +29,7 @@ from handoff.engine import replan
 from handoff.engine.nested import prefix_plan_ids
 from handoff.events import AttemptFailed, Escalated, PlanProposed, PlanRevised, RequestFailed
 from handoff.materials.material_lists import find_needed_material, list_material
-from handoff.planning.estimates import CHARACTERS_PER_TOKEN, EstimatedWorker, estimate_plan, sum_estimates
+from handoff.planning.estimates import CHARACTERS_PER_TOKEN, SpecialistProfile, estimate_plan, sum_estimates
 from handoff.planning.pipeline import applies_to_request, build_pipeline_plan
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.routing import FIRST_RESPONDER_ID, make_single_plan, route_request, spread_load
@@ -45,30 +45,32 @@ if TYPE_CHECKING:
 WORKING_MEMBERS = 2
 """Rule of thumb: how many members of an inner crew work on a subtask."""
 MAX_DESCRIPTION_CHARS = 120
-"""Characters at most of a specialist's description, in a list of the crew for people."""
+"""Most characters of a specialist's description, in a list of the crew for people."""
 
 
-class Planning:
+class CrewPlanner:
     """Makes and revises plans for one crew on one instance. Keeps no state: an uncommitted plan is made again.
 
-    `terms` are those of the settings; the crew's own file overrides them.
+    `terms` come from the settings; the crew's own file overrides them.
     """
 
     def __init__(self, crew: Crew, model: ChosenModel, track_record: TrackRecord, terms: Terms) -> None:
         self._crew = crew
         asking = AskingTerms.model_validate({**terms.asking.model_dump(), **crew.asking_terms})
-        context = _merge_contexts(terms.context, crew.terms.get("context", {}))
+        context = _merge_context_limits(terms.context, crew.terms.get("context", {}))
         self._terms = Terms.model_validate({**terms.model_dump(), **crew.terms, "asking": asking, "context": context})
         self._roles = {**terms.roles, **crew.roles}
         self._words = crew.prompts.texts_by_role
         self._model = model
         self._track_record = track_record
         self._inner_plannings = {
-            path: Planning(inner, model, track_record, terms) for path, inner in crew.crews.items()
+            path: CrewPlanner(inner, model, track_record, terms) for path, inner in crew.crews.items()
         }
         specialists = (_make_member(one) for one in crew.specialists.values())
         self._members = (*specialists, *(inner.as_member() for inner in self._inner_plannings.values()))
-        self._fixed_model_members = frozenset(name for name, one in crew.specialists.items() if one.model_wish.name)
+        self._fixed_model_members = frozenset(
+            name for name, one in crew.specialists.items() if one.model_overrides.name
+        )
         self._stand_ins = {name for group in crew.equals for name in group[1:]}
         apart = {*self._stand_ins, crew.first}
         self._offered_members = tuple(member for member in self._members if member.name not in apart) or self._members
@@ -78,9 +80,9 @@ class Planning:
     def with_role_terms(
         self, run: PlanRun, circumstances_text: str, channel_terms: ChannelTerms = DEFAULT_CHANNEL_TERMS
     ) -> PlanRun:
-        """Return the run with terms for calls of roles: their tiers, `circumstances_text`, and the crew's words.
+        """Return the run with terms for calls of roles: their tiers, `circumstances_text`, and the words of the crew.
 
-        `channel_terms` are the terms of the channel.
+        `channel_terms` add the channel's instructions and cap the tiers at its highest one.
         """
         return replace(run, terms=self._make_role_terms(run.terms, circumstances_text, channel_terms))
 
@@ -97,18 +99,18 @@ class Planning:
     @property
     def question_contacts(self) -> tuple[str, ...]:
         """The Slack ids of the people whom the crew names for questions."""
-        return tuple(sorted(one for one in self._crew.contact_ids if one[:1] in {"U", "W"}))
+        return tuple(sorted(one for one in self._crew.addressee_ids if one[:1] in {"U", "W"}))
 
     @property
     def contact(self) -> str:
         """The contact that the crew names for failures; empty if it names none."""
         return self._crew.contact
 
-    def find_inner(self, path: str) -> Planning | None:
+    def find_by_path(self, path: str) -> CrewPlanner | None:
         """Return the planning of the crew with that path, at any depth; None if there is no such crew (any more)."""
         if path == self._crew.path:
             return self
-        return next((found for inner in self._inner_plannings.values() if (found := inner.find_inner(path))), None)
+        return next((found for inner in self._inner_plannings.values() if (found := inner.find_by_path(path))), None)
 
     def as_member(self) -> Member:
         """Return this crew as a member of its outer crew."""
@@ -126,41 +128,43 @@ class Planning:
         self,
         effect: MakePlan,
         brief: PlanBrief,
-        ask: RequestState,
+        request: RequestState,
         *,
         now: Callable[[], float],
         model: Model | None = None,
-        may_take_first: bool = True,
+        allows_first_responder: bool = True,
     ) -> PlannerEvent | AttemptFailed | Escalated:
         """Try once to plan `brief`. Returns the plan, another decision of the planner, or a failure.
 
         No model is called if a retry reuses a plan, a rule or the pipeline fits, or a first responder gets the request.
 
         Args:
-            effect: The effect to perform; its `faults` are those of the first try.
+            effect: The effect to perform. With `faults`, which name what was wrong before, this is the second try.
             brief: What is to be planned.
-            ask: The request.
+            request: The request.
             now: Returns seconds since the epoch.
             model: Charged to the job's account; None: the crew's model, charged to no job.
-            may_take_first: True if a first responder may get the request.
+            allows_first_responder: True if a first responder may get the request.
         """
         await self._track_record.read_other_loads()
-        here = ask.setting.here if ask.setting is not None else DEFAULT_CHANNEL_TERMS
-        taken = RetryPlan() if effect.within or effect.faults else choose_retry_plan(ask, self.has_member)
-        fixed = (
-            None if effect.faults else taken.fields or self._plan_without_planner(brief, may_take_first=may_take_first)
+        here = request.setting.here if request.setting is not None else DEFAULT_CHANNEL_TERMS
+        retry_plan = RetryPlan() if effect.within or effect.faults else choose_retry_plan(request, self.has_member)
+        fixed_fields = (
+            None
+            if effect.faults
+            else retry_plan.fields or self._plan_without_planner(brief, allows_first_responder=allows_first_responder)
         )
-        if fixed is not None:
-            of: dict[str, Any] = {"at": now(), "request": ask.id, "within": effect.within}
-            event = PlanProposed.model_validate({**of, **fixed})
+        if fixed_fields is not None:
+            base_fields: dict[str, Any] = {"at": now(), "request": request.id, "within": effect.within}
+            event = PlanProposed.model_validate({**base_fields, **fixed_fields})
         else:
             from bot.supervisor.adhoc_offer import list_adhoc_members, make_adhoc_offer  # noqa: PLC0415 - only where a model plans
             from bot.supervisor.planner import ask_planner  # noqa: PLC0415 - the same
 
-            making = make_adhoc_offer(self._crew, here.highest)
+            offer = make_adhoc_offer(self._crew, here.highest)
             replied = await call_within_context(
                 model or self._model,
-                self._make_role_terms(self._terms, render_circumstances(now(), ask.setting), here),
+                self._make_role_terms(self._terms, render_circumstances(now(), request.setting), here),
                 lambda model, terms: ask_planner(
                     effect,
                     brief,
@@ -169,7 +173,7 @@ class Planning:
                     model=model,
                     now=now,
                     terms=terms,
-                    adhoc_offer=making,
+                    adhoc_offer=offer,
                 ),
             )
             if isinstance(replied, RequestFailed) and effect.within:
@@ -181,24 +185,24 @@ class Planning:
                 return (
                     _escalate_out_of_scope(effect, event)
                     if effect.within
-                    else self._fail_impossible_request(event, ask)
+                    else self._fail_impossible_request(event, request)
                 )
             plan, reasons = spread_load(event.plan, self._crew.equals, self._track_record.find_load)
-            made, why = list_adhoc_members(plan, making)
+            adhoc_members, why = list_adhoc_members(plan, offer)
             reasons = (*event.reasons, *why, *reasons)
-            event = event.model_copy(update={"plan": plan, "members": made, "reasons": reasons})
+            event = event.model_copy(update={"plan": plan, "members": adhoc_members, "reasons": reasons})
         members = (*self._members, *event.members)
         if here.highest != "deep":
             event = event.model_copy(update={"plan": cap_plan(event.plan, here.highest)})
             members = cap_members(members, here.highest, own_model_names=self._fixed_model_members)
-        event = event.model_copy(update={"anew": taken.replanning_reason})
+        event = event.model_copy(update={"anew": retry_plan.replanning_reason})
         await self._model.warm()  # loads prices: without them the estimates would have no cost
         event = event.model_copy(
             update={"members": members, "terms": self._terms, "estimates": self.estimate_plan(event.plan)}
         )
-        return rename_inner_ids(event, ask) if effect.within else event
+        return rename_inner_ids(event, request) if effect.within else event
 
-    def _plan_without_planner(self, brief: PlanBrief, *, may_take_first: bool) -> dict[str, Any] | None:
+    def _plan_without_planner(self, brief: PlanBrief, *, allows_first_responder: bool) -> dict[str, Any] | None:
         """Return the fields of `PlanProposed` if a rule, the pipeline or the first responder takes the request.
 
         None if the planner has to decide.
@@ -210,7 +214,7 @@ class Planning:
             plan, reasons = spread_load(build_pipeline_plan(pipeline, brief), self._crew.equals, load)
             return {"plan": plan, "pipeline": True, "reasons": (pipeline.reason, *reasons)}
         name = self._crew.first
-        if not name or not may_take_first or brief.handover_reason:
+        if not name or not allows_first_responder or brief.handover_reason:
             return None
         reason = f"first responder: {name} gets it as it stands, and may hand it over to the planner"
         return {
@@ -225,46 +229,52 @@ class Planning:
 
     def has_member(self, crew_path: str, name: str) -> bool:
         """Return True if the crew with the path `crew_path` (empty: this one) exists and has a member of that name."""
-        crew = self.find_inner(crew_path) if crew_path else self
+        crew = self.find_by_path(crew_path) if crew_path else self
         return crew is not None and crew.has_own_member(name)
 
     async def revise_plan(
-        self, effect: RevisePlan, job: Job, ask: RequestState, *, now: float, model: Model | None = None
+        self, effect: RevisePlan, job: Job, request: RequestState, *, now: float, model: Model | None = None
     ) -> PlanRevised:
-        """Have the replanner revise the plan once.
+        """Have the replanner revise the plan once. The event has `faults` and no plan if the trigger is gone.
 
         Among equals, added subtasks go to the specialist with the least load, as in a first plan.
         """
         from bot.supervisor.replanner import ask_replanner  # noqa: PLC0415 - imported only where a plan is revised
 
         await self._track_record.read_other_loads()
-        run = ask.get_run(effect.within)
-        trigger = replan.find_due_trigger(ask)
+        run = request.get_run(effect.within)
+        trigger = replan.find_due_trigger(request)
         if trigger is None or (trigger.within, trigger.subtask) != (effect.within, effect.subtask):
-            of = {"at": now, "request": ask.id, "within": effect.within, "subtask": effect.subtask}
-            return PlanRevised.model_validate({**of, "faults": ("There is nothing left to ask about.",)})
+            base_fields = {"at": now, "request": request.id, "within": effect.within, "subtask": effect.subtask}
+            return PlanRevised.model_validate({**base_fields, "faults": ("There is nothing left to ask about.",)})
         offered = [member for member in run.members.values() if member.name not in self._stand_ins]
         run = self.with_role_terms(
-            run, render_circumstances(now, ask.setting), ask.setting.here if ask.setting else DEFAULT_CHANNEL_TERMS
+            run,
+            render_circumstances(now, request.setting),
+            request.setting.here if request.setting else DEFAULT_CHANNEL_TERMS,
         )
-        outer = ask.work.get(run.within)
-        there = find_needed_material(job, ask, outer).all_material if outer is not None else list_material(job, ask)
+        outer = request.subtasks.get(run.within)
+        materials = (
+            find_needed_material(job, request, outer).all_material if outer is not None else list_material(job, request)
+        )
         event = await call_within_context(
             model or self._model,
             run.terms,
             lambda model, terms: ask_replanner(
-                ask, replace(run, terms=terms), trigger, members=offered, model=model, now=now, materials=there
+                request, replace(run, terms=terms), trigger, members=offered, model=model, now=now, materials=materials
             ),
         )
         if event.plan is None:
             return event
-        fresh = {change.subtask for change in event.changes if change.kind == "added"}
-        added = tuple(subtask for subtask in event.plan.subtasks if subtask.id in fresh)
-        given, _ = spread_load(
+        added_ids = {change.subtask for change in event.changes if change.kind == "added"}
+        added = tuple(subtask for subtask in event.plan.subtasks if subtask.id in added_ids)
+        spread_plan, _ = spread_load(
             event.plan.model_copy(update={"subtasks": added}), self._crew.equals, self._track_record.find_load
         )
-        theirs = {subtask.id: subtask for subtask in given.subtasks}
-        plan = event.plan.model_copy(update={"subtasks": tuple(theirs.get(one.id, one) for one in event.plan.subtasks)})
+        spread_subtasks = {subtask.id: subtask for subtask in spread_plan.subtasks}
+        plan = event.plan.model_copy(
+            update={"subtasks": tuple(spread_subtasks.get(one.id, one) for one in event.plan.subtasks)}
+        )
         changed = {change.subtask for change in event.changes}
         expected = tuple(one for one in self.estimate_plan(plan) if one.subtask in changed)
         return event.model_copy(update={"plan": plan, "estimates": expected})
@@ -293,30 +303,30 @@ class Planning:
         pipeline = self._crew.pipeline
         return self.estimate_plan(build_pipeline_plan(pipeline, PlanBrief(text))) if pipeline is not None else ()
 
-    def make_crew_worker(self) -> EstimatedWorker:
+    def make_crew_worker(self) -> SpecialistProfile:
         """Return this crew as a worker for estimates: about `WORKING_MEMBERS` average members do the work."""
         workers = [*self._workers.values(), *(inner.make_crew_worker() for inner in self._inner_plannings.values())]
         turns = WORKING_MEMBERS * sum(one.max_turns for one in workers) // len(workers)
         prompt = sum(one.prompt_tokens for one in workers) // len(workers)
-        return EstimatedWorker(tier="balanced", prompt_tokens=prompt, max_turns=turns, has_tools=True)
+        return SpecialistProfile(tier="balanced", prompt_tokens=prompt, max_turns=turns, has_tools=True)
 
-    def _make_adhoc_worker(self, specialist: MadeSpecialist) -> EstimatedWorker:
+    def _make_adhoc_worker(self, specialist: MadeSpecialist) -> SpecialistProfile:
         """Return an ad-hoc specialist as a worker for estimates; without tools if the crew no longer lends them."""
         try:
             return make_specialist_worker(build_adhoc_specialist(self._crew, specialist))
         except AdhocNotAllowed:
-            return EstimatedWorker(
+            return SpecialistProfile(
                 tier=specialist.tier,
                 prompt_tokens=len(specialist.brief) // CHARACTERS_PER_TOKEN,
                 max_turns=1,
                 has_tools=False,
             )
 
-    def _fail_impossible_request(self, event: PlanProposed, ask: RequestState) -> RequestFailed:
+    def _fail_impossible_request(self, event: PlanProposed, request: RequestState) -> RequestFailed:
         """Return the failure of a request that nobody in the crew can do any part of."""
         return RequestFailed(
             at=event.at,
-            request=ask.id,
+            request=request.id,
             step="planning",
             reason="nobody in the crew can " + "; or ".join(event.plan.missing),
             advice="Ask for what the crew can do, or have a specialist added. "
@@ -325,7 +335,7 @@ class Planning:
         )
 
 
-def _merge_contexts(configured: ContextLimits, crew_tokens: Mapping[str, int]) -> ContextLimits:
+def _merge_context_limits(configured: ContextLimits, crew_tokens: Mapping[str, int]) -> ContextLimits:
     """Return the context tokens by tier: as the operator set them, else as the crew wants, else the default."""
     usual = ContextLimits()
     wanted = {tier: tokens for tier, tokens in crew_tokens.items() if getattr(configured, tier) == getattr(usual, tier)}
@@ -334,22 +344,22 @@ def _merge_contexts(configured: ContextLimits, crew_tokens: Mapping[str, int]) -
 
 def _fail_crew_attempt(effect: MakePlan, failure: RequestFailed) -> AttemptFailed:
     """Return the failed attempt of an inner crew without a plan: its subtask takes the next step of the ladder."""
-    of: dict[str, Any] = {"at": failure.at, "request": failure.request, "subtask": effect.within}
+    base_fields: dict[str, Any] = {"at": failure.at, "request": failure.request, "subtask": effect.within}
     message = f"{failure.step}: {failure.reason}"
-    return AttemptFailed(**of, attempt=effect.attempt, kind="model", message=message, usage=failure.usage)
+    return AttemptFailed(**base_fields, attempt=effect.attempt, kind="model", message=message, usage=failure.usage)
 
 
 def _escalate_out_of_scope(effect: MakePlan, event: PlanProposed) -> Escalated:
     """Return the escalation of a subtask that nobody in the inner crew can do any part of."""
-    of: dict[str, Any] = {"at": event.at, "request": event.request, "subtask": effect.within}
+    base_fields: dict[str, Any] = {"at": event.at, "request": event.request, "subtask": effect.within}
     message = "nobody in that crew can " + "; or ".join(event.plan.missing)
     escalation = Escalation(reason="out_of_scope", message=message)
-    return Escalated(**of, attempt=effect.attempt, escalation=escalation, usage=event.usage)
+    return Escalated(**base_fields, attempt=effect.attempt, escalation=escalation, usage=event.usage)
 
 
-def rename_inner_ids(event: PlanProposed, ask: RequestState) -> PlanProposed:
+def rename_inner_ids(event: PlanProposed, request: RequestState) -> PlanProposed:
     """Return the plan of an inner crew with its subtask ids changed to ids that are unique in the request."""
-    plan = prefix_plan_ids(ask.work[event.within], event.plan)
+    plan = prefix_plan_ids(request.subtasks[event.within], event.plan)
     names = dict(zip((one.id for one in event.plan.subtasks), (one.id for one in plan.subtasks), strict=True))
     expected = tuple(one.model_copy(update={"subtask": names[one.subtask]}) for one in event.estimates)
     return event.model_copy(update={"plan": plan, "estimates": expected})
@@ -362,7 +372,7 @@ def _make_member(specialist: Specialist) -> Member:
         cannot=specialist.cannot,
         tier=specialist.tier,
         tiers=(specialist.tier,)
-        if specialist.model_wish.name
+        if specialist.model_overrides.name
         else (),  # a specialist with a model of its own has no other tier
         fallback=specialist.fallback or "",
         examples=specialist.examples,
@@ -371,25 +381,25 @@ def _make_member(specialist: Specialist) -> Member:
     )
 
 
-def make_specialist_worker(specialist: Specialist) -> EstimatedWorker:
+def make_specialist_worker(specialist: Specialist) -> SpecialistProfile:
     """Return a specialist as a worker for estimates."""
     offered: list[Mapping[str, object]] = [spec.parameters for spec in specialist.specs]
     size = len(specialist.system_prompt) + sum(len(spec.name) + len(spec.description) for spec in specialist.specs)
     size += sum(len(json.dumps(parameters, separators=(",", ":"))) for parameters in offered)
-    return EstimatedWorker(
+    return SpecialistProfile(
         tier=specialist.tier,
         prompt_tokens=size // CHARACTERS_PER_TOKEN,
         max_turns=specialist.max_turns,
         has_tools=bool(specialist.tools),
-        model=specialist.model_wish.name,
+        model=specialist.model_overrides.name,
     )
 
 
 def _describe_members(members: tuple[Member, ...]) -> str:
     """Describe each specialist in a few words."""
-    told = []
+    descriptions = []
     for member in members:
         can = member.description.partition(". ")[0].rstrip(".")
         short = can if len(can) <= MAX_DESCRIPTION_CHARS else can[:MAX_DESCRIPTION_CHARS].rpartition(" ")[0] + "…"
-        told.append(f"{member.name} ({short[:1].lower()}{short[1:]})")
-    return ", ".join(told)
+        descriptions.append(f"{member.name} ({short[:1].lower()}{short[1:]})")
+    return ", ".join(descriptions)

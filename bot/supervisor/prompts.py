@@ -31,12 +31,14 @@ ROLES_WITH_CHANNEL_WORDS = frozenset({"planner", "replanner", "synthesizer"})
 def render_crew_words(terms: Terms, role: str) -> str:
     """Return the instructions of crew and channel for a role, each under a heading; empty if there are none.
 
-    They follow our own prompt and are the same in every call of a crew's role, so that providers can cache both.
+    They follow the role's own prompt and stay the same in all calls of a crew, so that providers can cache both.
     """
-    said = {"crew_words": terms.crew_words.get(role, "")}
+    words_by_prompt = {"crew_words": terms.crew_words.get(role, "")}
     if role in ROLES_WITH_CHANNEL_WORDS:
-        said["channel_words"] = terms.channel_words
-    return "".join(f"\n\n{read_prompt(name)}\n\n{demote_headings(words)}" for name, words in said.items() if words)
+        words_by_prompt["channel_words"] = terms.channel_words
+    return "".join(
+        f"\n\n{read_prompt(name)}\n\n{demote_headings(words)}" for name, words in words_by_prompt.items() if words
+    )
 
 
 def make_role_call(
@@ -48,19 +50,19 @@ def make_role_call(
     deadline: float = inf,
     answer_schema: dict[str, Any] | None = None,
     on_text: Callable[[str], Awaitable[None]] | None = None,
-    last: bool = False,
+    is_last: bool = False,
 ) -> ModelCall:
     """Build the model call of a role.
 
     Args:
-        role: The name of the role, which is also that of its prompt.
-        text: Its brief.
+        role: The name of the role and of its prompt.
+        text: The brief; the circumstances are put before it.
         terms: Has the role's tier, the seconds of a call and the circumstances.
         max_tokens: Limit for the reply and for the thinking before it, which all providers count too.
-        deadline: Seconds for this call, if fewer than those of `terms`.
+        deadline: Most seconds for this call; `terms.call_seconds` limits them as well.
         answer_schema: JSON Schema of the reply; None: plain text.
         on_text: Called with each piece of the reply while it is written.
-        last: True if the call writes the answer: budgets do not hold it back.
+        is_last: True if the call writes the answer: budgets do not hold it back.
     """
     if terms.circumstances:
         text = f"{terms.circumstances}\n\n{text}"
@@ -70,10 +72,10 @@ def make_role_call(
         messages=(ModelMessage(role="user", text=text),),
         tier=terms.get_tier(role),
         max_tokens=max_tokens,
-        deadline=min(deadline, terms.call_seconds),
+        timeout_seconds=min(deadline, terms.call_seconds),
         answer_schema=answer_schema,
         on_text=on_text,
-        is_last=last,
+        is_last=is_last,
     )
 
 
@@ -101,7 +103,7 @@ def make_reply_schema(
     *,
     enums: Mapping[str, Sequence[str]] = MappingProxyType({}),
     max_items: Mapping[str, int] = MappingProxyType({}),
-    left_out: Collection[str] = (),
+    excluded_paths: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return the JSON Schema of a reply that `model` parses: only types and enums, with all properties required.
 
@@ -109,9 +111,9 @@ def make_reply_schema(
 
     Args:
         model: The pydantic model of the reply.
-        enums: The texts that a property may have, by its path, such as `subtasks.specialist`. For a list, of its items.
+        enums: The texts that a property, or each item of a list, may have, by path, such as `subtasks.specialist`.
         max_items: The maximum number of items of a list, by its path.
-        left_out: Paths of properties that are left out.
+        excluded_paths: Paths of properties that are left out.
     """
     whole = model.model_json_schema()
     parts = whole.get("$defs", {})
@@ -123,7 +125,7 @@ def make_reply_schema(
             return {"anyOf": [strip_schema(each, path) for each in schema["anyOf"]]}
         if schema["type"] == "object":
             paths = {name: f"{path}.{name}".lstrip(".") for name in schema["properties"]}
-            kept = {name: part for name, part in schema["properties"].items() if paths[name] not in left_out}
+            kept = {name: part for name, part in schema["properties"].items() if paths[name] not in excluded_paths}
             return make_object_schema({name: strip_schema(part, paths[name]) for name, part in kept.items()})
         if schema["type"] == "array":
             limit = {"maxItems": max_items[path]} if path in max_items else {}

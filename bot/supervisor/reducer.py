@@ -13,7 +13,7 @@ from handoff.state.job_state import PlanRun, RequestState
 from handoff.text.context_budget import PackedTexts, Piece, pack_pieces
 from specialists.model import ModelError
 
-MIN_TOKENS = 4096
+MIN_REPLY_TOKENS = 4096
 WORDS_PER_TOKEN = 0.6
 
 
@@ -22,57 +22,59 @@ async def perform(effect: ReduceMaterial, case: RoleInputs) -> MaterialReduced:
 
     If the model returns nothing usable, the notes are the beginning of the part, labelled as such.
     """
-    ask, run, model, now = case.ask, case.run, case.model, case.now
-    part = find_part(ask, run, effect)
-    request = build_run_brief(ask, run)
-    shown = build_brief(ask, run, part)
+    request, run, model, now = case.request, case.run, case.model, case.now
+    part = find_part(request, run, effect)
+    run_brief = build_run_brief(request, run)
+    packed = build_brief(request, run, part)
     call = make_role_call(
         "reducer",
-        shown.text,
+        packed.text,
         terms=run.terms,
-        max_tokens=max(MIN_TOKENS, part.limit * 2),
+        max_tokens=max(MIN_REPLY_TOKENS, part.max_note_tokens * 2),
     )
     try:
         turn = await model.reply(call)
     except ModelError as error:
-        notes, left_out = truncate_notes(request, part)
+        notes, left_out = truncate_notes(run_brief, part)
         usage = error.usage
     else:
-        usable = turn.text.strip() and turn.stop != "refused"
-        notes, left_out = make_notes_from_reply(request, part, turn.text) if usable else truncate_notes(request, part)
+        is_usable = turn.text.strip() and turn.stop != "refused"
+        notes, left_out = (
+            make_notes_from_reply(run_brief, part, turn.text) if is_usable else truncate_notes(run_brief, part)
+        )
         usage = turn.usage
-    of = {
-        "request": ask.id,
+    base_fields = {
+        "request": request.id,
         "within": effect.within,
         "round": effect.round,
         "part": effect.part,
-        "pack": shown.size,
+        "pack": packed.size,
         "usage": usage,
     }
-    return MaterialReduced.model_validate({"at": now(), **of, "notes": notes, "left_out": left_out})
+    return MaterialReduced.model_validate({"at": now(), **base_fields, "notes": notes, "left_out": left_out})
 
 
-def find_part(ask: RequestState, run: PlanRun, effect: ReduceMaterial) -> ReductionCall:
+def find_part(request: RequestState, run: PlanRun, effect: ReduceMaterial) -> ReductionCall:
     """Return the part of the material that the effect names. Raises KeyError if it is no longer to be condensed."""
-    for part in find_reduction_stage(ask, run).parts:
+    for part in find_reduction_stage(request, run).parts:
         if (part.round, part.part) == (effect.round, effect.part):
             return part
     raise KeyError((effect.round, effect.part))
 
 
-def build_brief(ask: RequestState, run: PlanRun, part: ReductionCall) -> PackedTexts:
+def build_brief(request: RequestState, run: PlanRun, part: ReductionCall) -> PackedTexts:
     """Build the reducer's brief: the request, the goal, the length limit of its notes, and its part of the material."""
     goal = run.plan.goal if run.plan else ""
-    most = int(part.limit * WORDS_PER_TOKEN)
+    max_words = int(part.max_note_tokens * WORDS_PER_TOKEN)
     head = [
         "# Request",
-        build_run_brief(ask, run).strip(),
+        build_run_brief(request, run).strip(),
         "",
         "# Goal",
         goal,
         "",
         "# Length",
-        f"At most {most} words.",
+        f"At most {max_words} words.",
         "",
     ]
     pieces = [Piece("the request", ("\n".join([*head, "# Material"]),)), Piece("the material", (render_part(part),))]

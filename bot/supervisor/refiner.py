@@ -17,7 +17,7 @@ from specialists.model import ModelError
 
 MAX_TOKENS = 4096
 MAX_BRIEF_CHARS = 6_000
-"""Characters at most of a new brief; a longer one is rejected."""
+"""Most characters of a new brief; a longer one is rejected."""
 BRIEF_HEADING = "# Brief to rewrite"
 
 REPLY_SCHEMA = make_object_schema({"intent": {"type": "string"}})
@@ -28,13 +28,13 @@ async def perform(effect: RefineBrief, case: RoleInputs) -> BriefRefined:
 
     If it returns no usable brief, the event has a `fault`, and the subtask takes the next step of the ladder.
     """
-    ask, model, now = case.ask, case.model, case.now
-    shown = build_brief(effect, ask, case.run)
-    of: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
-    of["pack"] = shown.size
+    request, model, now = case.request, case.model, case.now
+    packed = build_brief(effect, request, case.run)
+    base_fields: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
+    base_fields["pack"] = packed.size
     call = make_role_call(
         "refiner",
-        shown.text,
+        packed.text,
         terms=case.run.terms,
         max_tokens=MAX_TOKENS,
         deadline=case.run.terms.subtask_seconds,
@@ -43,39 +43,41 @@ async def perform(effect: RefineBrief, case: RoleInputs) -> BriefRefined:
     try:
         turn = await model.reply(call)
     except ModelError as error:
-        return BriefRefined(at=now(), **of, fault=f"the refiner could not be asked ({error})", usage=error.usage)
-    given = parse_json_object(turn.text)
-    intent = given.get("intent")
+        return BriefRefined(
+            at=now(), **base_fields, fault=f"the refiner could not be asked ({error})", usage=error.usage
+        )
+    reply_fields = parse_json_object(turn.text)
+    intent = reply_fields.get("intent")
     if not isinstance(intent, str) or not intent.strip() or len(intent) > MAX_BRIEF_CHARS:
-        return BriefRefined(at=now(), **of, fault="the refiner gave no usable brief", usage=turn.usage)
-    return BriefRefined(at=now(), **of, intent=intent.strip(), usage=turn.usage)
+        return BriefRefined(at=now(), **base_fields, fault="the refiner gave no usable brief", usage=turn.usage)
+    return BriefRefined(at=now(), **base_fields, intent=intent.strip(), usage=turn.usage)
 
 
-def build_brief(effect: RefineBrief, ask: RequestState, run: PlanRun) -> PackedTexts:
+def build_brief(effect: RefineBrief, request: RequestState, run: PlanRun) -> PackedTexts:
     """Build the refiner's brief: the old brief, its criterion, the specialist, the request and goal, and the error."""
-    work = ask.work[effect.subtask]
-    member = run.members.get(work.specialist)
-    parts = [f"Brief: {work.brief_text}"]
-    if work.subtask.done_when:
-        parts.append(f"Criterion: {work.subtask.done_when}")
-    parts.append(f"For: {work.specialist}" + (f" ({member.description})" if member else ""))
+    subtask = request.subtasks[effect.subtask]
+    member = run.members.get(subtask.specialist)
+    parts = [f"Brief: {subtask.brief_text}"]
+    if subtask.spec.done_when:
+        parts.append(f"Criterion: {subtask.spec.done_when}")
+    parts.append(f"For: {subtask.specialist}" + (f" ({member.description})" if member else ""))
     error = Piece("the error", make_beginnings(f"Error: {demote_headings(effect.error)}"))
-    return pack_subtask_brief("refiner", ask, run, BRIEF_HEADING, parts, [error])
+    return pack_subtask_brief("refiner", request, run, BRIEF_HEADING, parts, [error])
 
 
 MAX_REQUEST_CHARS = 2_000
-"""Characters at most of the request in a brief on one subtask: the subtask has a brief of its own."""
+"""Most characters of the request in a brief on one subtask, which has a brief of its own."""
 
 
 def pack_subtask_brief(
-    role: str, ask: RequestState, run: PlanRun, heading: str, subtask_lines: Sequence[str], pieces: Sequence[Piece]
+    role: str, request: RequestState, run: PlanRun, heading: str, subtask_lines: Sequence[str], pieces: Sequence[Piece]
 ) -> PackedTexts:
     """Build a brief on one subtask of `run` for the role `role`.
 
-    The first piece has `heading`, the lines `subtask_lines` the subtask, the request and the goal; it is never left
-    out. Of `pieces` as much follows as fits.
+    The first piece has `heading`, `subtask_lines`, the request and the plan's goal, and is never left out. As much of
+    `pieces` follows as fits.
     """
-    whole = [f"The request it is a part of: {' '.join(build_run_brief(ask, run).split())[:MAX_REQUEST_CHARS]}"]
+    whole = [f"The request it is a part of: {' '.join(build_run_brief(request, run).split())[:MAX_REQUEST_CHARS]}"]
     if run.plan is not None:
         whole.append(f"The plan: {run.plan.goal}")
     head = Piece(

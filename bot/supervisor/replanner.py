@@ -22,13 +22,13 @@ from specialists.model import Model, ModelError
 MAX_TOKENS = 6144
 BRIEF_HEADING = "# Plan under way"
 MAX_SUMMARY_CHARS = 600
-"""Characters at most of each result's summary in the brief."""
-MAX_SHORT_CHARS = 120
-"""The same if the brief is too long."""
+"""Most characters of each result's summary in the brief."""
+MAX_SHORTENED_CHARS = 120
+"""Most characters of each result's summary if the brief is too long."""
 
 
 async def ask_replanner(
-    ask: RequestState,
+    request: RequestState,
     run: PlanRun,
     trigger: ReplanTrigger,
     *,
@@ -42,17 +42,22 @@ async def ask_replanner(
     If the call fails or the reply asks for impossible changes, the plan stays as it is, and the event says why in
     `faults`. `materials` is the material that subtasks may need.
     """
-    of: dict[str, Any] = {"at": now, "request": ask.id, "within": trigger.within, "subtask": trigger.subtask}
-    packed = build_brief(ask, run, trigger, members, materials)
-    free = list_changeable_ids(ask, trigger)
+    base_fields: dict[str, Any] = {
+        "at": now,
+        "request": request.id,
+        "within": trigger.within,
+        "subtask": trigger.subtask,
+    }
+    packed = build_brief(request, run, trigger, members, materials)
+    changeable_ids = list_changeable_ids(request, trigger)
     call = make_role_call(
         "replanner",
         packed.text,
         terms=run.terms,
         max_tokens=MAX_TOKENS,
         deadline=run.terms.subtask_seconds,
-        answer_schema=make_schema(
-            sorted(free), [member.name for member in members], tuple(one.name for one in materials)
+        answer_schema=make_revision_schema(
+            sorted(changeable_ids), [member.name for member in members], tuple(one.name for one in materials)
         ),
     )
     if materials:
@@ -60,18 +65,25 @@ async def ask_replanner(
     try:
         turn = await model.reply(call)
     except ModelError as error:
-        return PlanRevised(**of, faults=(f"The planner could not be asked ({error}).",), usage=error.usage)
-    made = parse_revision(turn.text, ask, run, trigger, materials)
+        return PlanRevised(**base_fields, faults=(f"The planner could not be asked ({error}).",), usage=error.usage)
+    revision = parse_revision(turn.text, request, run, trigger, materials)
     return PlanRevised(
-        **of, plan=made.plan, changes=made.changes, faults=made.faults, pack=packed.size, usage=turn.usage
+        **base_fields,
+        plan=revision.plan,
+        changes=revision.changes,
+        faults=revision.faults,
+        pack=packed.size,
+        usage=turn.usage,
     )
 
 
-def make_schema(changeable_ids: list[str], specialists: list[str], needs: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the JSON Schema of a reply.
+def make_revision_schema(
+    changeable_ids: list[str], specialists: list[str], needs: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the JSON Schema of a revision.
 
-    It lists the ids `changeable_ids` to change and the specialists, so that small models use no others. `needs` are the
-    names of the material; if there are none, added subtasks have no `needs`.
+    It allows only the subtasks `changeable_ids` and the `specialists`, so that small models use no others. `needs` are
+    the names of the material; if there are none, added subtasks have no `needs`.
     """
     enums = {
         "add.specialist": specialists,
@@ -84,17 +96,17 @@ def make_schema(changeable_ids: list[str], specialists: list[str], needs: Sequen
     }
     if 0 < len(needs) <= MAX_MATERIAL_NAMES:
         enums["add.needs"] = list(needs)
-    made = make_reply_schema(
-        RevisionReply, enums=enums, max_items={"add": MAX_ADDED_SUBTASKS}, left_out=() if needs else {"add.needs"}
+    schema = make_reply_schema(
+        RevisionReply, enums=enums, max_items={"add": MAX_ADDED_SUBTASKS}, excluded_paths=() if needs else {"add.needs"}
     )
     if needs:  # not nullable: the model has to list what an added subtask needs
-        added = made["properties"]["add"]["items"]["properties"]
+        added = schema["properties"]["add"]["items"]["properties"]
         added["needs"] = added["needs"]["anyOf"][0]
-    return made
+    return schema
 
 
 def build_brief(
-    ask: RequestState,
+    request: RequestState,
     run: PlanRun,
     trigger: ReplanTrigger,
     members: Iterable[Member],
@@ -104,44 +116,52 @@ def build_brief(
 
     If it is too long, the summaries of results are shortened.
     """
-    free = list_changeable_ids(ask, trigger)
-    fixed = [
+    changeable_ids = list_changeable_ids(request, trigger)
+    head_lines = [
         BRIEF_HEADING,
-        f"Asked: {demote_headings(build_run_brief(ask, run))}",
+        f"Asked: {demote_headings(build_run_brief(request, run))}",
         f"Goal: {run.plan.goal if run.plan else ''}",
         "",
     ]
     who = {"failure": f"{trigger.subtask} failed", "correction": "The requester says since"}
-    said = who.get(trigger.cause, f"{trigger.subtask} found")
-    fixed += ["# News", f"{said}: {demote_headings(trigger.words)}", "", "# Done or under way"]
-    pieces = [Piece("the request", ("\n".join(fixed),))]
-    live = [work for work in ask.list_subtasks(run.within) if not work.dropped]
-    pieces += [_make_subtask_piece(work) for work in live if work.subtask.id not in free]
-    rest = ["", "# May change", *(_render_open_subtask(work) for work in live if work.subtask.id in free)]
+    cause_words = who.get(trigger.cause, f"{trigger.subtask} found")
+    head_lines += ["# News", f"{cause_words}: {demote_headings(trigger.words)}", "", "# Done or under way"]
+    pieces = [Piece("the request", ("\n".join(head_lines),))]
+    live = [subtask for subtask in request.list_subtasks(run.within) if not subtask.is_dropped]
+    pieces += [_make_subtask_piece(subtask) for subtask in live if subtask.spec.id not in changeable_ids]
+    rest = [
+        "",
+        "# May change",
+        *(_render_open_subtask(subtask) for subtask in live if subtask.spec.id in changeable_ids),
+    ]
     rest += ["", MATERIAL_HEADING, *map(render_material_line, materials)] if materials else []
     rest += ["", "# Specialists", *(f"- {member.name}: {member.planner_line}" for member in members)]
     pieces.append(Piece("what may change", ("\n".join(rest),)))
     return pack_pieces(pieces, run.terms.get_context_tokens("replanner"))
 
 
-def _make_subtask_piece(work: SubtaskState) -> Piece:
-    head = f"- {work.subtask.id} ({work.specialist}, {_describe_state(work)}): {work.subtask.title}"
-    said = " ".join(work.result.summary.split()) if work.result is not None else work.reason
+def _make_subtask_piece(subtask: SubtaskState) -> Piece:
+    head = f"- {subtask.spec.id} ({subtask.specialist}, {_describe_state(subtask)}): {subtask.spec.title}"
+    outcome = " ".join(subtask.result.summary.split()) if subtask.result is not None else subtask.reason
     forms = tuple(
-        dict.fromkeys(f"{head}. {said[:most]}" if said else head for most in (MAX_SUMMARY_CHARS, MAX_SHORT_CHARS))
+        dict.fromkeys(
+            f"{head}. {outcome[:most]}" if outcome else head for most in (MAX_SUMMARY_CHARS, MAX_SHORTENED_CHARS)
+        )
     )
-    return Piece(work.subtask.title, forms)
+    return Piece(subtask.spec.title, forms)
 
 
-def _describe_state(work: SubtaskState) -> str:
-    if work.state == "complete":
+def _describe_state(subtask: SubtaskState) -> str:
+    if subtask.state == "complete":
         return "done"
-    return "brought nothing" if work.state in SETTLED_STATES else "under way"
+    return "brought nothing" if subtask.state in SETTLED_STATES else "under way"
 
 
-def _render_open_subtask(work: SubtaskState) -> str:
-    one = work.subtask
+def _render_open_subtask(subtask: SubtaskState) -> str:
+    one = subtask.spec
     after = f", after {', '.join(one.after)}" if one.after else ""
-    tried = f", failed {len(work.failures)} times" if work.failures else ""
+    tried = f", failed {len(subtask.failures)} times" if subtask.failures else ""
     check = f" Done when: {one.done_when}" if one.done_when else ""
-    return f"- {one.id} ({work.specialist}{after}{tried}): {one.title}. {work.brief or one.intent}{check}"
+    return (
+        f"- {one.id} ({subtask.specialist}{after}{tried}): {one.title}. {subtask.rewritten_brief or one.intent}{check}"
+    )

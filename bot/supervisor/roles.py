@@ -1,7 +1,7 @@
 """Finds the supervisor's roles by name, and fits their calls into the context of the model.
 
 A role is a module and a prompt of that name in this folder. The module has `perform(effect, case)`, which makes the
-role's model call for the effect that names the role (see `handoff.effects`) and returns the outcome as an event. The
+role's model call for the effect that names the role (in `handoff.effects`) and returns the outcome as an event. The
 planner and the replanner are called by `bot.supervisor.planning`, which knows the crew.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from handoff.contracts import ContextLimits, Terms, Turn
 from handoff.events import Event
-from handoff.evidence.binding import ReadDocument
+from handoff.evidence.binding import SourceDocument
 from handoff.state.job_state import PlanRun, RequestState
 from handoff.state.job_state import replace as copy_state
 from handoff.text.context_budget import estimate_token_count
@@ -28,7 +28,7 @@ OnText = Callable[[str], Awaitable[None]]
 class RoleInputs:
     """The inputs of a role, besides its effect."""
 
-    ask: RequestState
+    request: RequestState
     run: PlanRun
     """The plan run of the request that the role works on."""
     model: Model
@@ -39,7 +39,7 @@ class RoleInputs:
     """Called with each piece of an answer while it is written; None if people must not see the text yet."""
     earlier_texts: tuple[str, ...] = ()
     """The earlier requests and answers of the thread."""
-    documents: tuple[ReadDocument, ...] = ()
+    documents: tuple[SourceDocument, ...] = ()
     """The texts of the material; only for the verifier."""
 
 
@@ -47,11 +47,11 @@ PerformEffect = Callable[[Any, RoleInputs], Awaitable[Event]]
 FIXED_SIZE_ROLES = frozenset({"dispatcher", "reducer"})
 """Roles whose calls are not repeated with less material: their briefs have a fixed size."""
 MIN_MATERIAL_TOKENS = 1_000
-"""Tokens of material that a role gets at least."""
+"""Fewest tokens of context that a role gets for its material."""
 _T = TypeVar("_T")
 
 
-def find_role(name: str) -> PerformEffect:
+def find_role_performer(name: str) -> PerformEffect:
     """Return the function that performs the effects of a role. Raises ModuleNotFoundError if there is no such role."""
     perform: PerformEffect = importlib.import_module(f"bot.supervisor.{name}").perform
 
@@ -74,13 +74,13 @@ async def call_within_context(model: Model, terms: Terms, make_call: Callable[[M
     The second time the terms have a smaller context, so that the brief has less material.
     """
     watched = _WatchedModel(model)
-    made = await make_call(watched, terms)
+    outcome = await make_call(watched, terms)
     if watched.too_long_call is None:
-        return made
+        return outcome
     call, share = watched.too_long_call
     material = sum(estimate_token_count(message.text) for message in call.messages)
-    beside = estimate_token_count(call.system) + estimate_token_count(json.dumps(call.answer_schema or ""))
-    room = max(MIN_MATERIAL_TOKENS, int((material + beside) * share) - beside)
+    fixed_tokens = estimate_token_count(call.system) + estimate_token_count(json.dumps(call.answer_schema or ""))
+    room = max(MIN_MATERIAL_TOKENS, int((material + fixed_tokens) * share) - fixed_tokens)
     return await make_call(
         model, terms.model_copy(update={"context": ContextLimits(fast=room, balanced=room, deep=room)})
     )

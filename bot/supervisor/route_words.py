@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bot.supervisor.planning import Planning
+from bot.supervisor.planning import CrewPlanner
 from handoff.contracts import Material, Place, Request, Usage
 from handoff.effects import MakePlan
 from handoff.events import AnswerWritten, Event, PlannerAsked, PlanProposed, PlanRejected
@@ -20,10 +20,10 @@ NO_PLACE = Place(team="", channel="", thread_ts="0")
 
 @dataclass(frozen=True, slots=True)
 class Routing:
-    """The decision who gets a request."""
+    """The decision who gets a request, made as in a job."""
 
     decision: Event
-    """The decision; if there is a first responder, the one that follows after it hands the request over."""
+    """The decision. With a first responder, the one that would follow if it handed the request over."""
     rejections: tuple[PlanRejected, ...] = ()
     """Replies of the planner that were rejected before the decision."""
     first_responder: str = ""
@@ -31,26 +31,28 @@ class Routing:
 
 
 async def decide_route(
-    planning: Planning,
+    planning: CrewPlanner,
     text: str,
     now: Callable[[], float],
     files: tuple[Material, ...] = (),
     model: Model | None = None,
 ) -> Routing:
-    """Decide as in a job: by the crew's rules, otherwise by the planner. None as `model`: that of `planning`."""
-    ask = RequestState(Request(id="0", user="", text=text, at=now()), gathered=True, materials=files)
-    brief = make_request_brief(Job(NO_PLACE, (ask,)), ask)
-    event = await planning.make_plan(MakePlan(ask.id), brief, ask, now=now, model=model)
+    """Decide as in a job: by a rule or the pipeline, else by the planner. `model` None stands for the crew's model."""
+    request = RequestState(Request(id="0", user="", text=text, at=now()), is_gathered=True, materials=files)
+    brief = make_request_brief(Job(NO_PLACE, (request,)), request)
+    event = await planning.make_plan(MakePlan(request.id), brief, request, now=now, model=model)
     first = ""
     if isinstance(event, PlanProposed) and event.is_first:
         first = event.plan.subtasks[0].specialist
-        event = await planning.make_plan(MakePlan(ask.id), brief, ask, now=now, model=model, may_take_first=False)
+        event = await planning.make_plan(
+            MakePlan(request.id), brief, request, now=now, model=model, allows_first_responder=False
+        )
     if not isinstance(event, PlanRejected):
         return Routing(event, first_responder=first)
-    again = await planning.make_plan(
-        MakePlan(ask.id, event.faults), brief, ask, now=now, model=model, may_take_first=False
+    second_event = await planning.make_plan(
+        MakePlan(request.id, event.faults), brief, request, now=now, model=model, allows_first_responder=False
     )
-    return Routing(again, (event,), first)
+    return Routing(second_event, (event,), first)
 
 
 def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
@@ -60,7 +62,7 @@ def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
     """
     event, rejected = routing.decision, routing.rejections
     usage = sum((one.usage for one in rejected), getattr(event, "usage", Usage()))
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         **({"first": routing.first_responder} if routing.first_responder else {}),
         "does": "plan",
         "by": label,
@@ -72,17 +74,17 @@ def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
         "tokens": usage.tokens_in + usage.tokens_out,
     }
     if isinstance(event, AnswerWritten):
-        return {**found, "does": "answer", "text": event.text, "why": [event.why] if event.why else []}
+        return {**fields, "does": "answer", "text": event.text, "why": [event.why] if event.why else []}
     if isinstance(event, PlannerAsked):
-        return {**found, "does": "ask", "text": event.question, "options": list(event.options)}
+        return {**fields, "does": "ask", "text": event.question, "options": list(event.options)}
     if not isinstance(event, PlanProposed):
         raise TypeError(f"{event.type} is no decision of a planner")
-    shown = {"id", "specialist", "title", "after", "intent", "done_when", "critical"}
-    parts = [one.model_dump(mode="json", include=shown) for one in event.plan.subtasks]
-    handed = len(parts) == 1 and parts[0]["intent"] == text.strip()
+    part_fields = {"id", "specialist", "title", "after", "intent", "done_when", "critical"}
+    parts = [one.model_dump(mode="json", include=part_fields) for one in event.plan.subtasks]
+    is_handed_whole = len(parts) == 1 and parts[0]["intent"] == text.strip()
     return {
-        **found,
-        "does": "hand" if handed else "plan",
+        **fields,
+        "does": "hand" if is_handed_whole else "plan",
         "by": f"rule {event.rule}" if event.rule else "the crew's pipeline" if event.pipeline else label,
         "parts": parts,
         "missing": list(event.plan.missing),
@@ -93,11 +95,11 @@ def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
 def describe_decision(routing: dict[str, Any]) -> str:
     """Render a decision, as `export_routing` returns it, in lines for people, with its reasons last."""
     parts = format_count(len(routing["parts"]), "part")
-    said = {"answer": "answered at once", "ask": "asked back first", "plan": f"a plan of {parts}"}
+    decision_words = {"answer": "answered at once", "ask": "asked back first", "plan": f"a plan of {parts}"}
     if routing["does"] == "hand":
         lines = [f"{routing['parts'][0]['specialist']} gets it as it stands (by {routing['by']})"]
     else:
-        lines = [f"{said[routing['does']]} (by {routing['by']})"]
+        lines = [f"{decision_words[routing['does']]} (by {routing['by']})"]
         lines += [routing["text"]] if "text" in routing else []
         lines += [f"- {option}" for option in routing.get("options", ())]
         for part in routing["parts"]:

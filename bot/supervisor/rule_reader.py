@@ -13,22 +13,22 @@ from specialists.model import Model, ModelError
 
 MAX_TOKENS = 1024
 MAX_TEXT_CHARS = 2_500
-"""Characters at most of the text that the model gets."""
+"""Most characters of the text that the model gets."""
 CALL_SECONDS = 45.0
-TEXT_FIELDS = ("asks", "cron", "at", "zone", "until", "cannot")
+TEXT_FIELD_NAMES = ("asks", "cron", "at", "zone", "until", "cannot")
 
 
-async def read_rule(model: Model, text: str, *, now: float, zone: str, terms: Terms) -> dict[str, Any] | None:
-    """Have a model parse a schedule. Returns the fields of its prompt; None if the call or its reply is unusable.
+async def parse_schedule_rule(model: Model, text: str, *, now: float, zone: str, terms: Terms) -> dict[str, Any] | None:
+    """Have a model parse when a schedule runs. Returns the reply's fields; None if the call or the reply is unusable.
 
     `now` is seconds since the epoch, and `zone` the IANA name of the requester's time zone.
     """
-    here = datetime.fromtimestamp(now, find_zone(zone))
+    local_time = datetime.fromtimestamp(now, find_zone(zone))
     flags = {"schedule": {"type": "boolean"}, "only_if_new": {"type": "boolean"}, "every_days": {"type": "integer"}}
-    schema = make_object_schema({**flags, **{name: {"type": "string"} for name in TEXT_FIELDS}})
+    schema = make_object_schema({**flags, **{name: {"type": "string"} for name in TEXT_FIELD_NAMES}})
     call = make_role_call(
         "rule_reader",
-        f"It is {here:%A %Y-%m-%d %H:%M}, {zone}.\n\n# Words\n{demote_headings(text[:MAX_TEXT_CHARS])}",
+        f"It is {local_time:%A %Y-%m-%d %H:%M}, {zone}.\n\n# Words\n{demote_headings(text[:MAX_TEXT_CHARS])}",
         terms=terms,
         max_tokens=MAX_TOKENS,
         deadline=CALL_SECONDS,
@@ -38,5 +38,5 @@ async def read_rule(model: Model, text: str, *, now: float, zone: str, terms: Te
         turn = await model.reply(call)
     except ModelError:
         return None
-    said = parse_json_object(turn.text)
-    return said if isinstance(said.get("schedule"), bool) else None
+    fields = parse_json_object(turn.text)
+    return fields if isinstance(fields.get("schedule"), bool) else None

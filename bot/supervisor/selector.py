@@ -13,7 +13,7 @@ from bot.supervisor.synthesizer import build_brief, render_faults
 from handoff.answering.fixed_words import render_phrase
 from handoff.contracts import PackedSize, Usage
 from handoff.effects import SelectAnswer
-from handoff.engine.answer import collect_rivals, compute_call_seconds, is_written_as_draft, render_subtask_result
+from handoff.engine.answer import collect_rivals, compute_call_seconds, needs_draft, render_subtask_result
 from handoff.events import AnswerWritten
 from handoff.state.job_state import PlanRun, RequestState, SubtaskState
 from specialists.model import ModelError
@@ -24,40 +24,40 @@ MAX_REASON_CHARS = 400
 
 async def perform(effect: SelectAnswer, case: RoleInputs) -> AnswerWritten:
     """Choose the best of the rival results. If there is only one, no model is called."""
-    ask, run, model, now = case.ask, case.run, case.model, case.now
-    there = collect_rivals(ask, run)
+    request, run, model, now = case.request, case.run, case.model, case.now
+    rivals = collect_rivals(request, run)
     usage, size = Usage(), PackedSize()
-    if len(there) == 1:
-        chosen, why = next(iter(there)), "the only result on the question that came back"
+    if len(rivals) == 1:
+        chosen, why = next(iter(rivals)), "the only result on the question that came back"
     else:
-        described = build_brief(ask, run, role="selector", appendix=render_faults(run, effect.faults))
-        size = described.size
+        packed = build_brief(request, run, role="selector", appendix=render_faults(run, effect.faults))
+        size = packed.size
         call = make_role_call(
             "selector",
-            described.text,
+            packed.text,
             terms=run.terms,
             max_tokens=MAX_TOKENS,
             deadline=compute_call_seconds(run, now()),
             answer_schema=make_object_schema(
-                {"reason": {"type": "string"}, "chosen": {"type": "string", "enum": list(there)}}
+                {"reason": {"type": "string"}, "chosen": {"type": "string", "enum": list(rivals)}}
             ),
-            last=True,
+            is_last=True,
         )
         try:
             turn = await model.reply(call)
         except ModelError as error:
-            chosen, why = _find_most_confident(there), f"the surest of the results; nobody could choose ({error})"
+            chosen, why = _find_most_confident(rivals), f"the surest of the results; nobody could choose ({error})"
             usage = error.usage
         else:
-            chosen, why = parse_choice(turn.text, there)
+            chosen, why = parse_choice(turn.text, rivals)
             usage = turn.usage
-    text = render_choice(ask, run, chosen, why)
+    text = render_choice(request, run, chosen, why)
     return AnswerWritten(
         at=now(),
-        request=ask.id,
+        request=request.id,
         within=effect.within,
         text=text,
-        draft=is_written_as_draft(ask, run, now()),
+        draft=needs_draft(request, run, now()),
         chosen=chosen,
         why=why,
         pack=size,
@@ -66,27 +66,27 @@ async def perform(effect: SelectAnswer, case: RoleInputs) -> AnswerWritten:
 
 
 def parse_choice(text: str, candidates: Mapping[str, SubtaskState]) -> tuple[str, str]:
-    """Parse a reply into (name, reason) of the chosen result; that with the highest confidence if it names none."""
-    said = parse_json_object(text)
-    chosen = str(said.get("chosen", "")).strip().strip("[]")
-    reason = " ".join(str(said.get("reason") or "").split())[:MAX_REASON_CHARS]
+    """Parse a reply into (name, reason) of the chosen result: the most confident one if the reply names none."""
+    fields = parse_json_object(text)
+    chosen = str(fields.get("chosen", "")).strip().strip("[]")
+    reason = " ".join(str(fields.get("reason") or "").split())[:MAX_REASON_CHARS]
     if chosen in candidates:
         return chosen, reason or "no reason was given"
     return _find_most_confident(candidates), "the surest of the results; the choice could not be read"
 
 
-def render_choice(ask: RequestState, run: PlanRun, chosen_id: str, reason: str) -> str:
+def render_choice(request: RequestState, run: PlanRun, chosen_id: str, reason: str) -> str:
     """Render the answer: the chosen result word for word, and below it the names of the others and the reason."""
-    there = collect_rivals(ask, run)
-    text = render_subtask_result(ask, run, there[chosen_id])
+    rivals = collect_rivals(request, run)
+    text = render_subtask_result(request, run, rivals[chosen_id])
     others = ", ".join(
-        f"“{work.subtask.title}” ({work.specialist})" for name, work in there.items() if name != chosen_id
+        f"“{subtask.spec.title}” ({subtask.specialist})" for name, subtask in rivals.items() if name != chosen_id
     )
     if not others:
         return text
-    picked = f"“{there[chosen_id].subtask.title}” ({there[chosen_id].specialist})"
-    said = render_phrase("chosen", ask.text, picked=picked, others=others, why=reason.rstrip("."))
-    return f"{text}\n\n_{said}._"
+    picked = f"“{rivals[chosen_id].spec.title}” ({rivals[chosen_id].specialist})"
+    reason_line = render_phrase("chosen", request.text, picked=picked, others=others, why=reason.rstrip("."))
+    return f"{text}\n\n_{reason_line}._"
 
 
 def _find_most_confident(candidates: Mapping[str, SubtaskState]) -> str:

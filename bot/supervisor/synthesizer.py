@@ -24,9 +24,9 @@ from handoff.engine.answer import (
     collect_results,
     compute_call_seconds,
     find_reduction_stage,
-    is_written_as_draft,
     list_answer_gaps,
     list_graded_findings,
+    needs_draft,
     render_contents,
     render_subtask_result,
 )
@@ -40,119 +40,128 @@ from specialists.model import ModelError
 
 MAX_TOKENS = 8192
 MAX_OMISSION_LINES = 12
-"""Lines at most about omissions in the brief; the trace has all of them."""
-MAX_SHORT_FINDINGS = 8
-"""Findings that are kept of a list that is shortened."""
+"""Most lines about omissions in the brief; the trace has all of them."""
+MAX_SHORTENED_FINDINGS = 8
+"""Findings that stay in a list when it is shortened."""
 MAX_FINDING_CHARS = 300
-"""Characters at most of each finding in a shortened list."""
+"""Most characters of each finding in a shortened list."""
 CONDENSE_LINE = "(strategy: reduce; keep every figure that the conclusion needs)"
 FINDINGS_HEADING = "# Findings, gravest first: keep the severity, place and suggestion of each"
 
 
 async def perform(effect: WriteAnswer, case: RoleInputs) -> AnswerWritten:
     """Write the answer. If the model fails, the answer is the last draft, or the results under a line that says so."""
-    ask, run, now = case.ask, case.run, case.now
-    described = build_brief(ask, run, appendix=render_faults(run, effect.faults))
+    request, run, now = case.request, case.run, case.now
+    packed = build_brief(request, run, appendix=render_faults(run, effect.faults))
     stream = None
     if case.on_text is not None:
         stream = AnswerStreamer(
-            case.on_text, lambda text: not find_unsourced_figures(ask, run, text, case.earlier_texts)
+            case.on_text, lambda text: not find_unsourced_figures(request, run, text, case.earlier_texts)
         )
     call = make_role_call(
         "synthesizer",
-        described.text,
+        packed.text,
         terms=run.terms,
         max_tokens=MAX_TOKENS,
         deadline=compute_call_seconds(run, now()),
         on_text=stream.write if stream is not None else None,
-        last=True,
+        is_last=True,
     )
-    of: dict[str, Any] = {"request": ask.id, "within": effect.within, "pack": described.size}
+    base_fields: dict[str, Any] = {"request": request.id, "within": effect.within, "pack": packed.size}
     try:
         turn = await case.model.reply(call)
     except ModelError as error:
-        text = render_without_model(ask, run, f"{render_phrase('apart', ask.text)} ({error})")
-        return AnswerWritten(at=now(), **of, text=text, draft=is_written_as_draft(ask, run, now()), usage=error.usage)
-    of["usage"] = turn.usage
+        text = render_without_model(request, run, f"{render_phrase('apart', request.text)} ({error})")
+        return AnswerWritten(
+            at=now(), **base_fields, text=text, draft=needs_draft(request, run, now()), usage=error.usage
+        )
+    base_fields["usage"] = turn.usage
     text = turn.text.strip()
     if turn.stop == "refused" or not text:
-        text = render_without_model(ask, run, render_phrase("apart", ask.text))
-        return AnswerWritten(at=now(), **of, text=text, draft=is_written_as_draft(ask, run, now()))
+        text = render_without_model(request, run, render_phrase("apart", request.text))
+        return AnswerWritten(at=now(), **base_fields, text=text, draft=needs_draft(request, run, now()))
     text = strip_brief_echoes(
         text,
-        titles=_list_subtask_titles(ask, run).values(),
-        sections=_list_forbidden_sections(ask, run),
-        lists=_list_required_items(ask, run),
+        titles=_list_subtask_titles(request, run).values(),
+        sections=_list_forbidden_sections(request, run),
+        lists=_list_required_items(request, run),
     )
     if turn.stop == "max_tokens":
-        text += f"\n\n_({render_phrase('cut_off', ask.text)})_"
-    unsupported = find_unsourced_figures(ask, run, text, case.earlier_texts)
-    of["workings"] = render_workings(text, unsupported)
-    of["invented"] = find_invented_figures(ask, run, text, case.earlier_texts) if unsupported else ()
+        text += f"\n\n_({render_phrase('cut_off', request.text)})_"
+    unsupported = find_unsourced_figures(request, run, text, case.earlier_texts)
+    base_fields["workings"] = render_workings(text, unsupported)
+    base_fields["invented"] = find_invented_figures(request, run, text, case.earlier_texts) if unsupported else ()
     text = remove_workings(text)
     if stream is not None and not unsupported:
         await stream.finish(text)
-    return AnswerWritten(at=now(), **of, text=text, draft=is_written_as_draft(ask, run, now()), unsupported=unsupported)
+    return AnswerWritten(
+        at=now(), **base_fields, text=text, draft=needs_draft(request, run, now()), unsupported=unsupported
+    )
 
 
-def _list_subtask_titles(ask: RequestState, run: PlanRun) -> dict[str, str]:
-    return {name: ask.work[name].subtask.title for name in collect_results(ask, run)}
+def _list_subtask_titles(request: RequestState, run: PlanRun) -> dict[str, str]:
+    return {name: request.subtasks[name].spec.title for name in collect_results(request, run)}
 
 
-def _list_forbidden_sections(ask: RequestState, run: PlanRun) -> dict[str, str]:
-    """Return by heading the sections of the brief that must not appear in an answer."""
+def _list_forbidden_sections(request: RequestState, run: PlanRun) -> dict[str, str]:
+    """Return the sections of the brief that must not appear in an answer, by heading."""
     plan = run.plan
     goal, instruction = (plan.goal, plan.instruction) if plan is not None else ("", "")
-    return {"Request": demote_headings(build_run_brief(ask, run)), "Plan": goal, "Instruction": instruction}
+    return {"Request": demote_headings(build_run_brief(request, run)), "Plan": goal, "Instruction": instruction}
 
 
-def _list_required_items(ask: RequestState, run: PlanRun, omissions: Sequence[str] = ()) -> dict[str, tuple[str, ...]]:
-    """Return by heading the lists of the brief that the answer must mention: gaps, and what was left out."""
+def _list_required_items(
+    request: RequestState, run: PlanRun, omissions: Sequence[str] = ()
+) -> dict[str, tuple[str, ...]]:
+    """Return the lists of the brief that the answer must mention, by heading: the gaps and the omissions."""
     return {
-        "Gaps": tuple(demote_headings(gap) for gap in list_answer_gaps(ask, run)),
-        "Left out for length": (*omissions, *run.left_out)[:MAX_OMISSION_LINES],
+        "Gaps": tuple(demote_headings(gap) for gap in list_answer_gaps(request, run)),
+        "Left out for length": (*omissions, *run.left_out_passages)[:MAX_OMISSION_LINES],
     }
 
 
-def render_without_model(ask: RequestState, run: PlanRun, preface: str) -> str:
+def render_without_model(request: RequestState, run: PlanRun, preface: str) -> str:
     """Return the answer without a model: the draft if there is one, otherwise the results below `preface`."""
-    return run.draft if run.draft is not None else render_results(ask, run, preface)
+    return run.draft if run.draft is not None else render_results(request, run, preface)
 
 
-def build_brief(ask: RequestState, run: PlanRun, *, role: str = "synthesizer", appendix: str = "") -> PackedTexts:
+def build_brief(request: RequestState, run: PlanRun, *, role: str = "synthesizer", appendix: str = "") -> PackedTexts:
     """Build the synthesizer's brief: the request, the plan's goal and strategy, results and gaps.
 
-    `role` is the role that reads the brief. `appendix` is a text to append. It is never shortened, nor are the request,
-    the plan and the gaps.
+    `role` is the role that reads the brief. `appendix` is put at the end. Request, plan, gaps and `appendix` are never
+    shortened. Raises ValueError if there is no plan yet.
     """
     plan = run.plan
     if plan is None:
         raise ValueError("an answer cannot be written before there is a plan")
-    head = ["# Request", demote_headings(build_run_brief(ask, run)), "", "# Plan", plan.goal]
-    head += [CONDENSE_LINE] if choose_strategy(ask, run) == "reduce" else []
+    head = ["# Request", demote_headings(build_run_brief(request, run)), "", "# Plan", plan.goal]
+    head += [CONDENSE_LINE] if choose_strategy(request, run) == "reduce" else []
     head += ["", "# Results"]
-    at, lost = find_reduction_stage(ask, run), render_contents(ask, run)[1]
+    stage, repeat_counts = find_reduction_stage(request, run), render_contents(request, run)[1]
     results = [
-        *(_make_note_pieces(ask, run, at) if at.rounds else _make_result_pieces(ask, run)),
-        *_make_graded_pieces(ask, run),
+        *(_make_note_pieces(request, run, stage) if stage.rounds else _make_result_pieces(request, run)),
+        *_make_graded_pieces(request, run),
     ]
-    rest = _render_required_sections(ask, run, at)
-    always = [
+    rest = _render_required_sections(request, run, stage)
+    fixed_pieces = [
         Piece("the request", ("\n".join(head),)),
         Piece("the rest", ("\n".join(rest),)),
         Piece("below", (appendix,)),
     ]
-    packed = pack_pieces([*always, *results], run.terms.get_context_tokens(role))
-    text = "\n".join([*head, *(f"{each}\n" for each in packed.texts[len(always) :]), *rest]).strip() + appendix
-    left_out = [*at.left_out, *(f"{ask.work[name].subtask.title}: {n} repeated passages" for name, n in lost.items())]
+    packed = pack_pieces([*fixed_pieces, *results], run.terms.get_context_tokens(role))
+    text = "\n".join([*head, *(f"{each}\n" for each in packed.texts[len(fixed_pieces) :]), *rest]).strip() + appendix
+    left_out = [
+        *stage.left_out,
+        *(f"{request.subtasks[name].spec.title}: {n} repeated passages" for name, n in repeat_counts.items()),
+    ]
     size = packed.size
     return PackedTexts((text,), size.model_copy(update={"left_out": (*left_out, *size.left_out)}))
 
 
-def _render_required_sections(ask: RequestState, run: PlanRun, stage: ReductionStage) -> list[str]:
+def _render_required_sections(request: RequestState, run: PlanRun, stage: ReductionStage) -> list[str]:
     """Render the sections of the brief that are never shortened: gaps, omissions and the plan's instruction."""
     rest: list[str] = []
-    for heading, items in _list_required_items(ask, run, stage.left_out).items():
+    for heading, items in _list_required_items(request, run, stage.left_out).items():
         rest += [f"# {heading}", *(f"- {each}" for each in items), ""] if items else []
     if run.plan is not None and run.plan.instruction:
         rest += ["# Instruction", run.plan.instruction]
@@ -168,21 +177,21 @@ def render_faults(run: PlanRun, faults: Sequence[str]) -> str:
     return "\n\n" + "\n".join(["# Your last answer", demote_headings(run.draft or ""), "", heading, *lines])
 
 
-def _make_result_pieces(ask: RequestState, run: PlanRun) -> list[Piece]:
-    texts, _ = render_contents(ask, run)
+def _make_result_pieces(request: RequestState, run: PlanRun) -> list[Piece]:
+    texts, _ = render_contents(request, run)
     pieces = []
     for name, content in texts.items():
-        work = ask.work[name]
-        if work.result is None:
+        subtask = request.subtasks[name]
+        if subtask.result is None:
             continue
-        forms = ["\n".join(_render_result(work, content))]
-        if len(work.result.summary) < len(content):
-            forms.append("\n".join(_render_result(work, f"{work.result.summary}\n(shortened: only its summary)")))
-        pieces.append(Piece(work.subtask.title, tuple(forms), weight=work.result.confidence))
+        forms = ["\n".join(_render_result(subtask, content))]
+        if len(subtask.result.summary) < len(content):
+            forms.append("\n".join(_render_result(subtask, f"{subtask.result.summary}\n(shortened: only its summary)")))
+        pieces.append(Piece(subtask.spec.title, tuple(forms), weight=subtask.result.confidence))
     return pieces
 
 
-def _make_note_pieces(ask: RequestState, run: PlanRun, stage: ReductionStage) -> list[Piece]:
+def _make_note_pieces(request: RequestState, run: PlanRun, stage: ReductionStage) -> list[Piece]:
     """Return the pieces for a reduced material: the notes, the findings, then all sources and files."""
     pieces = [
         Piece(
@@ -190,46 +199,48 @@ def _make_note_pieces(ask: RequestState, run: PlanRun, stage: ReductionStage) ->
         )
         for note in stage.notes
     ]
-    pieces += [piece for work in ask.list_subtasks(run.within) if (piece := _make_ungraded_piece(work)) is not None]
-    below = [small for work in ask.list_subtasks(run.within) for small in _render_sources(work)]
-    return [*pieces, Piece("sources and files", ("\n".join(dict.fromkeys(below)),))] if below else pieces
+    pieces += [
+        piece for subtask in request.list_subtasks(run.within) if (piece := _make_ungraded_piece(subtask)) is not None
+    ]
+    source_lines = [small for subtask in request.list_subtasks(run.within) for small in _render_sources(subtask)]
+    return [*pieces, Piece("sources and files", ("\n".join(dict.fromkeys(source_lines)),))] if source_lines else pieces
 
 
-def _make_ungraded_piece(work: SubtaskState) -> Piece | None:
+def _make_ungraded_piece(subtask: SubtaskState) -> Piece | None:
     """Return the findings of a result that `_make_graded_pieces` leaves out; None if there are none.
 
-    They are not condensed. If room is short, the list is cut to the surest before any note is shortened.
+    They are not condensed. If room is short, the list is cut to its first findings before any note is shortened.
     """
-    found = [one for one in work.result.findings if not is_graded(one)] if work.result is not None else []
+    found = [one for one in subtask.result.findings if not is_graded(one)] if subtask.result is not None else []
     if not found:
         return None
-    told = [demote_headings(render_finding(one)) for one in sorted(found, key=rank_by_severity)]
-    return _make_list_piece(f"the findings of {work.subtask.title}", f"## Findings: {work.subtask.title}", told)
+    lines = [demote_headings(render_finding(one)) for one in sorted(found, key=rank_by_severity)]
+    return _make_list_piece(f"the findings of {subtask.spec.title}", f"## Findings: {subtask.spec.title}", lines)
 
 
-def _make_graded_pieces(ask: RequestState, run: PlanRun) -> list[Piece]:
+def _make_graded_pieces(request: RequestState, run: PlanRun) -> list[Piece]:
     """Return one list of the graded findings of all results, the gravest first; empty for the strategy `select`."""
-    found = list_graded_findings(ask, run) if choose_strategy(ask, run) != "select" else ()
+    found = list_graded_findings(request, run) if choose_strategy(request, run) != "select" else ()
     return [_make_list_piece("the findings", FINDINGS_HEADING, format_findings(found))] if found else []
 
 
 def _make_list_piece(name: str, heading: str, lines: list[str]) -> Piece:
     whole_list = "\n".join([heading, *lines])
-    few = "\n".join([heading, *(each[:MAX_FINDING_CHARS] for each in lines[:MAX_SHORT_FINDINGS]), "(and more)"])
+    few = "\n".join([heading, *(each[:MAX_FINDING_CHARS] for each in lines[:MAX_SHORTENED_FINDINGS]), "(and more)"])
     forms = (whole_list, few) if len(few) < len(whole_list) else (whole_list,)
     return Piece(name, forms, weight=-1)
 
 
-def _render_result(work: SubtaskState, content: str) -> list[str]:
-    confidence = work.result.confidence if work.result is not None else 0
-    lines = [f"## {work.subtask.title}", render_result_tag(work.subtask.id, confidence), demote_headings(content)]
-    for small in _render_sources(work):
+def _render_result(subtask: SubtaskState, content: str) -> list[str]:
+    confidence = subtask.result.confidence if subtask.result is not None else 0
+    lines = [f"## {subtask.spec.title}", render_result_tag(subtask.spec.id, confidence), demote_headings(content)]
+    for small in _render_sources(subtask):
         lines += ["", small]
     return lines
 
 
-def _render_sources(work: SubtaskState) -> list[str]:
-    result = work.result
+def _render_sources(subtask: SubtaskState) -> list[str]:
+    result = subtask.result
     if result is None:
         return []
     lines = []
@@ -240,11 +251,11 @@ def _render_sources(work: SubtaskState) -> list[str]:
     return lines
 
 
-def render_results(ask: RequestState, run: PlanRun, preface: str) -> str:
+def render_results(request: RequestState, run: PlanRun, preface: str) -> str:
     """Render the results one after the other below `preface`."""
-    works = [work for work in ask.list_subtasks(run.within) if work.result is not None]
+    works = [subtask for subtask in request.list_subtasks(run.within) if subtask.result is not None]
     return "\n\n".join(
-        [preface, *(f"## {work.subtask.title}\n{render_subtask_result(ask, run, work)}" for work in works)]
+        [preface, *(f"## {subtask.spec.title}\n{render_subtask_result(request, run, subtask)}" for subtask in works)]
     )
 
 
@@ -267,29 +278,29 @@ class AnswerStreamer:
         self._waiting_text = ""
         self._shown_line = ""
         """The part of the unfinished line that was shown."""
-        self._stopped = False
-        self._begun = False
+        self._is_stopped = False
+        self._has_begun = False
         self.shown_text = ""
 
     async def write(self, piece: str) -> None:
         """Add the next piece of the model's text, and show what is ready."""
         self._waiting_text += piece
-        if not self._begun:
+        if not self._has_begun:
             self._waiting_text = self._waiting_text.lstrip()
-            self._begun = bool(self._waiting_text)
-            self._stopped = self._waiting_text.startswith(_NON_ANSWER_BEGINNINGS)
+            self._has_begun = bool(self._waiting_text)
+            self._is_stopped = self._waiting_text.startswith(_NON_ANSWER_BEGINNINGS)
         await self._show_ready_text()
 
     async def _show_ready_text(self) -> None:
         """Show all clean lines, and the words of the unfinished line before its first figure or tag."""
-        while not self._stopped and "\n" in self._waiting_text:
+        while not self._is_stopped and "\n" in self._waiting_text:
             line, _, self._waiting_text = self._waiting_text.partition("\n")
             if _FIGURE_OR_TAG.search(line) and not self._is_clean(self._shown_line + line):
-                self._stopped = True
+                self._is_stopped = True
                 return
             await self._show_text(f"{remove_workings(line)}\n")
             self._shown_line = ""
-        if self._stopped:
+        if self._is_stopped:
             return
         ready = ""
         for found in _WORD.finditer(self._waiting_text):

@@ -1,7 +1,7 @@
 """The load and the past usage of a crew's specialists: for estimates, and to choose among equals.
 
-Past usage is that of this instance alone. The load of specialists with equals is that of all instances, see
-`bot.supervisor.instance_board`.
+Past usage is that of this instance alone. The load of specialists with equals is that of all instances, as
+`bot.supervisor.instance_board` collects it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from handoff.effects import RunSubtask
 from handoff.planning.estimates import NO_PAST_USAGE, PastUsage
 from handoff.planning.routing import KnownLoad
 
-MAX_ATTEMPTS = 20
+AVERAGED_ATTEMPTS = 20
 """About how many attempts of a specialist on a tier enter an average: older ones fade out."""
 
 
@@ -52,16 +52,16 @@ class TrackRecord:
     async def record_attempt(self, effect: RunSubtask, attempt: Awaitable[ev.Event]) -> ev.Event:
         """Await the attempt and record its usage, if it returns a result. Returns its event."""
         began = time.monotonic()
-        self._change_under_way(effect.specialist, 1)
+        self._count_under_way(effect.specialist, 1)
         try:
             event = await attempt
         finally:
-            self._change_under_way(effect.specialist, -1)
+            self._count_under_way(effect.specialist, -1)
         if isinstance(event, ev.ResultReturned) and event.result.usage.calls:
             self._add_past_attempt(effect.specialist, effect.tier, event.result.usage, time.monotonic() - began)
         return event
 
-    def _change_under_way(self, specialist: str, change: int) -> None:
+    def _count_under_way(self, specialist: str, change: int) -> None:
         self._under_way[specialist] += change
         if self._board is not None and specialist in self._equals:
             self._board.start_writing_row()
@@ -70,8 +70,8 @@ class TrackRecord:
         return {f"{self._crew}:{name}": self._get_own_load(name) for name in self._equals}
 
     def _get_own_load(self, specialist: str) -> SpecialistLoad:
-        seen = self._past_by_specialist.get(specialist)
-        return SpecialistLoad(self._under_way[specialist], seen.seconds if seen else None)
+        past_usage = self._past_by_specialist.get(specialist)
+        return SpecialistLoad(self._under_way[specialist], past_usage.seconds if past_usage else None)
 
     async def read_other_loads(self) -> None:
         """Read the load of specialists with equals on other instances, which `find_load` then includes."""
@@ -80,9 +80,9 @@ class TrackRecord:
 
     def _add_past_attempt(self, specialist: str, tier: Tier, usage: Usage, seconds: float) -> None:
         past = self._past.get((specialist, tier), NO_PAST_USAGE)
-        self._past[specialist, tier] = past.with_attempt(usage, seconds, window=MAX_ATTEMPTS)
+        self._past[specialist, tier] = past.with_attempt(usage, seconds, window=AVERAGED_ATTEMPTS)
         self._past_by_specialist[specialist] = self._past_by_specialist.get(specialist, NO_PAST_USAGE).with_attempt(
-            usage, seconds, window=MAX_ATTEMPTS
+            usage, seconds, window=AVERAGED_ATTEMPTS
         )
 
     def find_past_usage(self, specialist: str, tier: Tier) -> PastUsage:
@@ -93,7 +93,7 @@ class TrackRecord:
         """Return the specialist's load: attempts under way, seconds per attempt, and whether its breaker is open.
 
         For a specialist with equals, the attempts are those of all instances as of the last `read_other_loads`. Seconds
-        are those of this instance if known, otherwise those of the others.
+        come from this instance if it knows them, otherwise from the others.
         """
         own, others = self._get_own_load(specialist), SpecialistLoad()
         if self._board is not None and specialist in self._equals:

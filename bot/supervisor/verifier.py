@@ -18,7 +18,7 @@ from handoff.effects import VerifyAnswer
 from handoff.engine.answer import collect_results, compute_call_seconds
 from handoff.engine.nested import build_run_brief
 from handoff.events import AnswerVerified
-from handoff.evidence.binding import ReadDocument
+from handoff.evidence.binding import SourceDocument
 from handoff.evidence.quotations import find_quotation
 from handoff.evidence.statements import split_statements
 from handoff.evidence.work_receipts import collect_receipts
@@ -30,10 +30,10 @@ from handoff.text.headings import demote_headings
 from specialists.model import ModelError
 
 MAX_TOKENS = 4096
-MAX_ENTRIES = 8
-"""Entries at most of each list in the verdict."""
+MAX_VERDICT_ENTRIES = 8
+"""Most entries of each list in the verdict."""
 MAX_LINE_CHARS = 600
-"""Characters at most of a quotation, or of a part of the request that is unanswered."""
+"""Most characters of a quotation, or of an unanswered part of the request."""
 MATERIAL_WEIGHT, TOOLS_WEIGHT, RESULTS_WEIGHT = 3, 2, 1
 """The weight of each kind of evidence: if room is short, a lower weight is shortened first."""
 
@@ -59,19 +59,19 @@ REPLY_SCHEMA = make_object_schema(
 
 async def perform(effect: VerifyAnswer, case: RoleInputs) -> AnswerVerified:
     """Verify a draft. If the model call fails, the event's `doubt` says why, and the draft is released unverified."""
-    ask, run, now = case.ask, case.run, case.now
-    of: dict[str, Any] = {"request": ask.id, "within": effect.within}
-    if effect.late:
-        return AnswerVerified(at=now(), **of, doubt="the time ran out before the verifier had read it")
+    request, run, now = case.request, case.run, case.now
+    base_fields: dict[str, Any] = {"request": request.id, "within": effect.within}
+    if effect.is_late:
+        return AnswerVerified(at=now(), **base_fields, doubt="the time ran out before the verifier had read it")
     sentences = split_statements(run.draft or "")
     if not sentences:
-        return AnswerVerified(at=now(), **of, doubt="the answer has no sentence to verify")
-    evidence = collect_evidence(ask, run, case.documents)
-    shown = build_brief(ask, run, sentences, evidence)
-    of["pack"] = shown.size
+        return AnswerVerified(at=now(), **base_fields, doubt="the answer has no sentence to verify")
+    evidence = collect_evidence(request, run, case.documents)
+    packed = build_brief(request, run, sentences, evidence)
+    base_fields["pack"] = packed.size
     call = make_role_call(
         "verifier",
-        shown.text,
+        packed.text,
         terms=run.terms,
         max_tokens=MAX_TOKENS,
         deadline=compute_call_seconds(run, now()),
@@ -81,32 +81,34 @@ async def perform(effect: VerifyAnswer, case: RoleInputs) -> AnswerVerified:
         turn = await case.model.reply(call)
     except ModelError as error:
         doubt = f"the verifier could not be asked: {error}"
-        return AnswerVerified(at=now(), **of, doubt=doubt, usage=error.usage)
-    there = (one for result in collect_results(ask, run).values() for one in result.unsupported)
-    in_doubt = tuple(dict.fromkeys((*run.unsupported, *there)))
-    found = parse_verdicts(turn.text, build_run_brief(ask, run), sentences, evidence, in_doubt)
-    return AnswerVerified(at=now(), **of, **found, usage=turn.usage)
+        return AnswerVerified(at=now(), **base_fields, doubt=doubt, usage=error.usage)
+    result_figures = (one for result in collect_results(request, run).values() for one in result.unsupported)
+    in_doubt = tuple(dict.fromkeys((*run.unsupported_figures, *result_figures)))
+    verdict_fields = parse_verdicts(turn.text, build_run_brief(request, run), sentences, evidence, in_doubt)
+    return AnswerVerified(at=now(), **base_fields, **verdict_fields, usage=turn.usage)
 
 
 # ---------------------------------------------------------------- the brief
 
 
-def collect_evidence(ask: RequestState, run: PlanRun, materials: Sequence[ReadDocument]) -> tuple[ReadDocument, ...]:
+def collect_evidence(
+    request: RequestState, run: PlanRun, materials: Sequence[SourceDocument]
+) -> tuple[SourceDocument, ...]:
     """Return the texts that may support an answer: the material, the lines from tools, and the results.
 
     A single result is left out: it is the answer itself, and no evidence for it.
     """
-    there = collect_results(ask, run)
-    found = list(materials)
-    for name, result in there.items():
-        title = ask.work[name].subtask.title
-        if told := _render_tool_lines(result):
-            found.append(ReadDocument(f"what tools gave for “{title}”", told, is_material=False))
-        if len(there) > 1:
-            found.append(
-                ReadDocument(f"the result of “{title}”", render_result(result), is_material=False, is_brief=True)
+    results = collect_results(request, run)
+    documents = list(materials)
+    for name, result in results.items():
+        title = request.subtasks[name].spec.title
+        if tool_lines := _render_tool_lines(result):
+            documents.append(SourceDocument(f"what tools gave for “{title}”", tool_lines, is_material=False))
+        if len(results) > 1:
+            documents.append(
+                SourceDocument(f"the result of “{title}”", render_result(result), is_material=False, is_brief=True)
             )
-    return tuple(found)
+    return tuple(documents)
 
 
 def _render_tool_lines(result: Result) -> str:
@@ -117,7 +119,7 @@ def _render_tool_lines(result: Result) -> str:
 
 
 def build_brief(
-    ask: RequestState, run: PlanRun, sentences: Sequence[str], evidence: Sequence[ReadDocument]
+    request: RequestState, run: PlanRun, sentences: Sequence[str], evidence: Sequence[SourceDocument]
 ) -> PackedTexts:
     """Build the verifier's brief: the request, the answer's sentences, the evidence, and material that nobody opened.
 
@@ -125,10 +127,10 @@ def build_brief(
     that are about the answer.
     """
     numbered = "\n".join(f"[{number}] {demote_headings(one)}" for number, one in enumerate(sentences, start=1))
-    head = f"# Request\n{demote_headings(build_run_brief(ask, run))}\n\n# Answer\n{numbered}\n\n# Evidence"
+    head = f"# Request\n{demote_headings(build_run_brief(request, run))}\n\n# Answer\n{numbered}\n\n# Evidence"
     pieces = [Piece("the request and the answer", (head,))]
     pieces += [_make_document_piece(one, "\n".join(sentences)) for one in evidence]
-    if unopened := collect_receipts(ask).unopened_files:
+    if unopened := collect_receipts(request).unopened_files:
         pieces.append(
             Piece("not opened", ("\n".join(["\n# Not opened by anybody", *(f"- {one}" for one in unopened)]),))
         )
@@ -136,7 +138,7 @@ def build_brief(
     return fill_budget(pieces, room)
 
 
-def _make_document_piece(document: ReadDocument, answer: str) -> Piece:
+def _make_document_piece(document: SourceDocument, answer: str) -> Piece:
     weight = MATERIAL_WEIGHT if document.is_material else RESULTS_WEIGHT if document.is_brief else TOOLS_WEIGHT
     heading = f"\n## {document.name}\n"
     text = heading + demote_headings(document.text)
@@ -158,22 +160,22 @@ def parse_verdicts(
     text: str,
     request: str,
     sentences: Sequence[str],
-    evidence: Sequence[ReadDocument],
+    evidence: Sequence[SourceDocument],
     doubtful_figures: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Parse the reply into fields of `AnswerVerified`. Verdicts that cannot be looked up appear in `doubt` alone.
+    """Parse the reply into fields of `AnswerVerified`. Objections that the evidence does not bear out go into `doubt`.
 
     `doubtful_figures` are the figures of the answer that no source is known to have.
     """
-    given = parse_json_object(text)
-    if not isinstance(given.get("sentences"), list):
+    reply_fields = parse_json_object(text)
+    if not isinstance(reply_fields.get("sentences"), list):
         return {"doubt": "the verifier gave no verdict"}
     materials = [one for one in evidence if one.is_material]
     refuted: list[RefutedSentence] = []
     unfound: list[str] = []
     borne_out: list[str] = []
-    dropped: list[str] = []
-    for number, quotation, verdict in _iterate_verdicts(given["sentences"]):
+    rejected_sentences: list[str] = []
+    for number, quotation, verdict in _iterate_verdicts(reply_fields["sentences"]):
         sentence = sentences[number - 1] if 0 < number <= len(sentences) else ""
         if not sentence:
             continue
@@ -181,27 +183,33 @@ def parse_verdicts(
             if _look_up_quotation(quotation, materials) is not None:
                 borne_out += _find_supported_figures(sentence, quotation, doubtful_figures)
         elif verdict == "not_found":
-            stands = any(one.find_quotation(sentence) is not None for one in evidence if not one.is_brief)
-            (dropped if stands else unfound).append(sentence)
+            is_in_evidence = any(one.find_quotation(sentence) is not None for one in evidence if not one.is_brief)
+            (rejected_sentences if is_in_evidence else unfound).append(sentence)
         elif (found := _look_up_quotation(quotation, evidence)) is None or find_quotation(
             sentence, quotation
         ) is not None:
-            dropped.append(sentence)
+            rejected_sentences.append(sentence)
         else:
             refuted.append(RefutedSentence(sentence=sentence, evidence=found))
     contradictions = [
-        one for one in (_make_contradiction(each, evidence) for each in _get_list(given, "contradictions")) if one
+        one
+        for one in (_make_contradiction(each, evidence) for each in _get_list(reply_fields, "contradictions"))
+        if one
     ]
     unanswered = [
-        one for one in map(_clean_line, _get_list(given, "unanswered")) if find_quotation(request, one) is not None
+        one
+        for one in map(_clean_line, _get_list(reply_fields, "unanswered"))
+        if find_quotation(request, one) is not None
     ]
     return {
-        "refuted": tuple(refuted[:MAX_ENTRIES]),
-        "unfound": tuple(dict.fromkeys(unfound))[:MAX_ENTRIES],
+        "refuted": tuple(refuted[:MAX_VERDICT_ENTRIES]),
+        "unfound": tuple(dict.fromkeys(unfound))[:MAX_VERDICT_ENTRIES],
         "borne_out": tuple(dict.fromkeys(borne_out)),
-        "unanswered": tuple(dict.fromkeys(filter(None, unanswered)))[:MAX_ENTRIES],
-        "contradictions": tuple(contradictions[:MAX_ENTRIES]),
-        "doubt": f"not taken, as nothing that was read bears it out: {'; '.join(dropped)}" if dropped else "",
+        "unanswered": tuple(dict.fromkeys(filter(None, unanswered)))[:MAX_VERDICT_ENTRIES],
+        "contradictions": tuple(contradictions[:MAX_VERDICT_ENTRIES]),
+        "doubt": f"not taken, as nothing that was read bears it out: {'; '.join(rejected_sentences)}"
+        if rejected_sentences
+        else "",
     }
 
 
@@ -220,7 +228,7 @@ def _clean_line(text: Any) -> str:
     return " ".join(text.split())[:MAX_LINE_CHARS] if isinstance(text, str) else ""
 
 
-def _look_up_quotation(quotation: str, evidence: Sequence[ReadDocument]) -> Evidence | None:
+def _look_up_quotation(quotation: str, evidence: Sequence[SourceDocument]) -> Evidence | None:
     """Return the quotation with its source and place; None if no evidence has it. Material is searched first."""
     for one in sorted(evidence, key=lambda each: not each.is_material) if quotation else ():
         at = one.find_quotation(quotation)
@@ -232,19 +240,19 @@ def _look_up_quotation(quotation: str, evidence: Sequence[ReadDocument]) -> Evid
 
 def _find_supported_figures(sentence: str, quotation: str, doubtful_figures: Iterable[str]) -> list[str]:
     """Return the figures of a sentence that are `doubtful_figures` and that the quotation states or implies."""
-    there = [one for one in doubtful_figures if one in sentence]
+    figures = [one for one in doubtful_figures if one in sentence]
     return (
         [
             one
-            for one in there
+            for one in figures
             if one not in list_written_figures(sentence, find_unsupported_figures(sentence, [quotation]))
         ]
-        if there
+        if figures
         else []
     )
 
 
-def _make_contradiction(entry: Any, evidence: Sequence[ReadDocument]) -> Contradiction | None:
+def _make_contradiction(entry: Any, evidence: Sequence[SourceDocument]) -> Contradiction | None:
     """Return two quotations that contradict each other; None unless both are found and differ."""
     if not isinstance(entry, dict):
         return None

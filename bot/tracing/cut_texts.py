@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-TEXT_LIMITS = (20_000, 4_000, 1_000, 300, 100)
+TEXT_CHAR_LIMITS = (20_000, 4_000, 1_000, 300, 100)
 """Limits in characters for each text: `choose_text_limit` takes the first with which all texts fit."""
 
 _MAX_MARK_CHARS = 50
-"""Characters at most of the mark of a cut. A text that is longer than its limit by less than this is not cut."""
+"""Most characters of the mark of a cut. A text that exceeds its limit by this much or less is not cut."""
 
 
 def choose_text_limit(value: Any, max_total: int) -> int:
     """Return the most characters for each text of a JSON value, so that its long texts have `max_total` at most in all.
 
-    That is the first of `TEXT_LIMITS` that fits, or the lowest if none does: the number of texts is limited elsewhere.
+    That is the first of `TEXT_CHAR_LIMITS` that fits, or the lowest if none does; then the total exceeds `max_total`.
     Texts no longer than the lowest limit do not count.
     """
-    lengths = [length for length in _iterate_lengths(value) if length > TEXT_LIMITS[-1]]
+    lengths = [length for length in _iterate_lengths(value) if length > TEXT_CHAR_LIMITS[-1]]
     return next(
-        (cap for cap in TEXT_LIMITS if sum(min(length, cap) for length in lengths) <= max_total), TEXT_LIMITS[-1]
+        (cap for cap in TEXT_CHAR_LIMITS if sum(min(length, cap) for length in lengths) <= max_total),
+        TEXT_CHAR_LIMITS[-1],
     )
 
 

@@ -10,29 +10,29 @@ from bot.store.values import Head, LogEntry
 from bot.tracing.cut_texts import choose_text_limit, cut_all_texts
 from bot.tracing.span import Span
 from bot.tracing.steps import export_events
-from bot.tracing.whole_trace import RequestFigures, Trace, TraceLane, read_trace
+from bot.tracing.whole_trace import RequestFigures, Trace, TraceLane, derive_trace
 from handoff import events as ev
 from handoff.contracts import Usage
 
 FORMAT, VERSION = "leadhand.trace", 1
-MAX_CHARACTERS = 16_000_000
-"""Characters at most of all long texts of an export together; if there are more, each text is cut."""
+MAX_EXPORT_CHARS = 16_000_000
+"""Most characters of all long texts of an export together; if there are more, each text is cut."""
 MIN_REQUEST_CHARS = 1_000
-"""Characters of a request's texts that are never cut."""
+"""Characters up to which each text of a request is never cut."""
 
 
 def export_job_trace(entries: Sequence[LogEntry], head: Head | None) -> dict[str, Any]:
     """Return the whole trace of a job as JSON values, with the state from its head, if it has one."""
     key = head.key if head is not None else None
-    trace = read_trace(entries, job=key.job if key else "", team=key.team if key else "")
+    trace = derive_trace(entries, job=key.job if key else "", team=key.team if key else "")
     return export_trace(trace) | ({"state": head.fields.get("state", "")} if head is not None else {})
 
 
 def export_trace(trace: Trace, *, include_events: bool = True) -> dict[str, Any]:
-    """Return a trace as JSON values of bounded size. `include_events`: include the events of the log."""
+    """Return a trace as JSON values of bounded size. Without `include_events`, it lacks the events of the log."""
     logged = export_events(trace.steps) if include_events else []
     spans = [export_span(one) for one in trace.spans]
-    cap = choose_text_limit([logged, spans], MAX_CHARACTERS)
+    cap = choose_text_limit([logged, spans], MAX_EXPORT_CHARS)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -55,12 +55,12 @@ def dump_trace(trace: Trace) -> str:
 
 def _export_gaps(trace: Trace) -> dict[str, Any]:
     """Return the fields that tell what is missing from a trace: unreadable entries and omitted spans."""
-    lacks: dict[str, Any] = {}
+    gaps: dict[str, Any] = {}
     if trace.unreadable_count:
-        lacks["unreadable"] = {"from_seq": trace.first_unreadable_seq, "entries": trace.unreadable_count}
+        gaps["unreadable"] = {"from_seq": trace.first_unreadable_seq, "entries": trace.unreadable_count}
     if trace.omitted_spans:
-        lacks["spans_left_out"] = trace.omitted_spans
-    return lacks
+        gaps["spans_left_out"] = trace.omitted_spans
+    return gaps
 
 
 def export_request(figures: RequestFigures) -> dict[str, Any]:
@@ -113,12 +113,12 @@ _OPTIONAL_FIELDS = (
 
 def export_span(span: Span) -> dict[str, Any]:
     """Return a span as JSON values, without empty fields."""
-    found: dict[str, Any] = {name: getattr(span, name) for name in _REQUIRED_FIELDS}
-    found |= {name: value for name in _OPTIONAL_FIELDS if (value := getattr(span, name))}
+    fields: dict[str, Any] = {name: getattr(span, name) for name in _REQUIRED_FIELDS}
+    fields |= {name: value for name in _OPTIONAL_FIELDS if (value := getattr(span, name))}
     if span.usage is not None:
-        found["usage"] = export_usage(span.usage)
+        fields["usage"] = export_usage(span.usage)
     if span.arguments:
-        found["arguments"] = dict(span.arguments)
+        fields["arguments"] = dict(span.arguments)
     if span.decisions:
-        found["decisions"] = [{"subtask": one.subtask, "what": one.what, "why": one.why} for one in span.decisions]
-    return found | {"events": list(span.events)}
+        fields["decisions"] = [{"subtask": one.subtask, "what": one.what, "why": one.why} for one in span.decisions]
+    return fields | {"events": list(span.events)}

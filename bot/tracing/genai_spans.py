@@ -22,7 +22,7 @@ from bot.tracing.span import SUPERVISORS_LANE, Span
 from handoff.contracts import Usage
 
 MAX_CONTENT_CHARS = 16_000
-"""Characters at most of one content that are sent."""
+"""Most characters of one text that are sent."""
 OTHER_NAME = "other"
 _OPERATIONS = {
     "request": "invoke_workflow",
@@ -44,8 +44,8 @@ class SpanConverter:
         service: The bot's name in the collector.
         release: The bot's version.
         provider: The provider of its models, as the conventions name it.
-        known_names: The names of the crews' specialists and tools. Other names were made up by a model: they are
-            contents.
+        known_names: The names of the crews' specialists and tools. A model made up any other name, which therefore
+            counts as content.
         include_contents: True if contents are sent: texts of people, models and tools.
     """
 
@@ -64,7 +64,7 @@ class SpanConverter:
         self._known_names = frozenset(known_names)
         self._include_contents = include_contents
 
-    def encode(self, team: str, job: str, spans: Sequence[Span]) -> bytes:
+    def encode_otlp(self, team: str, job: str, spans: Sequence[Span]) -> bytes:
         """Encode the spans as OTLP (protobuf), without those that are still open."""
         return bytes(encode_spans(self.to_sdk_spans(team, job, spans)).SerializeToString())
 
@@ -79,7 +79,7 @@ class SpanConverter:
 
 @dataclass(frozen=True, slots=True)
 class SpanOrigin:
-    """The values that all spans of a job share; see `SpanConverter`."""
+    """The values that all spans of a job share: the job, and the arguments of its `SpanConverter`."""
 
     team: str
     job: str
@@ -90,7 +90,7 @@ class SpanOrigin:
     include_contents: bool
 
     def mask_name(self, name: str) -> str:
-        """Return the name as it may be sent: without contents, parts that a model made up are replaced by `other`."""
+        """Return the name as it may be sent. If contents are not, `other` replaces each part that a model made up."""
         if self.include_contents:
             return name
         return "/".join(part if part in self.known_names else OTHER_NAME for part in name.split("/"))
@@ -151,7 +151,7 @@ def _make_span_name(span: Span, origin: SpanOrigin) -> str:
 
 
 def _make_span_attributes(span: Span, origin: SpanOrigin) -> SpanAttributes:
-    found: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "gen_ai.operation.name": _OPERATIONS.get(span.kind),
         "gen_ai.conversation.id": origin.job,
         "gen_ai.agent.name": _find_agent_name(span, origin),
@@ -166,17 +166,17 @@ def _make_span_attributes(span: Span, origin: SpanOrigin) -> SpanAttributes:
         "error.type": (span.outcome or "failed") if span.state == "failed" else None,
     }
     if span.kind == "request":
-        found["gen_ai.workflow.name"] = "leadhand"
+        attributes["gen_ai.workflow.name"] = "leadhand"
     if span.kind == "tool":
-        found |= {
+        attributes |= {
             "gen_ai.tool.name": origin.mask_name(span.name),
             "gen_ai.tool.type": "function",
         }
     if span.usage is not None:
-        found |= _make_usage_attributes(span.usage, span.model, origin.provider)
+        attributes |= _make_usage_attributes(span.usage, span.model, origin.provider)
     if origin.include_contents:
-        found |= _make_content_attributes(span)
-    return {name: value for name, value in found.items() if value not in {None, ""}}
+        attributes |= _make_content_attributes(span)
+    return {name: value for name, value in attributes.items() if value not in {None, ""}}
 
 
 def _find_agent_name(span: Span, origin: SpanOrigin) -> str:
@@ -199,18 +199,21 @@ def _make_usage_attributes(usage: Usage, model: str, provider: str) -> Mapping[s
 
 def _make_content_attributes(span: Span) -> Mapping[str, Any]:
     """Return the span attributes with content: tool arguments and results, prompts, model output and the reason."""
-    found: dict[str, Any] = {"leadhand.words": _cut_content(span.words), "leadhand.reason": _cut_content(span.reason)}
+    attributes: dict[str, Any] = {
+        "leadhand.words": _cut_content(span.words),
+        "leadhand.reason": _cut_content(span.reason),
+    }
     if span.kind == "tool":
         arguments = json.dumps(dict(span.arguments), ensure_ascii=False)
         call = {"gen_ai.tool.call.id": span.call, "gen_ai.tool.call.arguments": _cut_content(arguments)}
-        return found | call | {"gen_ai.tool.call.result": _cut_content(span.text)}
+        return attributes | call | {"gen_ai.tool.call.result": _cut_content(span.text)}
     if span.kind not in {"request", "attempt", "chat"}:
-        return found  # brief and text of a subtask are in the spans of its attempts
+        return attributes  # brief and text of a subtask are in the spans of its attempts
     if span.brief:
-        found["gen_ai.input.messages"] = _dump_message("user", span.brief)
+        attributes["gen_ai.input.messages"] = _dump_message("user", span.brief)
     if span.text:
-        found["gen_ai.output.messages"] = _dump_message("assistant", span.text)
-    return found
+        attributes["gen_ai.output.messages"] = _dump_message("assistant", span.text)
+    return attributes
 
 
 def _dump_message(role: str, text: str) -> str:

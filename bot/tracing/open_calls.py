@@ -14,36 +14,36 @@ OpenCall = tuple[ToolCall | None, SpanDraft | None]
 
 
 class OpenCalls:
-    """The open calls of each attempt: by id in a queue, because models use ids repeatedly."""
+    """The open calls of each attempt: a queue for each call id, as models use an id repeatedly."""
 
     def __init__(self) -> None:
-        self._waiting: dict[AttemptKey, dict[str, deque[OpenCall]]] = {}
+        self._open_calls: dict[AttemptKey, dict[str, deque[OpenCall]]] = {}
 
-    def begin_attempt(self, place: AttemptKey) -> None:
+    def begin_attempt(self, attempt_key: AttemptKey) -> None:
         """Begin an attempt, without calls."""
-        self._waiting[place] = {}
+        self._open_calls[attempt_key] = {}
 
-    def add_call(self, place: AttemptKey, call: ToolCall, draft: SpanDraft | None) -> None:
+    def add_call(self, attempt_key: AttemptKey, call: ToolCall, draft: SpanDraft | None) -> None:
         """Add an open call with its span."""
-        self._waiting[place].setdefault(call.id, deque()).append((call, draft))
+        self._open_calls[attempt_key].setdefault(call.id, deque()).append((call, draft))
 
-    def find_span(self, place: AttemptKey, call_id: str) -> SpanDraft | None:
+    def find_span(self, attempt_key: AttemptKey, call_id: str) -> SpanDraft | None:
         """Return the span of the earliest open call with the id `call_id`; None if there is none."""
-        waiting = self._waiting.get(place, {}).get(call_id)
+        waiting = self._open_calls.get(attempt_key, {}).get(call_id)
         return waiting[0][1] if waiting else None
 
-    def take_call(self, place: AttemptKey, call_id: str) -> OpenCall:
-        """Remove the earliest open call with this id, and return it with its span; a pair of None without one."""
-        waiting = self._waiting.get(place, {}).get(call_id)
+    def pop_call(self, attempt_key: AttemptKey, call_id: str) -> OpenCall:
+        """Remove the earliest open call with the id `call_id` and return it with its span; (None, None) for none."""
+        waiting = self._open_calls.get(attempt_key, {}).get(call_id)
         return waiting.popleft() if waiting else (None, None)
 
-    def list_spans(self, place: AttemptKey) -> list[SpanDraft]:
+    def list_spans(self, attempt_key: AttemptKey) -> list[SpanDraft]:
         """Return the spans of all open calls of an attempt."""
-        waiting = self._waiting.get(place, {}).values()
+        waiting = self._open_calls.get(attempt_key, {}).values()
         return [draft for one in waiting for _, draft in one if draft is not None]
 
-    def end_attempt(self, place: AttemptKey) -> list[SpanDraft]:
+    def end_attempt(self, attempt_key: AttemptKey) -> list[SpanDraft]:
         """End an attempt, and return the spans of its open calls."""
-        left = self.list_spans(place)
-        self._waiting.pop(place, None)
-        return left
+        drafts = self.list_spans(attempt_key)
+        self._open_calls.pop(attempt_key, None)
+        return drafts

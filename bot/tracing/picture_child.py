@@ -17,9 +17,9 @@ from specialists.sandbox.confine import claim_stdout
 INK_COLOUR, MUTED_COLOUR, LINE_COLOUR, GROUND_COLOUR = "#1d1c25", "#5c5b6b", "#dcdce3", "#ffffff"
 _WAIT_COLOUR, _FAILED_COLOUR, _CHECK_COLOUR = "#b36a00", "#c1293c", "#0f8a7e"
 _PIXELS_PER_INCH = 100
-"""Pixels per inch of the figure."""
+"""Converts the layout's pixels to the inches in which matplotlib measures a figure."""
 _BAR_HEIGHT, _ROW_HEIGHT, _THIN_HEIGHT = 36, 52, 16
-_MAX_HEIGHT = 6_000
+_MAX_HEIGHT_PIXELS = 6_000
 _MIN_DRAWABLE_SHARE = 0.7
 """The share of a title's letters that the fonts must have; with fewer, the job's id is drawn in its place."""
 _MIN_SIGN_WIDTH = 26
@@ -44,14 +44,14 @@ _STYLES: dict[str, tuple[str, str, str, str, str]] = {
 def main() -> None:
     """Read a layout from stdin, draw it, and write the PNG to stdout."""
     reply = claim_stdout()
-    request = json.load(sys.stdin)
+    layout = json.load(sys.stdin)
     warnings.simplefilter("ignore")  # matplotlib warns about letters that no font has
     with reply:
-        reply.write(draw_png(request))
+        reply.write(draw_png(layout))
 
 
-def draw_png(request: dict[str, Any]) -> bytes:
-    """Draw the picture of the layout `request`, and return it as PNG."""
+def draw_png(layout: dict[str, Any]) -> bytes:
+    """Draw the picture of the layout `layout`, and return it as PNG."""
     from matplotlib import rc_context  # noqa: PLC0415 - after the limits
     from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415 - the same
     from matplotlib.figure import Figure  # noqa: PLC0415 - the same
@@ -59,9 +59,11 @@ def draw_png(request: dict[str, Any]) -> bytes:
     from specialists.tools.charts.font_list import list_drawing_fonts  # noqa: PLC0415 - the same
 
     fonts = list_drawing_fonts()
-    drawn = [letter for letter in request["title"] if any(_font_has_letter(file, letter) for _, file in fonts)]
-    if len(drawn) < _MIN_DRAWABLE_SHARE * len(request["title"]):
-        request = {**request, "title": request["otherwise"]}
+    drawable_letters = [
+        letter for letter in layout["title"] if any(_font_has_letter(file, letter) for _, file in fonts)
+    ]
+    if len(drawable_letters) < _MIN_DRAWABLE_SHARE * len(layout["title"]):
+        layout = {**layout, "title": layout["otherwise"]}
     style = {
         "text.parse_math": False,
         "font.family": [name for name, _ in fonts],
@@ -70,25 +72,25 @@ def draw_png(request: dict[str, Any]) -> bytes:
     }
     with rc_context(style):  # type: ignore[arg-type]  # the names of settings are literals in its types
         height = min(
-            _MAX_HEIGHT, 700 + sum(64 + sum(map(_compute_row_height, lane["rows"])) for lane in request["lanes"])
+            _MAX_HEIGHT_PIXELS, 700 + sum(64 + sum(map(_compute_row_height, lane["rows"])) for lane in layout["lanes"])
         )
         figure = Figure(
-            figsize=(request["width"] / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH),
+            figsize=(layout["width"] / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH),
             dpi=_PIXELS_PER_INCH,
             facecolor=GROUND_COLOUR,
         )
         FigureCanvasAgg(figure)
         axes = figure.add_axes((0, 0, 1, 1))
-        axes.set(xlim=(0, request["width"]), ylim=(height, 0))
+        axes.set(xlim=(0, layout["width"]), ylim=(height, 0))
         axes.set_axis_off()
-        drawing = _Drawing(axes, request["margin"], request["width"])
-        drawing.draw_head(request)
-        drawing.draw_lanes(request)
-        drawing.draw_legend(request["legend"])
+        drawing = _Drawing(axes, layout["margin"], layout["width"])
+        drawing.draw_head(layout)
+        drawing.draw_lanes(layout)
+        drawing.draw_legend(layout["legend"])
         target = io.BytesIO()
-        used = min(height, drawing.y + 30)
+        used_height = min(height, drawing.y + 30)
         box = figure.bbox_inches.from_extents(
-            0, (height - used) / _PIXELS_PER_INCH, request["width"] / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH
+            0, (height - used_height) / _PIXELS_PER_INCH, layout["width"] / _PIXELS_PER_INCH, height / _PIXELS_PER_INCH
         )
         figure.savefig(target, format="png", bbox_inches=box)
     return target.getvalue()
@@ -102,35 +104,35 @@ class _Drawing:
         self._left, self._right = margin, width - margin
         self.y = 40.0
 
-    def draw_head(self, request: dict[str, Any]) -> None:
+    def draw_head(self, layout: dict[str, Any]) -> None:
         """Draw the title, the figures of the request, and the bars that compare its times."""
-        self._draw_paragraph(request["title"] or request["otherwise"], 40, bold=True, max_lines=3)
-        self._draw_paragraph(request["facts"], 28, MUTED_COLOUR)
-        for note in request["notes"]:
+        self._draw_paragraph(layout["title"] or layout["otherwise"], 40, bold=True, max_lines=3)
+        self._draw_paragraph(layout["facts"], 28, MUTED_COLOUR)
+        for note in layout["notes"]:
             self._draw_paragraph(note, 28, _WAIT_COLOUR)
-        if request["gain"]:
-            self._draw_paragraph(request["gain"], 32, bold=True)
-        for words, share, style in request["compared"]:
+        if layout["gain"]:
+            self._draw_paragraph(layout["gain"], 32, bold=True)
+        for words, share, style in layout["compared"]:
             begin = self._left + 400
             self._draw_text(self._left, self.y + 12, words, 28)
             self._draw_bar(begin, begin + share * (self._right - begin), self.y, style, height=26)
             self.y += 42
         self.y += 30
 
-    def draw_lanes(self, request: dict[str, Any]) -> None:
+    def draw_lanes(self, layout: dict[str, Any]) -> None:
         """Draw the axis, and each lane with its bars."""
         width = self._right - self._left
-        for place, words in request["ticks"]:
+        for place, words in layout["ticks"]:
             side = "left" if place == 0 else "right" if place == 1 else "center"
             self._draw_text(self._left + place * width, self.y, words, 26, MUTED_COLOUR, alignment=side)
         self.y += 30
-        breaks = [(self._left + (begin + end) / 2 * width, words) for begin, end, words in request["breaks"]]
+        breaks = [(self._left + (begin + end) / 2 * width, words) for begin, end, words in layout["breaks"]]
         for x, words in breaks:
             side = "left" if x < self._left + 90 else "right" if x > self._right - 90 else "center"
             self._draw_text(x, self.y + 6, words, 26, _WAIT_COLOUR, alignment=side)
         self.y += 36 if breaks else 0
-        marks = [self._left + place * width for place, _ in request["ticks"]]
-        for lane in request["lanes"]:
+        marks = [self._left + place * width for place, _ in layout["ticks"]]
+        for lane in layout["lanes"]:
             self._draw_lane(lane, marks, [x for x, _ in breaks])
 
     def _draw_lane(self, lane: dict[str, Any], marks: list[float], breaks: list[float]) -> None:
@@ -144,7 +146,7 @@ class _Drawing:
         for row in lane["rows"]:
             for bar in row:
                 ends = self._left + bar["from"], self._left + bar["to"]
-                self._draw_bar(*ends, self.y, bar["style"], critical=bar["critical"], state=bar["state"])
+                self._draw_bar(*ends, self.y, bar["style"], is_critical=bar["critical"], state=bar["state"])
             self.y += _compute_row_height(row)
         self.y += 8
 
@@ -156,7 +158,7 @@ class _Drawing:
         for place, (style, words) in enumerate(entries):
             x = self._left + (place % 2) * half
             critical = style == "critical"
-            self._draw_bar(x, x + 60, self.y, "work" if critical else style, height=28, critical=critical)
+            self._draw_bar(x, x + 60, self.y, "work" if critical else style, height=28, is_critical=critical)
             self._draw_text(x + 74, self.y + 14, words, 26, MUTED_COLOUR)
             self.y += 46 if place % 2 or place == len(entries) - 1 else 0
 
@@ -195,13 +197,13 @@ class _Drawing:
         style: str,
         *,
         height: int = _BAR_HEIGHT,
-        critical: bool = False,
+        is_critical: bool = False,
         state: str = "",
     ) -> None:
         ground, edge, hatch, dashes, sign = _STYLES[style]
         height = _THIN_HEIGHT if style == "crew" else height
         x1 = max(x1, x0 + 5)
-        faint = state == "stopped" and style in {"work", "lead"}
+        is_faint = state == "stopped" and style in {"work", "lead"}
         self._axes.bar(
             x0,
             height,
@@ -209,18 +211,18 @@ class _Drawing:
             y,
             align="edge",
             color=ground,
-            edgecolor=MUTED_COLOUR if faint else edge,
+            edgecolor=MUTED_COLOUR if is_faint else edge,
             hatch=hatch,
             linestyle=dashes,
             linewidth=2,
-            alpha=0.6 if faint else 1,
+            alpha=0.6 if is_faint else 1,
         )
         if sign and x1 - x0 > _MIN_SIGN_WIDTH:
             words = self._axes.text(
                 (x0 + x1) / 2, y + height / 2, sign, size=18, weight="bold", ha="center", va="center"
             )
             words.set_bbox({"facecolor": GROUND_COLOUR, "edgecolor": "none", "pad": 2})
-        if critical:
+        if is_critical:
             self._axes.hlines(y + height + 6, x0, x1, color=INK_COLOUR, linewidth=4)
         if state == "open":
             self._axes.vlines(x1 + 5, y, y + height, color=INK_COLOUR, linestyle=":", linewidth=3)

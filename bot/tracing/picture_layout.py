@@ -52,15 +52,15 @@ MARGIN = 40
 WIDTH = 1_080
 TRACK_WIDTH = WIDTH - 2 * MARGIN
 MAX_LANES = 14
-MAX_ROWS = 3
-"""Rows of bars at most in a lane. Further overlapping bars share the last row."""
+MAX_LANE_ROWS = 3
+"""Most rows of bars in a lane. Further overlapping bars share the last row."""
 TICK_COUNT = 4
 MAX_DESCRIPTION_CHARS = 900
-"""Characters at most of the picture's description; Slack accepts 1,000."""
+"""Most characters of the picture's description; Slack accepts 1,000."""
 INNER_LANE_MARK = "\N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}"
 """The mark before the name of a lane inside a crew."""
 _NARROW_PIXELS, _NEAR_PIXELS = 6, 3
-"""Pixels. A bar narrower than the first and nearer to the bar before it than the second is joined to that bar."""
+"""A bar is joined to the bar before it if it is narrower than the first of these and nearer than the second."""
 DRAWN_KINDS = frozenset({"gather", "plan", "attempt", "wait", "pause", "verify", "refine", "synthesis", "away"})
 _SUPERVISOR_KINDS = frozenset({"gather", "plan", "synthesis", "post"})
 STATE_WORDS = {
@@ -107,7 +107,7 @@ def lay_out_picture(trace: Trace) -> dict[str, Any]:
         "otherwise": f"Job {trace.job}",
         "facts": _describe_request(trace, figures, end),
         "gain": figures.gain_line,
-        "compared": _compare_times(figures),
+        "compared": _make_comparison_bars(figures),
         "ticks": [
             [0, "0"],
             *([place, format_duration(scale.to_time(place) - figures.start)] for place in _choose_ticks(scale)),
@@ -144,13 +144,13 @@ def _describe_request(trace: Trace, figures: RequestFigures, end: float) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _compare_times(figures: RequestFigures) -> list[list[Any]]:
-    """Return two bars [label, share of the longer, style]: the time one by one and side by side. Empty if unknown."""
-    apart, together = figures.sequential_seconds, figures.parallel_seconds
-    if not apart or not together:
+def _make_comparison_bars(figures: RequestFigures) -> list[list[Any]]:
+    """Return two bars [label, share of the longer, style] for the sequential and parallel seconds; [] if unknown."""
+    sequential_seconds, parallel_seconds = figures.sequential_seconds, figures.parallel_seconds
+    if not sequential_seconds or not parallel_seconds:
         return []
-    most = max(apart, together)
-    pairs = (("one by one", apart, "plain"), ("side by side", together, "work"))
+    most = max(sequential_seconds, parallel_seconds)
+    pairs = (("one by one", sequential_seconds, "plain"), ("side by side", parallel_seconds, "work"))
     return [[f"{name}: {format_duration(seconds)}", seconds / most, style] for name, seconds, style in pairs]
 
 
@@ -176,18 +176,20 @@ def _choose_lanes(lanes: Sequence[TraceLane], spans: Sequence[Span]) -> tuple[li
     """
     if len(lanes) <= MAX_LANES:
         return [*lanes], []
-    waited_for = {one.lane for one in spans if one.critical}
+    critical_lanes = {one.lane for one in spans if one.critical}
 
     def rank_lane(lane: TraceLane) -> tuple[bool, bool, bool, float]:
         return (
             lane.name == SUPERVISORS_LANE,
-            lane.name in waited_for,
+            lane.name in critical_lanes,
             bool(lane.failed_count or lane.waited_seconds),
             lane.busy_seconds,
         )
 
-    kept = {lane.name for lane in sorted(lanes, key=rank_lane, reverse=True)[: MAX_LANES - 1]}
-    return [lane for lane in lanes if lane.name in kept], [lane for lane in lanes if lane.name not in kept]
+    shown_names = {lane.name for lane in sorted(lanes, key=rank_lane, reverse=True)[: MAX_LANES - 1]}
+    return [lane for lane in lanes if lane.name in shown_names], [
+        lane for lane in lanes if lane.name not in shown_names
+    ]
 
 
 def _lay_out_lane(
@@ -204,7 +206,7 @@ def _lay_out_lane(
             place = places.get(inside[one.id], 0)
         else:
             place = next((row for row, taken in enumerate(until) if taken <= one.start + 1e-6), len(until))
-            place = min(place, MAX_ROWS - 1)
+            place = min(place, MAX_LANE_ROWS - 1)
             until += [0.0] * (place + 1 - len(until))
             until[place] = max(until[place], close)
             places[one.id] = place
@@ -243,17 +245,17 @@ def _lay_out_bar(span: Span, scale: TimeScale, end: float, *, is_crew: bool = Fa
 
 
 def _join_bars(row: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Join narrow bars of one style that nearly touch: thousands of them would be a blot."""
-    found: list[dict[str, Any]] = []
+    """Join narrow bars of one style that nearly touch, since thousands of them could not be told apart."""
+    joined_bars: list[dict[str, Any]] = []
     for bar in row:
-        last = found[-1] if found else None
-        narrow = bar["to"] - bar["from"] < _NARROW_PIXELS
-        if last and narrow and last["style"] == bar["style"] and bar["from"] - last["to"] < _NEAR_PIXELS:
+        last = joined_bars[-1] if joined_bars else None
+        is_narrow = bar["to"] - bar["from"] < _NARROW_PIXELS
+        if last and is_narrow and last["style"] == bar["style"] and bar["from"] - last["to"] < _NEAR_PIXELS:
             critical = last["critical"] or bar["critical"]
-            found[-1] = {**last, "to": max(last["to"], bar["to"]), "critical": critical, "state": bar["state"]}
+            joined_bars[-1] = {**last, "to": max(last["to"], bar["to"]), "critical": critical, "state": bar["state"]}
         else:
-            found.append(bar)
-    return found
+            joined_bars.append(bar)
+    return joined_bars
 
 
 def _merge_lanes(
@@ -261,9 +263,9 @@ def _merge_lanes(
 ) -> dict[str, Any]:
     """Return one lane for all lanes that are not shown: when any of them worked, and their cost together."""
     names = {lane.name for lane in hidden_lanes}
-    worked = [one for one in spans if one.lane in names and one.kind == "attempt"]
+    attempts = [one for one in spans if one.lane in names and one.kind == "attempt"]
     row: list[dict[str, Any]] = []
-    for one in sorted(worked, key=lambda each: each.start):
+    for one in sorted(attempts, key=lambda each: each.start):
         bar = _lay_out_bar(one, scale, end if one.end is None else one.end) | {"style": "many", "critical": False}
         if row and bar["from"] <= row[-1]["to"] + _NEAR_PIXELS:
             row[-1] = {**row[-1], "to": max(row[-1]["to"], bar["to"])}

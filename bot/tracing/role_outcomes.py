@@ -16,11 +16,13 @@ def describe_outcome(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:  # no
             words = f"{len(event.materials)} read" + "".join(f"; {one}" for one in event.faults)
             return "done", {"outcome": "gathered", "words": words}
         case ev.PlanProposed():
-            by = {"name": f"rule: {event.rule}"} if event.rule else {"name": "pipeline"} if event.pipeline else {}
+            name_field = (
+                {"name": f"rule: {event.rule}"} if event.rule else {"name": "pipeline"} if event.pipeline else {}
+            )
             count = len(event.plan.subtasks)
             words = f"plan of {count} subtask{'' if count == 1 else 's'}: {event.plan.goal}"
-            told = {"words": words, "reason": "; ".join(event.reasons), "text": _render_subtasks(event.plan)}
-            return "done", {"outcome": "proposed", **told, **by}
+            fields = {"words": words, "reason": "; ".join(event.reasons), "text": _render_subtasks(event.plan)}
+            return "done", {"outcome": "proposed", **fields, **name_field}
         case ev.PlanRejected():
             return "failed", {"outcome": "rejected", "words": "plan rejected", "reason": "; ".join(event.faults)}
         case ev.PlannerAsked():
@@ -35,19 +37,19 @@ def describe_outcome(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:  # no
             if event.plan is None:
                 return "done", {"outcome": "kept", "words": "plan kept", "reason": "; ".join(event.faults)}
             changed = "; ".join(f"{one.subtask} {one.kind}: {one.why}" for one in event.changes)
-            told = {"words": "plan changed", "reason": changed, "text": _render_subtasks(event.plan)}
-            return "done", {"outcome": "revised", **told}
+            fields = {"words": "plan changed", "reason": changed, "text": _render_subtasks(event.plan)}
+            return "done", {"outcome": "revised", **fields}
         case ev.BriefRefined():
             state: SpanState = "done" if event.intent else "failed"
-            told = {"words": "brief rewritten" if event.intent else event.fault, "reason": event.fault}
-            return state, {"outcome": "rewritten" if event.intent else "none", "text": event.intent, **told}
+            fields = {"words": "brief rewritten" if event.intent else event.fault, "reason": event.fault}
+            return state, {"outcome": "rewritten" if event.intent else "none", "text": event.intent, **fields}
         case ev.AttemptFailed():
             return "failed", {"outcome": event.kind, "words": event.message, "reason": event.message}
         case ev.Escalated():
             return "failed", {"outcome": event.escalation.reason, "reason": event.escalation.message}
         case ev.RequestFailed():
-            told = {"words": event.step, "reason": f"{event.reason} {event.advice}".strip()}
-            return "failed", {"outcome": "failed", **told}
+            fields = {"words": event.step, "reason": f"{event.reason} {event.advice}".strip()}
+            return "failed", {"outcome": "failed", **fields}
         case ev.Posted():
             if event.ts:
                 return "done", {"outcome": "posted", "words": "posted"}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from bot.tracing.attempt_spans import BY_DURATION, OpenAttempts, find_lane
+from bot.tracing.attempt_spans import DERIVED_FROM_DURATION, AttemptSpans, find_lane
 from bot.tracing.role_outcomes import describe_outcome
 from bot.tracing.span import SUPERVISORS_LANE, SpanKind
 from bot.tracing.span_book import SpanBook, SpanDraft, has_usage
@@ -18,11 +18,11 @@ from handoff.contracts import Usage
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job, RequestState
 
-SINCE_OUTSTANDING = "its end is logged; it began when the event before it called for it"
+DERIVED_FROM_EFFECT = "its end is logged; it began when the event before it called for it"
 
 
 class RoleStepKey(NamedTuple):
-    """Identifies one step of a role while it is under way."""
+    """Identifies a step of a role. `numbers` holds its attempt, its round and part, or the key of its post."""
 
     kind: SpanKind
     role: str
@@ -32,10 +32,10 @@ class RoleStepKey(NamedTuple):
     numbers: tuple[Any, ...] = ()
 
 
-class OpenRoleSteps:
-    """The steps of roles that are under way."""
+class RoleSpans:
+    """Builds the spans of the steps of roles while a log is read."""
 
-    def __init__(self, book: SpanBook, attempts: OpenAttempts) -> None:
+    def __init__(self, book: SpanBook, attempts: AttemptSpans) -> None:
         self._book = book
         self._attempts = attempts
         self._open_steps: dict[RoleStepKey, SpanDraft] = {}
@@ -56,23 +56,25 @@ class OpenRoleSteps:
             self._unmatched_event = event
 
     def _record_late_step(self, event: Any) -> None:
-        """Add a span for a step that was never outstanding in this release, since its model calls were paid for."""
+        """Add a span for a step that this release would not have begun, as its model calls were paid for."""
         within = getattr(event, "within", "")
         start = event.at - _get_usage(event).duration
-        key = RoleStepKey("plan" if isinstance(event, _PLAN_EVENTS) else "synthesis", _LATE_ROLE, event.request, within)
+        key = RoleStepKey(
+            "plan" if isinstance(event, _PLAN_EVENTS) else "synthesis", _UNKNOWN_ROLE_NAME, event.request, within
+        )
         parent = self._attempts.find_parent_id(event.request, within)
-        of = {"parent": parent, "request": event.request, "subtask": within}
-        self._close_step(self._book.begin(key.kind, key.role, SUPERVISORS_LANE, start, **of), key, event)
+        span_fields = {"parent": parent, "request": event.request, "subtask": within}
+        self._close_step(self._book.begin_span(key.kind, key.role, SUPERVISORS_LANE, start, **span_fields), key, event)
 
     def _close_step(self, draft: SpanDraft, key: RoleStepKey, event: ev.Event) -> None:
         usage = _get_usage(event)
-        end, derived = event.at, SINCE_OUTSTANDING
+        end, derived = event.at, DERIVED_FROM_EFFECT
         if isinstance(event, ev.PlanRevised):  # its time is that of the call of the planner
             draft.set(start=max(draft["start"], event.at))
             end, derived = event.at + usage.duration, "the log holds when it began, and how long its model calls took"
-        state, told = describe_outcome(event)
+        state, outcome_fields = describe_outcome(event)
         if has_usage(usage):
-            self._book.add(
+            self._book.add_ended_span(
                 "chat",
                 usage.model or "model",
                 draft["lane"],
@@ -83,23 +85,23 @@ class OpenRoleSteps:
                 words=f"{key.role}: {usage.calls} model call{'' if usage.calls == 1 else 's'}",
                 model=usage.model,
                 usage=usage,
-                derived=BY_DURATION,
+                derived=DERIVED_FROM_DURATION,
             )
-        self._book.close(draft, end, state, **told, derived=derived)
+        self._book.end_span(draft, end, state, **outcome_fields, derived=derived)
 
     def update_steps(self, job: Job, at: float) -> None:
         """Begin the steps whose effects have become outstanding, and end those whose effects no longer are."""
         effects, _ = list_outstanding_effects(job, at)
-        now = {key: one for one in effects if (key := self._find_step_key(one)) is not None}
-        for key in [key for key in self._open_steps if key not in now]:
+        outstanding = {key: one for one in effects if (key := self._find_step_key(one)) is not None}
+        for key in [key for key in self._open_steps if key not in outstanding]:
             self._end_step(key, self._open_steps.pop(key))
         if self._unmatched_event is not None and has_usage(_get_usage(self._unmatched_event)):
             self._record_late_step(self._unmatched_event)
-        for key, effect in now.items():
+        for key, effect in outstanding.items():
             if key not in self._open_steps:
-                ask = job.find_request(key.request)
-                self._open_steps[key] = self._begin_step(key, effect, ask)
-        self._note_ready_subtasks(effects)
+                request = job.find_request(key.request)
+                self._open_steps[key] = self._begin_step(key, effect, request)
+        self._record_ready_subtasks(effects)
 
     def _end_step(self, key: RoleStepKey, draft: SpanDraft) -> None:
         """End a step that is no longer outstanding: with the event that reports it, otherwise as stopped."""
@@ -109,64 +111,64 @@ class OpenRoleSteps:
             self._unmatched_event = None
             self._close_step(draft, key, event)
             return
-        self._book.close(draft, self._book.at, "stopped", words="it was called for no more")
+        self._book.end_span(draft, self._book.entry_time, "stopped", words="it was called for no more")
 
     def _find_step_key(self, effect: ef.Effect) -> RoleStepKey | None:
         """Return the key of an effect's step; None if it has none, or if an inner crew's attempt has not begun."""
         inner = effect.within if isinstance(effect, ef.MakePlan) else ""
-        if inner and self._attempts.find_attempt(effect.request, inner) is None:
+        if inner and self._attempts.find_attempt_span(effect.request, inner) is None:
             return None
         return _make_step_key(effect)
 
-    def _note_ready_subtasks(self, effects: list[ef.Effect]) -> None:
+    def _record_ready_subtasks(self, effects: list[ef.Effect]) -> None:
         ready = {
             (one.request, name)
             for one in effects
             if isinstance(one, ef.RunEffect) and (name := _find_started_subtask(one))
         }
         for place in ready - self._ready_subtasks:
-            self._attempts.ready_seqs[place] = self._book.seq
+            self._attempts.ready_seqs[place] = self._book.entry_seq
         self._ready_subtasks = ready
         for one in effects:
-            if isinstance(one, ef.HandUp):
-                crew = self._attempts.find_attempt(one.request, one.subtask)
+            if isinstance(one, ef.ReportCrewOutcome):
+                crew = self._attempts.find_attempt_span(one.request, one.subtask)
                 if crew is not None:
-                    self.last_inner_steps.setdefault(crew["id"], self._book.find_cause(self._book.seq))
+                    self.last_inner_steps.setdefault(crew["id"], self._book.find_cause_id(self._book.entry_seq))
 
-    def _begin_step(self, key: RoleStepKey, effect: ef.Effect, ask: RequestState | None) -> SpanDraft:
+    def _begin_step(self, key: RoleStepKey, effect: ef.Effect, request: RequestState | None) -> SpanDraft:
         lane, parent = SUPERVISORS_LANE, ""
-        work = ask.work.get(key.subtask) if ask is not None and key.kind == "refine" else None
-        if ask is not None and work is not None:
-            lane, parent = work.specialist, self._attempts.ensure_subtask(ask, work)["id"]
-        elif ask is not None and key.kind != "sort":
-            lane, parent = find_lane(ask, key.within), self._attempts.find_parent_id(ask.id, key.within)
-        start = self._book.at
-        inner = self._attempts.find_attempt(key.request, key.within) if key.within else None
+        subtask = request.subtasks.get(key.subtask) if request is not None and key.kind == "refine" else None
+        if request is not None and subtask is not None:
+            lane, parent = subtask.specialist, self._attempts.ensure_subtask_span(request, subtask)["id"]
+        elif request is not None and key.kind != "sort":
+            lane, parent = find_lane(request, key.within), self._attempts.find_parent_id(request.id, key.within)
+        start = self._book.entry_time
+        inner = self._attempts.find_attempt_span(key.request, key.within) if key.within else None
         if inner is not None:
             start = max(start, inner["start"])
-        return self._book.begin(
+        return self._book.begin_span(
             key.kind,
             key.role,
             lane,
             start,
             parent=parent,
-            after=self._book.find_cause(self._book.seq),
+            after=self._book.find_cause_id(self._book.entry_seq),
             request="" if key.kind == "sort" else key.request,
             subtask=key.subtask or key.within,
             attempt=getattr(effect, "attempt", 0),
             words=getattr(effect, "doing", ""),
-            derived=SINCE_OUTSTANDING,
+            derived=DERIVED_FROM_EFFECT,
             brief="; ".join(getattr(effect, "faults", ())),
         )
 
 
 _PLAN_EVENTS = (ev.PlanProposed, ev.PlanRejected, ev.PlannerAsked, ev.PlanRevised)
-_LATE_ROLE = "a role"
+_UNKNOWN_ROLE_NAME = "a role"
 
 
 def _get_usage(event: ev.Event) -> Usage:
-    found = getattr(event, "usage", None)
-    return found if isinstance(found, Usage) else Usage()
+    usage = getattr(event, "usage", None)
+    return usage if isinstance(usage, Usage) else Usage()
 
 
 def _find_started_subtask(effect: ef.Effect) -> str:
@@ -182,17 +184,17 @@ _STEP_KINDS: dict[type, SpanKind] = {
     ef.VerifyAnswer: "verify",
     ef.RefineBrief: "refine",
 }
-"""The kinds of steps by effect; those of all other effects are `synthesis`."""
+"""The kind of step by effect. An effect of a role that is not listed has the kind `synthesis`."""
 
 
 def _make_step_key(effect: ef.Effect) -> RoleStepKey | None:
     if isinstance(effect, ef.GatherMaterial):
         return RoleStepKey("gather", "reader", effect.request)
-    if isinstance(effect, ef.Post):
+    if isinstance(effect, ef.PostMessage):
         return RoleStepKey("post", _name_post(effect.request, effect.key), effect.request, "", "", (effect.key,))
     if isinstance(effect, ef.OpenThread):
-        return RoleStepKey("post", THREAD_POST, effect.request)
-    if isinstance(effect, ef.SortMessage):
+        return RoleStepKey("post", THREAD_POST_NAME, effect.request)
+    if isinstance(effect, ef.ClassifyMessage):
         return RoleStepKey("sort", effect.role, effect.message)
     role = getattr(effect, "role", "")
     if not role:
@@ -203,7 +205,7 @@ def _make_step_key(effect: ef.Effect) -> RoleStepKey | None:
     return RoleStepKey(_STEP_KINDS.get(type(effect), "synthesis"), role, effect.request, within, subtask, extra)
 
 
-THREAD_POST = "the thread of the run"
+THREAD_POST_NAME = "the thread of the run"
 POST_NAMES = {"card": "the plan card", "card_end": "the card's last state", "answer": "the answer", "file": "a file"}
 
 
@@ -216,23 +218,23 @@ _ANSWERING_ROLES = frozenset({"synthesizer", "selector", "planner"})
 
 
 def _reports_step(event: ev.Event, key: RoleStepKey) -> bool:  # noqa: C901, PLR0911 - one line for each kind of event
-    of = (key.kind, key.role, key.request)
+    step = (key.kind, key.role, key.request)
     match event:
         case ev.MaterialGathered():
-            return of == ("gather", "reader", event.request)
+            return step == ("gather", "reader", event.request)
         case ev.PlanProposed() | ev.PlanRejected():
-            return (*of, key.within) == ("plan", "planner", event.request, event.within)
+            return (*step, key.within) == ("plan", "planner", event.request, event.within)
         case ev.PlannerAsked():
-            return (*of, key.within) == ("plan", "planner", event.request, "")
+            return (*step, key.within) == ("plan", "planner", event.request, "")
         case ev.PlanRevised():
-            return (*of, key.within, key.subtask) == ("plan", "replanner", event.request, event.within, event.subtask)
+            return (*step, key.within, key.subtask) == ("plan", "replanner", event.request, event.within, event.subtask)
         case ev.BriefRefined():
             there = (key.kind, key.request, key.subtask, key.numbers)
             return there == ("refine", event.request, event.subtask, (event.attempt,))
         case ev.AttemptFailed() | ev.Escalated():
-            return (*of, key.within) == ("plan", "planner", event.request, event.subtask)
+            return (*step, key.within) == ("plan", "planner", event.request, event.subtask)
         case ev.ThreadOpened():
-            return of == ("post", THREAD_POST, event.request)
+            return step == ("post", THREAD_POST_NAME, event.request)
         case ev.Posted():
             return key.numbers == (event.key,)
         case ev.MessageSorted():

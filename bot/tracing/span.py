@@ -33,7 +33,7 @@ SpanKind = Literal[
 - `away`: time in which nobody worked on the job; `name` is "taken over" if its owner was lost.
 """
 SpanState = Literal["open", "done", "failed", "stopped"]
-"""How a span ended. `open`: according to the log it has not ended. `stopped`: it was ended before it was done."""
+"""How a span ended. `open`: the log does not show its end. `stopped`: it was ended before it was done."""
 
 NO_ARGUMENTS: Mapping[str, Any] = MappingProxyType({})
 SUPERVISORS_LANE = "supervisor"
@@ -61,7 +61,7 @@ class Span:
         subtask: The id of its subtask; empty without one. Ids inside a crew begin with its subtask: `terms/read`.
         attempt: The number of its attempt, from 1; 0 without an attempt.
         words: What happened, in one line for people.
-        outcome: One word, see `SpanKind`. For an attempt: `result`, or the kind of its failure or escalation.
+        outcome: One word, as `SpanKind` lists them. For an attempt: `result`, or the kind of failure or escalation.
         reason: Why the span ended as it did, in words for people; may be empty.
         events: The `seq` of each event from which the span was derived, in order.
         derived: How its times were derived if the log does not contain them; otherwise empty.

@@ -24,23 +24,23 @@ _DECISION_KINDS = (
     "subtask",
     "request",
 )
-"""Kinds of spans that a decision can be about, by priority: see `SpanBook.attach_decisions`."""
+"""Kinds of spans to which `SpanBook.attach_decisions` adds a decision, the preferred kind first."""
 
 
 class SpanDraft:
     """A span that may still change. Its fields are those of `Span`. `began_by` is the `seq` of its first event."""
 
-    __slots__ = ("at", "before", "began_by", "fields", "last", "until")
+    __slots__ = ("began_by", "event_seqs", "fields", "last_event_at", "planned_end", "previous_event_at")
 
     def __init__(self, began_by: int, fields: dict[str, Any]) -> None:
         self.began_by = began_by
         self.fields = fields
-        self.last: float = fields["start"]
-        """The time of its latest event; `before` is the time of the event before that."""
-        self.before = self.last
-        self.until: float = fields["start"]
+        self.last_event_at: float = fields["start"]
+        """The time of its latest event; `previous_event_at` is that of the event before it."""
+        self.previous_event_at = self.last_event_at
+        self.planned_end: float = fields["start"]
         """For a pause, when it is to end."""
-        self.at: list[int] = [began_by] if began_by else []
+        self.event_seqs: list[int] = [began_by] if began_by else []
 
     def __getitem__(self, name: str) -> Any:
         return self.fields[name]
@@ -55,14 +55,14 @@ class SpanDraft:
 
     def add_event(self, seq: int, time: float) -> None:
         """Add an event, by its `seq` and time, to the events of the span."""
-        if not self.at or self.at[-1] != seq:
-            self.at.append(seq)
-            self.before = self.last
-        self.last = max(self.last, time)
+        if not self.event_seqs or self.event_seqs[-1] != seq:
+            self.event_seqs.append(seq)
+            self.previous_event_at = self.last_event_at
+        self.last_event_at = max(self.last_event_at, time)
 
     def make_span(self) -> Span:
         """Return the finished `Span`."""
-        return Span(**self.fields, events=tuple(sorted(set(self.at))))
+        return Span(**self.fields, events=tuple(sorted(set(self.event_seqs))))
 
 
 class SpanBook:
@@ -70,8 +70,8 @@ class SpanBook:
 
     def __init__(self) -> None:
         self.drafts: dict[str, SpanDraft] = {}
-        self.seq = 0
-        self.at = 0.0
+        self.entry_seq = 0
+        self.entry_time = 0.0
         self._counts: dict[tuple[str, int], int] = {}
         self.ended_by_seq: dict[int, list[str]] = {}
         self.ended_here: list[SpanDraft] = []
@@ -79,12 +79,12 @@ class SpanBook:
 
     def begin_entry(self, seq: int, at: float) -> None:
         """Go to the next entry of the log."""
-        self.seq, self.at = seq, at
+        self.entry_seq, self.entry_time = seq, at
         self.ended_here, self.begun_here = [], []
 
-    def begin(self, kind: SpanKind, name: str, lane: str, start: float, **fields: Any) -> SpanDraft:
-        """Begin a span at the present entry, or at the entry with the `seq` in `by`."""
-        by = fields.pop("by", self.seq)
+    def begin_span(self, kind: SpanKind, name: str, lane: str, start: float, **fields: Any) -> SpanDraft:
+        """Begin a span at the present entry, or at the entry whose `seq` is in `fields` as `by`."""
+        by = fields.pop("by", self.entry_seq)
         count = self._counts[kind, by] = self._counts.get((kind, by), 0) + 1
         number = f"{kind}-{by}" if count == 1 else f"{kind}-{by}-{count}"
         filled = {"id": number, "kind": kind, "name": name, "lane": lane, "start": start, "end": None, "state": "open"}
@@ -92,24 +92,24 @@ class SpanBook:
         self.begun_here.append(draft)
         return draft
 
-    def close(self, draft: SpanDraft, at: float, state: SpanState = "done", **fields: Any) -> None:
+    def end_span(self, draft: SpanDraft, at: float, state: SpanState = "done", **fields: Any) -> None:
         """End a span at the time `at`, but not before its start. A span that has ended already stays as it is."""
         if draft["state"] != "open":
             return
         draft.set(**fields, end=max(at, draft["start"]), state=state)
-        draft.add_event(self.seq, at)
-        self.ended_by_seq.setdefault(self.seq, []).append(draft["id"])
+        draft.add_event(self.entry_seq, at)
+        self.ended_by_seq.setdefault(self.entry_seq, []).append(draft["id"])
         self.ended_here.append(draft)
 
-    def add(
+    def add_ended_span(
         self, kind: SpanKind, name: str, lane: str, times: tuple[float, float], state: SpanState = "done", **fields: Any
     ) -> SpanDraft:
         """Add a span that is over when the log first mentions it. `times` are its start and end."""
-        draft = self.begin(kind, name, lane, min(times), **fields)
-        self.close(draft, times[1], state)
+        draft = self.begin_span(kind, name, lane, min(times), **fields)
+        self.end_span(draft, times[1], state)
         return draft
 
-    def find_cause(self, seq: int, excluded: Iterable[str] = ()) -> str:
+    def find_cause_id(self, seq: int, excluded: Iterable[str] = ()) -> str:
         """Return the id of a step that ended with the event `seq` and is not in `excluded`; empty if there is none."""
         without = {*excluded}
         found = [one for one in self.ended_by_seq.get(seq, ()) if self.drafts[one]["kind"] not in CONTAINER_KINDS]
@@ -133,26 +133,26 @@ class SpanBook:
 
 def _order_after_parents(spans: list[Span]) -> tuple[Span, ...]:
     """Return the spans, each after its parent, even if the parent began later by the clocks."""
-    there: set[str] = set()
-    done: list[Span] = []
-    held: dict[str, list[Span]] = {}
+    listed_ids: set[str] = set()
+    ordered: list[Span] = []
+    waiting_by_parent: dict[str, list[Span]] = {}
     names = {one.id for one in spans}
     for one in spans:
-        if one.parent and one.parent not in there and one.parent in names:
-            held.setdefault(one.parent, []).append(one)
+        if one.parent and one.parent not in listed_ids and one.parent in names:
+            waiting_by_parent.setdefault(one.parent, []).append(one)
             continue
         queue = [one]
         while queue:
-            now = queue.pop(0)
-            done.append(now)
-            there.add(now.id)
-            queue += held.pop(now.id, [])
-    return tuple(done)
+            span = queue.pop(0)
+            ordered.append(span)
+            listed_ids.add(span.id)
+            queue += waiting_by_parent.pop(span.id, [])
+    return tuple(ordered)
 
 
 def _find_decision_span(drafts: list[SpanDraft], decision: EngineDecision) -> SpanDraft | None:
-    there = [one for one in drafts if one["kind"] in _DECISION_KINDS and one.get("subtask") == decision.subtask]
-    return min(there, key=lambda one: _DECISION_KINDS.index(one["kind"]), default=None)
+    candidates = [one for one in drafts if one["kind"] in _DECISION_KINDS and one.get("subtask") == decision.subtask]
+    return min(candidates, key=lambda one: _DECISION_KINDS.index(one["kind"]), default=None)
 
 
 def has_usage(usage: Usage | None) -> bool:
@@ -170,7 +170,7 @@ def subtract_usage(usage: Usage, subtrahend: Usage) -> Usage | None:
     cost = None
     if usage.cost is not None:
         cost = max(0.0, usage.cost - (subtrahend.cost or 0.0))
-    left = Usage(
+    remainder = Usage(
         model=usage.model,
         calls=max(0, usage.calls - subtrahend.calls),
         tokens_in=max(0, usage.tokens_in - subtrahend.tokens_in),
@@ -179,4 +179,4 @@ def subtract_usage(usage: Usage, subtrahend: Usage) -> Usage | None:
         cost=cost,
         duration=max(0.0, usage.duration - subtrahend.duration),
     )
-    return left if left.calls or left.tokens_in or left.tokens_out else None
+    return remainder if remainder.calls or remainder.tokens_in or remainder.tokens_out else None

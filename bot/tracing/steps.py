@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from bot.store.values import LogEntry
 from handoff import events as ev
 from handoff.access.rights import concerns_requests
-from handoff.engine.engine import CHECKPOINTS, apply_event
+from handoff.engine.engine import CHECKPOINT_EVENTS, apply_event
 from handoff.state.job_state import Job
 from handoff.state.state_values import EngineDecision
 
@@ -38,21 +38,21 @@ class WalkedEntry(NamedTuple):
 
 
 def list_steps(entries: Sequence[LogEntry]) -> list[TraceStep]:
-    """Return all steps of a log; without decisions from the first entry on that cannot be read."""
+    """Return all steps of a log. From the first entry on that cannot be read, steps have no decisions."""
     return [TraceStep(one.entry, one.decisions) for one in walk_log(entries)]
 
 
 def list_own_steps(entries: Sequence[LogEntry], request_ids: frozenset[str], user: str) -> list[TraceStep]:
-    """Return the steps of the requests `request_ids`, which are those of `user`, and the steps of the job itself.
+    """Return the steps of the requests `request_ids`, all of them by `user`, and the steps about the job itself.
 
     Raises ValueError if an entry cannot be read, since it is unknown whose request it is about.
     """
-    found = list(walk_log(entries, request_ids))
-    if any(one.event is None for one in found):
+    walked_entries = list(walk_log(entries, request_ids))
+    if any(one.event is None for one in walked_entries):
         raise ValueError("an entry of the log cannot be read")
     return [
         TraceStep(one.entry, one.decisions)
-        for one in found
+        for one in walked_entries
         if one.event is not None and concerns_requests(one.event, request_ids, user)
     ]
 
@@ -60,21 +60,23 @@ def list_own_steps(entries: Sequence[LogEntry], request_ids: frozenset[str], use
 def walk_log(entries: Sequence[LogEntry], request_ids: frozenset[str] | None = None) -> Iterator[WalkedEntry]:
     """Yield the entries of a log in order. If `request_ids` is set, decisions on other requests are left out."""
     job: Job | None = None
-    broken = False
+    is_broken = False
     for entry in entries:
         event = _load_event(entry.payload)
-        broken = broken or event is None
-        if event is None or broken:
+        is_broken = is_broken or event is None
+        if event is None or is_broken:
             yield WalkedEntry(entry, event, job, None)
             continue
         try:
             after = apply_event(job, event)
         except ValueError:
-            broken = True
+            is_broken = True
             yield WalkedEntry(entry, None, job, None)
             continue
-        quiet = isinstance(event, CHECKPOINTS)
-        yield WalkedEntry(entry, event, job, after, () if quiet else _list_new_decisions(job, after, request_ids))
+        is_checkpoint = isinstance(event, CHECKPOINT_EVENTS)
+        yield WalkedEntry(
+            entry, event, job, after, () if is_checkpoint else _list_new_decisions(job, after, request_ids)
+        )
         job = after
 
 
@@ -100,11 +102,11 @@ def _list_new_decisions(
     before: Job | None, after: Job, request_ids: frozenset[str] | None
 ) -> tuple[EngineDecision, ...]:
     new: list[EngineDecision] = []
-    there = before.asks if before is not None else ()
-    for place, ask in enumerate(after.asks):
-        earlier = there[place] if place < len(there) else None
-        if earlier is not ask and (request_ids is None or ask.id in request_ids):
-            new += ask.decisions[len(earlier.decisions) if earlier is not None else 0 :]
+    earlier_requests = before.requests if before is not None else ()
+    for place, request in enumerate(after.requests):
+        earlier = earlier_requests[place] if place < len(earlier_requests) else None
+        if earlier is not request and (request_ids is None or request.id in request_ids):
+            new += request.decisions[len(earlier.decisions) if earlier is not None else 0 :]
     return tuple(new)
 
 

@@ -14,7 +14,7 @@ from bot.tracing.span import Span
 from bot.tracing.whole_trace import BUSY_KINDS, find_crew_attempts
 
 MIN_BREAK_SECONDS = 30.0
-"""Seconds without work at least that are drawn as a break."""
+"""A time without work is drawn as a break only if it is longer than these seconds."""
 _MIN_BREAK_SHARE, _BREAK_WIDTH_SHARE = 0.5, 0.15
 """Shares of the time at work: a time without work longer than the first share is drawn as long as the second."""
 
@@ -23,14 +23,14 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class TimeScale:
-    """Maps times (seconds since the epoch) to places on the axis (0 to 1), linearly between the given pairs."""
+    """Maps times (seconds since the epoch) to places on the axis (0 to 1), linearly between neighbouring `times`."""
 
     times: tuple[float, ...]
     """Rising times."""
     places: tuple[float, ...]
-    """The place of each of them, rising as well."""
+    """The place of each of `times`, rising from 0 to 1."""
     breaks: tuple[tuple[float, float, float], ...] = ()
-    """Triples (place of the begin, place of the end, seconds) of the times that are drawn short."""
+    """Triples (first place, last place, seconds) of the times that are drawn short."""
 
     def to_place(self, time: float) -> float:
         """Return the place of a time."""
@@ -68,30 +68,30 @@ def make_time_scale(spans: Sequence[Span], start: float, end: float) -> TimeScal
     merged = _merge_intervals(
         (max(start, one), min(end, other)) for one, other in busy if other >= start and one <= end
     )
-    worked = sum(other - one for one, other in merged)
+    work_seconds = sum(other - one for one, other in merged)
     gaps = [(one[1], other[0]) for one, other in pairwise(merged)]
-    broken = [one for one in gaps if one[1] - one[0] > max(MIN_BREAK_SECONDS, _MIN_BREAK_SHARE * worked)]
-    return _make_scale(start, end, broken, max(_BREAK_WIDTH_SHARE * worked, 0.001))
+    breaks = [one for one in gaps if one[1] - one[0] > max(MIN_BREAK_SECONDS, _MIN_BREAK_SHARE * work_seconds)]
+    return _make_scale(start, end, breaks, max(_BREAK_WIDTH_SHARE * work_seconds, 0.001))
 
 
 def _subtract_holes(interval: Interval, holes: Iterable[Interval]) -> list[Interval]:
     """Return the parts of a time interval outside of the holes, which are sorted by their begin."""
-    found, at = [], interval[0]
+    parts, position = [], interval[0]
     for begin, close in holes:
-        if begin > at:
-            found.append((at, min(begin, interval[1])))
-        at = max(at, close)
-    return [*found, (at, interval[1])] if at < interval[1] else found
+        if begin > position:
+            parts.append((position, min(begin, interval[1])))
+        position = max(position, close)
+    return [*parts, (position, interval[1])] if position < interval[1] else parts
 
 
 def _merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
-    found: list[Interval] = []
+    merged: list[Interval] = []
     for one, other in sorted(intervals):
-        if found and one <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], other))
+        if merged and one <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], other))
         else:
-            found.append((one, other))
-    return found
+            merged.append((one, other))
+    return merged
 
 
 def _make_scale(start: float, end: float, intervals: Sequence[Interval], break_width: float) -> TimeScale:

@@ -21,10 +21,10 @@ from bot.tracing.picture_layout import STATE_WORDS
 from bot.tracing.time_scale import make_time_scale
 from bot.tracing.whole_trace import RequestFigures, Trace
 
-MAX_CHARACTERS = 2_500_000
-"""Characters at most of all long texts in the page together; if there are more, each text is cut."""
+MAX_PAGE_CHARS = 2_500_000
+"""Most characters of all long texts in the page together; if there are more, each text is cut."""
 _PAGE_FOLDER = Path(__file__).parent / "page"
-_SCRIPTS = ("trace.js", "trace_waterfall.js", "trace_search.js")
+_SCRIPT_NAMES = ("trace.js", "trace_waterfall.js", "trace_search.js")
 _MAX_TITLE_CHARS = 80
 
 
@@ -33,7 +33,7 @@ def render_trace_page(trace: Trace) -> str:
     template, style, script = _read_page_parts()
     first = trace.requests[-1].text if trace.requests else ""
     title = cut_text(" ".join(first.split()), _MAX_TITLE_CHARS) or "a job"
-    filled = {
+    values = {
         "policy": _make_content_policy(style, script),
         "title": html.escape(f"Trace of {trace.job}: {title}"),
         "style": style,
@@ -41,16 +41,16 @@ def render_trace_page(trace: Trace) -> str:
         "script": script,
     }
     parts = template.split("{{")
-    return parts[0] + "".join(filled[name] + rest for name, rest in (part.split("}}", 1) for part in parts[1:]))
+    return parts[0] + "".join(values[name] + rest for name, rest in (part.split("}}", 1) for part in parts[1:]))
 
 
 def _build_page_data(trace: Trace) -> dict[str, Any]:
     """Return the data of the page: the export without the events of the log, and the time scale of each request.
 
-    The list `derived` has each sentence on how times were derived once; a span has the index of its sentence.
+    `derived` lists the sentences on how times were derived, each once. In a span, `derived` is an index in this list.
     """
     whole = export_trace(trace, include_events=False)
-    cap = choose_text_limit(whole["spans"], MAX_CHARACTERS)
+    cap = choose_text_limit(whole["spans"], MAX_PAGE_CHARS)
     spans = cut_all_texts(whole["spans"], cap)
     derived = list(dict.fromkeys(one["derived"] for one in spans if "derived" in one))
     places = {words: place for place, words in enumerate(derived)}
@@ -78,8 +78,10 @@ def _embed_json(value: Any) -> str:
 
 @cache
 def _read_page_parts() -> tuple[str, str, str]:
-    read = {name: (_PAGE_FOLDER / name).read_text(encoding="utf-8") for name in ("trace.html", "trace.css", *_SCRIPTS)}
-    return read["trace.html"], read["trace.css"], "\n".join(read[name] for name in _SCRIPTS)
+    read = {
+        name: (_PAGE_FOLDER / name).read_text(encoding="utf-8") for name in ("trace.html", "trace.css", *_SCRIPT_NAMES)
+    }
+    return read["trace.html"], read["trace.css"], "\n".join(read[name] for name in _SCRIPT_NAMES)
 
 
 def _make_content_policy(style: str, script: str) -> str:

@@ -16,7 +16,7 @@ from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import describe_speed_up, measure_parallel_work
 
 MAX_SPANS = 20_000
-"""Spans at most of a trace. A log of 10,000 events has fewer, unless models make many calls at once."""
+"""Most spans of a trace. A log of 10,000 events has fewer, unless models make many calls at once."""
 BUSY_KINDS = frozenset({"attempt", "gather", "plan", "verify", "refine", "synthesis"})
 """Kinds of spans that count as time at work."""
 
@@ -55,7 +55,7 @@ class RequestFigures:
     parallel_seconds: float
     """The seconds from the first start to the last end of its subtasks; 0 if fewer than two have ended."""
     gain_line: str
-    """Compares the two, in the words of the answer's context line; empty if little was gained."""
+    """Compares both durations in the words of the answer's context line; empty if little time was gained."""
     usage: Usage
     lanes: tuple[TraceLane, ...]
 
@@ -87,10 +87,10 @@ class Trace:
 
 
 class UnreadableEntry(ValueError):
-    """An entry of the log cannot be read, so the trace of one person cannot be told from that of others."""
+    """An entry of the log cannot be read, so it is unknown whose request it is about."""
 
 
-def read_trace(
+def derive_trace(
     entries: Sequence[LogEntry],
     *,
     job: str = "",
@@ -98,34 +98,34 @@ def read_trace(
     request_ids: frozenset[str] | None = None,
     user: str = "",
 ) -> Trace:
-    """Derive the trace from a log; with `request_ids`, those of `user`, of these requests alone.
+    """Derive the trace from a log: of all requests, or of `request_ids` alone, all of them by `user`.
 
     Takes time in proportion to the log. Raises UnreadableEntry if `request_ids` is set and an entry cannot be read.
     """
-    reader, steps, found = SpanReader(), [], None
-    broken = unreadable = 0
+    reader, steps, job_state = SpanReader(), [], None
+    first_unreadable_seq = unreadable_count = 0
     for one in walk_log(entries, request_ids):
         if one.event is None or one.after is None:
             if request_ids is not None:
                 raise UnreadableEntry("an entry of the log cannot be read")
-            broken, unreadable = broken or one.entry.seq, unreadable + 1
+            first_unreadable_seq, unreadable_count = first_unreadable_seq or one.entry.seq, unreadable_count + 1
         else:
             reader.read_event(one, one.event, one.after)
-            found = one.after
+            job_state = one.after
         if request_ids is None or (one.event is not None and concerns_requests(one.event, request_ids, user)):
             steps.append(TraceStep(one.entry, one.decisions))
     spans = reader.list_spans()
     shown = spans if request_ids is None else _select_spans(spans, request_ids)
     return Trace(
-        job=job or (found.id if found is not None else ""),
-        team=team or (found.place.team if found is not None else ""),
-        state=found.latest_request.state if found is not None and found.asks else "",
+        job=job or (job_state.id if job_state is not None else ""),
+        team=team or (job_state.place.team if job_state is not None else ""),
+        state=job_state.latest_request.state if job_state is not None and job_state.requests else "",
         steps=tuple(steps),
         spans=shown[:MAX_SPANS],
-        requests=_sum_up_requests(found, shown, request_ids),
-        last_event_at=reader.until,
-        first_unreadable_seq=broken,
-        unreadable_count=unreadable,
+        requests=_sum_up_requests(job_state, shown, request_ids),
+        last_event_at=reader.last_event_at,
+        first_unreadable_seq=first_unreadable_seq,
+        unreadable_count=unreadable_count,
         omitted_spans=max(0, len(shown) - MAX_SPANS),
     )
 
@@ -133,54 +133,58 @@ def read_trace(
 def _select_spans(spans: Iterable[Span], request_ids: frozenset[str]) -> tuple[Span, ...]:
     """Return the spans of the requests `request_ids`, and those about the whole job."""
     kept = [one for one in spans if one.request in request_ids or (not one.request and one.kind != "sort")]
-    there = {one.id for one in kept}
-    return tuple(one if one.after in there or not one.after else replace(one, after="") for one in kept)
+    kept_ids = {one.id for one in kept}
+    return tuple(one if one.after in kept_ids or not one.after else replace(one, after="") for one in kept)
 
 
 def _sum_up_requests(
     job: Job | None, spans: Sequence[Span], request_ids: frozenset[str] | None
 ) -> tuple[RequestFigures, ...]:
-    asks = [ask for ask in job.asks if request_ids is None or ask.id in request_ids] if job is not None else []
-    of: dict[str, list[Span]] = {}
+    requests = (
+        [request for request in job.requests if request_ids is None or request.id in request_ids]
+        if job is not None
+        else []
+    )
+    spans_by_request: dict[str, list[Span]] = {}
     for one in spans:
-        of.setdefault(one.request, []).append(one)
-    return tuple(_sum_up_request(ask, of.get(ask.id, [])) for ask in asks)
+        spans_by_request.setdefault(one.request, []).append(one)
+    return tuple(_sum_up_request(request, spans_by_request.get(request.id, [])) for request in requests)
 
 
-def _sum_up_request(ask: RequestState, spans: Sequence[Span]) -> RequestFigures:
-    apart, together = measure_parallel_work(ask)
+def _sum_up_request(request: RequestState, spans: Sequence[Span]) -> RequestFigures:
+    sequential_seconds, parallel_seconds = measure_parallel_work(request)
     return RequestFigures(
-        id=ask.id,
-        user=ask.request.user,
-        text=ask.text,
-        state=ask.state,
-        start=ask.request.at,
-        end=ask.ended,
-        answered_at=ask.run.written,
-        sequential_seconds=apart,
-        parallel_seconds=together,
-        gain_line=describe_speed_up(ask),
-        usage=ask.usage,
+        id=request.id,
+        user=request.spec.user,
+        text=request.text,
+        state=request.state,
+        start=request.spec.at,
+        end=request.ended,
+        answered_at=request.run.concluded_at,
+        sequential_seconds=sequential_seconds,
+        parallel_seconds=parallel_seconds,
+        gain_line=describe_speed_up(request),
+        usage=request.usage,
         lanes=sum_up_lanes(spans),
     )
 
 
 def sum_up_lanes(spans: Sequence[Span]) -> tuple[TraceLane, ...]:
     """Return the lanes of a request's spans: the supervisor's, then each specialist's, a crew's before its members'."""
-    of: dict[str, list[Span]] = {}
+    spans_by_lane: dict[str, list[Span]] = {}
     for one in spans:
-        of.setdefault(one.lane, []).append(one)
-    first = {name: place for place, name in enumerate(of)}
+        spans_by_lane.setdefault(one.lane, []).append(one)
+    first = {name: place for place, name in enumerate(spans_by_lane)}
 
     def make_sort_key(name: str) -> list[int]:
         """Return the sort key of a lane: the positions of its outer crews, then its own, so that it follows them."""
         parts = name.split(PATH_SEPARATOR)
         return [first.get(PATH_SEPARATOR.join(parts[:count]), len(first)) for count in range(1, len(parts) + 1)]
 
-    names = sorted((name for name in of if name != SUPERVISORS_LANE), key=make_sort_key)
-    ordered = [name for name in (SUPERVISORS_LANE, *names) if name in of]
+    names = sorted((name for name in spans_by_lane if name != SUPERVISORS_LANE), key=make_sort_key)
+    ordered = [name for name in (SUPERVISORS_LANE, *names) if name in spans_by_lane]
     crews = find_crew_attempts(spans)
-    return tuple(_sum_up_lane(name, of[name], crews) for name in ordered)
+    return tuple(_sum_up_lane(name, spans_by_lane[name], crews) for name in ordered)
 
 
 def find_crew_attempts(spans: Sequence[Span]) -> frozenset[str]:
@@ -210,8 +214,8 @@ def _list_intervals(spans: Iterable[Span]) -> list[tuple[float, float]]:
 
 def _sum_covered_seconds(intervals: list[tuple[float, float]]) -> float:
     """Return the seconds that the time intervals cover; overlaps count once."""
-    total, until = 0.0, float("-inf")
+    total, covered_until = 0.0, float("-inf")
     for start, end in sorted(intervals):
-        total += max(0.0, end - max(start, until))
-        until = max(until, end)
+        total += max(0.0, end - max(start, covered_until))
+        covered_until = max(covered_until, end)
     return total

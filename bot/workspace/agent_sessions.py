@@ -41,7 +41,7 @@ class AgentSessions:
         self._state = state
         self._sessions: dict[tuple[str, str], AgentSession] = {}
         self._statuses: dict[tuple[str, str], PassingStatus] = {}
-        self.prompts: dict[tuple[str, str], list[dict[str, str]]] = {}
+        self.suggested_prompts: dict[tuple[str, str], list[dict[str, str]]] = {}
         for key, body in state.record.iterate_records("session"):
             channel, _, thread = key.partition(":")
             self._sessions[channel, thread] = AgentSession(**body)
@@ -71,7 +71,7 @@ class AgentSessions:
         """Return every session as the body that the page gets."""
         return [_export_session(key, session) for key, session in self._sessions.items()]
 
-    def rename(self, channel: str, thread_ts: str, title: str) -> AgentSession | None:
+    def rename_session(self, channel: str, thread_ts: str, title: str) -> AgentSession | None:
         """Change a session's title and return the session; None if there is none."""
         session = self._sessions.get((channel, thread_ts))
         if session:
@@ -79,7 +79,7 @@ class AgentSessions:
             self._save_session((channel, thread_ts), session)
         return session
 
-    def set_title(self, channel: str, thread_ts: str, title: str) -> None:
+    def set_session_title(self, channel: str, thread_ts: str, title: str) -> None:
         """Set a thread's title, also if no session was started (`assistant.threads.setTitle`)."""
         session = self._sessions.setdefault((channel, thread_ts), AgentSession())
         session.title = title
@@ -100,7 +100,7 @@ class AgentSessions:
 
     def show_prompts(self, channel: str, thread_ts: str, prompts: list[dict[str, str]]) -> None:
         """Show suggested prompts in a thread or, if `thread_ts` is empty, in the whole direct message."""
-        self.prompts[channel, thread_ts] = prompts
+        self.suggested_prompts[channel, thread_ts] = prompts
         body = {"type": "prompts", "channel": channel, "thread_ts": thread_ts, "prompts": prompts}
         self._state.changes.publish(Change(body, channel=channel))
 

@@ -1,4 +1,4 @@
-"""Runs an app of any language beside the workspace: its environment variables and its process."""
+"""Runs an app of any language beside the workspace, as a process with the environment variables that it needs."""
 
 import asyncio
 import contextlib
@@ -12,8 +12,8 @@ from bot.workspace.workspace_server import HOST, Workspace
 REDIRECT_FOLDER = Path(__file__).parent / "redirect"
 STOP_SECONDS = 10.0
 """Seconds that an app has to stop after the first signal."""
-NOT_FOUND, NOT_STARTED, SIGNAL_OFFSET = 127, 126, 128
-"""Exit codes as a shell has them. `SIGNAL_OFFSET` is added to the number of the signal that ended the app."""
+NOT_FOUND_EXIT_CODE, NOT_STARTED_EXIT_CODE, SIGNAL_EXIT_CODE_OFFSET = 127, 126, 128
+"""Exit codes as a shell has them. `SIGNAL_EXIT_CODE_OFFSET` is added to the number of the signal that ended the app."""
 
 
 def make_app_variables(workspace: Workspace) -> dict[str, str]:
@@ -26,9 +26,9 @@ def make_app_variables(workspace: Workspace) -> dict[str, str]:
     return {
         "SLACK_API_URL": workspace.api_url,
         "SLACK_BOT_TOKEN": workspace.bot_token,
-        **({"SLACK_APP_TOKEN": workspace.app_token} if workspace.socket_mode else {}),
+        **({"SLACK_APP_TOKEN": workspace.app_token} if workspace.uses_socket_mode else {}),
         "SLACK_SIGNING_SECRET": workspace.signing_secret,
-        **(oauth if workspace.wants_oauth else {}),
+        **(oauth if workspace.has_redirect_urls else {}),
     }
 
 
@@ -86,9 +86,9 @@ async def run_app(command: Sequence[str], environment: Mapping[str, str]) -> int
     try:
         process = await asyncio.create_subprocess_exec(*command, env=environment)
     except FileNotFoundError:
-        return NOT_FOUND
+        return NOT_FOUND_EXIT_CODE
     except OSError:
-        return NOT_STARTED
+        return NOT_STARTED_EXIT_CODE
     loop, stopping = asyncio.get_running_loop(), asyncio.Event()
 
     def send_signal(number: signal.Signals) -> None:
@@ -110,7 +110,7 @@ async def run_app(command: Sequence[str], environment: Mapping[str, str]) -> int
     finally:
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.remove_signal_handler(number)
-    return code if code >= 0 else SIGNAL_OFFSET - code
+    return code if code >= 0 else SIGNAL_EXIT_CODE_OFFSET - code
 
 
 def _shares_terminal() -> bool:

@@ -14,9 +14,9 @@ from bot.workspace.workspace_server import Workspace
 from bot.workspace.workspace_state import Json
 
 T = TypeVar("T")
-START_SECONDS = 60.0
+CONNECT_TIMEOUT_SECONDS = 60.0
 STOP_SECONDS = 10.0
-ANSWER_SECONDS = 30.0
+WAIT_TIMEOUT_SECONDS = 30.0
 POLL_SECONDS = 0.1
 
 
@@ -71,7 +71,7 @@ class Slack(BlockingProxy):
         self.workspace = workspace
         self.clock, self.faults = BlockingProxy(thread, workspace.clock), BlockingProxy(thread, workspace.faults)
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._further: list[Slack] = []
+        self._further_apps: list[Slack] = []
 
     @classmethod
     def start(cls, manifest: Path, **options: Any) -> "Slack":
@@ -96,8 +96,8 @@ class Slack(BlockingProxy):
     @property
     def channels(self) -> dict[str, str]:
         """The ids of the channels by name, as in `#general`."""
-        found: dict[str, str] = self._thread.call(self.workspace.channels)
-        return found
+        channel_ids: dict[str, str] = self._thread.call(self.workspace.channels)
+        return channel_ids
 
     def person(self, name: str) -> BlockingProxy:
         """Return one of the people: `slack.person("ana").click(...)`.
@@ -111,8 +111,10 @@ class Slack(BlockingProxy):
         """Post a message as a person, and return its ts; `@name` becomes a mention."""
         return str(self.person(by).say(channel, text, thread_ts))
 
-    def replies(self, channel: str, thread_ts: str, count: int = 1, timeout: float = ANSWER_SECONDS) -> list[Json]:
-        """Wait until a thread has that many replies, and return them, oldest first.
+    def replies(
+        self, channel: str, thread_ts: str, count: int = 1, timeout: float = WAIT_TIMEOUT_SECONDS
+    ) -> list[Json]:
+        """Wait until a thread has at least `count` replies, and return all of them, oldest first.
 
         Raises:
             TimeoutError: There were fewer within `timeout` seconds.
@@ -124,8 +126,8 @@ class Slack(BlockingProxy):
 
         return self.until(find_replies, timeout)
 
-    def until(self, predicate: Callable[[], T], timeout: float = ANSWER_SECONDS) -> T:
-        """Wait until `predicate` returns something true, and return that; see `Workspace.until`.
+    def until(self, predicate: Callable[[], T], timeout: float = WAIT_TIMEOUT_SECONDS) -> T:
+        """Wait until `predicate`, called in the workspace's thread, returns something true, and return that.
 
         Raises:
             TimeoutError: It was not true within `timeout` seconds; the text has the last value and the last changes.
@@ -139,21 +141,21 @@ class Slack(BlockingProxy):
         The word `python` stands for the Python that runs the tests. `stop` ends the app.
 
         Raises:
-            RuntimeError: The app ended before it was connected, or took longer than `START_SECONDS`.
+            RuntimeError: The app ended before it was connected, or took longer than `CONNECT_TIMEOUT_SECONDS`.
         """
         words = [sys.executable if word == "python" else str(word) for word in command]
-        connected = self.workspace.connections
+        earlier_connections = self.workspace.connection_count
         app = subprocess.Popen(words, env=make_app_environment(self.workspace))  # noqa: S603 - the test's own app
         self._processes.append(app)
-        waited = 0.0
-        while self.workspace.socket_mode and self.workspace.connections <= connected:
+        waited_seconds = 0.0
+        while self.workspace.uses_socket_mode and self.workspace.connection_count <= earlier_connections:
             try:
                 code = app.wait(POLL_SECONDS)
             except subprocess.TimeoutExpired:
-                waited += POLL_SECONDS
-                if waited < START_SECONDS:
+                waited_seconds += POLL_SECONDS
+                if waited_seconds < CONNECT_TIMEOUT_SECONDS:
                     continue
-                raise RuntimeError(f"the app was not connected within {START_SECONDS:g} s") from None
+                raise RuntimeError(f"the app was not connected within {CONNECT_TIMEOUT_SECONDS:g} s") from None
             raise RuntimeError(f"the app ended with code {code} before it was connected")
         return app
 
@@ -167,12 +169,12 @@ class Slack(BlockingProxy):
             OSError: The manifest cannot be read.
         """
         further = Slack(self._thread, self._thread.call(self.workspace.add_app, Path(manifest), **options))
-        self._further.append(further)
+        self._further_apps.append(further)
         return further
 
     def stop(self) -> None:
         """Stop the apps and the workspace."""
-        processes = [*self._processes, *(one for each in self._further for one in each._processes)]  # noqa: SLF001  # of its own class
+        processes = [*self._processes, *(one for each in self._further_apps for one in each._processes)]  # noqa: SLF001  # of its own class
         for app in processes:
             app.terminate()
         for app in processes:

@@ -28,26 +28,26 @@ from bot.workspace.schema import (
     Complaints,
     accept_anything,
     add_complaint,
-    boolean,
     by_type,
+    check_boolean,
+    check_number,
     items,
-    number,
     string,
     typed_fields,
 )
 
 MAX_MESSAGE_BLOCKS = 50
 MAX_VIEW_BLOCKS = 100
-MAX_MARKDOWN = 12_000
-MAX_CARD_BYTES = 10_600
-MAX_CARDS = 48
+MAX_MARKDOWN_CHARS = 12_000
+MAX_TASK_MESSAGE_BYTES = 10_600
+MAX_TASK_CARDS = 48
 BLOCK_FIELDS: Mapping[str, Check] = {"block_id": string(255)}
 TASK_SOURCES = items(
-    by_type(lambda: {"url": typed_fields({"url": string(least=1), "text": string()}, {})}), 100, least=0
+    by_type(lambda: {"url": typed_fields({"url": string(min_length=1), "text": string()}, {})}), 100, min_items=0
 )
 RICH_TEXT_BLOCK = by_type(lambda: {"rich_text": RICH_TEXT})
 TASK_CARD = typed_fields(
-    {"task_id": string(255, least=1), "title": string(256, least=1)},
+    {"task_id": string(255, min_length=1), "title": string(256, min_length=1)},
     {
         **BLOCK_FIELDS,
         "status": string(choices=TASK_STATES),
@@ -78,8 +78,8 @@ CARD = typed_fields(
 )
 TABLE_CELL = by_type(
     lambda: {
-        "raw_text": typed_fields({"text": string(least=1)}),
-        "raw_number": typed_fields({"value": number}, {"text": string()}),
+        "raw_text": typed_fields({"text": string(min_length=1)}),
+        "raw_number": typed_fields({"value": check_number}, {"text": string()}),
         "rich_text": RICH_TEXT,
     }
 )
@@ -91,7 +91,7 @@ CONTENT_BLOCKS: dict[str, Check] = {
             "text": text_object(3000),
             "fields": items(text_object(2000), 10),
             "accessory": SECTION_ELEMENT,
-            "expand": boolean,
+            "expand": check_boolean,
         },
     ),
     "divider": typed_fields({}, BLOCK_FIELDS),
@@ -101,10 +101,10 @@ CONTENT_BLOCKS: dict[str, Check] = {
     ),
     "actions": typed_fields({"elements": items(ACTIONS_ELEMENT, 25)}, BLOCK_FIELDS),
     "context": typed_fields({"elements": items(CONTEXT_ELEMENT, 10)}, BLOCK_FIELDS),
-    "header": typed_fields({"text": plain_text(150)}, {**BLOCK_FIELDS, "level": number}),
+    "header": typed_fields({"text": plain_text(150)}, {**BLOCK_FIELDS, "level": check_number}),
     "input": typed_fields(
         {"label": plain_text(2000), "element": INPUT_ELEMENT},
-        {**BLOCK_FIELDS, "hint": plain_text(2000), "optional": boolean, "dispatch_action": boolean},
+        {**BLOCK_FIELDS, "hint": plain_text(2000), "optional": check_boolean, "dispatch_action": check_boolean},
     ),
     "rich_text": RICH_TEXT,
     "video": typed_fields(
@@ -120,15 +120,15 @@ CONTENT_BLOCKS: dict[str, Check] = {
     ),
 }
 MESSAGE_ONLY_BLOCKS: dict[str, Check] = {
-    "markdown": typed_fields({"text": string(MAX_MARKDOWN, least=1)}, BLOCK_FIELDS),
+    "markdown": typed_fields({"text": string(MAX_MARKDOWN_CHARS, min_length=1)}, BLOCK_FIELDS),
     "table": typed_fields(
         {"rows": items(items(TABLE_CELL, 20), 100)},
-        {**BLOCK_FIELDS, "column_settings": items(accept_anything, 20, least=0)},
+        {**BLOCK_FIELDS, "column_settings": items(accept_anything, 20, min_items=0)},
     ),
     "context_actions": typed_fields({"elements": items(CONTEXT_ACTIONS_ELEMENT, 5)}, BLOCK_FIELDS),
     "plan": typed_fields(
-        {"title": string(256, least=1)},
-        {**BLOCK_FIELDS, "tasks": items(_check_plan_task, MAX_MESSAGE_BLOCKS, least=0)},
+        {"title": string(256, min_length=1)},
+        {**BLOCK_FIELDS, "tasks": items(_check_plan_task, MAX_MESSAGE_BLOCKS, min_items=0)},
     ),
     "task_card": TASK_CARD,
     "card": CARD,
@@ -142,14 +142,14 @@ MESSAGE_ONLY_BLOCKS: dict[str, Check] = {
             "subtitle": text_object(150),
             "width": string(choices=("narrow", "standard", "wide", "full")),
             "icon": by_type(lambda: {"image": IMAGE}),
-            "is_collapsible": boolean,
-            "default_collapsed": boolean,
-            "has_header_divider": boolean,
+            "is_collapsible": check_boolean,
+            "default_collapsed": check_boolean,
+            "has_header_divider": check_boolean,
         },
     ),
     "file": typed_fields({"external_id": string(), "source": string(choices=("remote",))}, BLOCK_FIELDS),
     "call": typed_fields(
-        {"call_id": string()}, {**BLOCK_FIELDS, "api_decoration_available": boolean, "call": accept_anything}
+        {"call_id": string()}, {**BLOCK_FIELDS, "api_decoration_available": check_boolean, "call": accept_anything}
     ),
     "data_table": check_data_table,
     "data_visualization": check_data_visualization,
@@ -159,7 +159,7 @@ ALERT = typed_fields(
     {**BLOCK_FIELDS, "level": string(choices=("default", "info", "warning", "error", "success"))},
 )
 AUTH_PROVIDER = typed_fields(
-    {"value": string(150, least=1), "name": plain_text(75), "is_connected": boolean},
+    {"value": string(150, min_length=1), "name": plain_text(75), "is_connected": check_boolean},
     {
         **BLOCK_FIELDS,
         "description": plain_text(150),
@@ -179,9 +179,9 @@ VIEW_FIELDS = {
     "private_metadata": string(3000),
     "callback_id": string(255),
     "external_id": string(255),
-    "clear_on_close": boolean,
-    "notify_on_close": boolean,
-    "submit_disabled": boolean,
+    "clear_on_close": check_boolean,
+    "notify_on_close": check_boolean,
+    "submit_disabled": check_boolean,
     "submit": plain_text(24),
     "close": plain_text(24),
 }
@@ -201,7 +201,7 @@ def check_message_blocks(blocks: Any, *, outer_text: str = "") -> list[dict[str,
     if not isinstance(blocks, list):
         raise Refusal("invalid_blocks_format")
     complaints: Complaints = []
-    items(by_type(lambda: MESSAGE_BLOCKS), MAX_MESSAGE_BLOCKS, least=0)(blocks, "/blocks", complaints)
+    items(by_type(lambda: MESSAGE_BLOCKS), MAX_MESSAGE_BLOCKS, min_items=0)(blocks, "/blocks", complaints)
     if not complaints:
         _check_whole_message(blocks, complaints)
         _check_block_ids(blocks, complaints)
@@ -209,11 +209,11 @@ def check_message_blocks(blocks: Any, *, outer_text: str = "") -> list[dict[str,
         raise Refusal("invalid_blocks", *complaints)
     if sum(block["type"] == "table" for block, _ in _iterate_blocks(blocks)) > 1:
         raise Refusal("only_one_table_allowed")
-    check_size(blocks, outer_text)
+    check_task_message_size(blocks, outer_text)
     return _fill_block_ids(blocks)
 
 
-def check_size(blocks: list[dict[str, Any]], outer_text: str) -> None:
+def check_task_message_size(blocks: list[dict[str, Any]], outer_text: str) -> None:
     """Refuse a message that has too many task cards, or has task cards and is too long together with `outer_text`.
 
     Raises:
@@ -223,7 +223,7 @@ def check_size(blocks: list[dict[str, Any]], outer_text: str) -> None:
     cards = sum(len(block.get("tasks") or ()) if block["type"] == "plan" else 1 for block in tasks)
     if cards:
         size = len(json.dumps(blocks, ensure_ascii=False).encode()) + len(outer_text.encode())
-        if cards > MAX_CARDS or size > MAX_CARD_BYTES:
+        if cards > MAX_TASK_CARDS or size > MAX_TASK_MESSAGE_BYTES:
             raise Refusal("msg_too_long")
 
 
@@ -242,7 +242,7 @@ def check_view(view: Any) -> dict[str, Any]:
     if not isinstance(view, dict) or kind not in ("modal", "home"):
         raise Refusal("invalid_arguments", "[ERROR] must provide a string [json-pointer:/view/type]")
     table = MODAL_BLOCKS if kind == "modal" else HOME_BLOCKS
-    required = {"blocks": items(by_type(lambda: table), MAX_VIEW_BLOCKS, least=0)}
+    required = {"blocks": items(by_type(lambda: table), MAX_VIEW_BLOCKS, min_items=0)}
     complaints: Complaints = []
     if kind == "modal":
         typed_fields({**required, "title": plain_text(24)}, VIEW_FIELDS)(view, "/view", complaints)
@@ -264,14 +264,14 @@ def check_view(view: Any) -> dict[str, Any]:
 
 
 def _check_whole_message(blocks: list[dict[str, Any]], complaints: Complaints) -> None:
-    found = [block for block, _ in _iterate_blocks(blocks)]
-    if {"plan", "task_card"} <= {block["type"] for block in found}:
+    all_blocks = [block for block, _ in _iterate_blocks(blocks)]
+    if {"plan", "task_card"} <= {block["type"] for block in all_blocks}:
         add_complaint(complaints, "plan and task_card cannot share a message", "/blocks")
-    if sum(len(block["text"]) for block in found if block["type"] == "markdown") > MAX_MARKDOWN:
+    if sum(len(block["text"]) for block in all_blocks if block["type"] == "markdown") > MAX_MARKDOWN_CHARS:
         add_complaint(
-            complaints, f"all markdown blocks together must be less than {MAX_MARKDOWN + 1} characters", "/blocks"
+            complaints, f"all markdown blocks together must be less than {MAX_MARKDOWN_CHARS + 1} characters", "/blocks"
         )
-    if sum(block["type"] == "data_visualization" for block in found) > MAX_CHARTS:
+    if sum(block["type"] == "data_visualization" for block in all_blocks) > MAX_CHARTS:
         add_complaint(complaints, f"no more than {MAX_CHARTS} data_visualization blocks allowed", "/blocks")
     _check_contents(blocks, complaints, "/blocks")
 
@@ -301,8 +301,8 @@ def _check_block_ids(blocks: list[dict[str, Any]], complaints: Complaints, point
         if block_id:
             seen.add(block_id)
         ids = [each.get("action_id") for each in block.get("elements") or [] if isinstance(each, dict)]
-        named = [each for each in ids if each]
-        for action_id in sorted({each for each in named if named.count(each) > 1}):
+        action_ids = [each for each in ids if each]
+        for action_id in sorted({each for each in action_ids if action_ids.count(each) > 1}):
             add_complaint(complaints, f"action_id already exists: {action_id}", f"{place}/elements")
 
 

@@ -25,7 +25,7 @@ class Change:
     user: str | None = None
 
 
-class Changes:
+class ChangePublisher:
     """Passes every change to the watchers, and wakes the callers that wait for one."""
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Changes:
             watcher(change)
 
     def wake_waiters(self) -> None:
-        """Have every waiting predicate called again, after a change that the page does not show."""
+        """Call every waiting predicate again, after a change that the page does not show."""
         for future in self._waiting:
             if not future.done():
                 future.set_result(None)
@@ -69,8 +69,10 @@ class Changes:
             if value:
                 return value
             if is_last:
-                seen = "\n  ".join(self._recent) or "nothing"
-                raise TimeoutError(f"not true within {timeout:g} s; last value {value!r:.500}; last changes:\n  {seen}")
+                recent_changes = "\n  ".join(self._recent) or "nothing"
+                raise TimeoutError(
+                    f"not true within {timeout:g} s; last value {value!r:.500}; last changes:\n  {recent_changes}"
+                )
             future: asyncio.Future[None] = loop.create_future()
             self._waiting.add(future)
             try:

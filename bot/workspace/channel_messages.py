@@ -14,13 +14,20 @@ from bot.workspace.workspace_state import EVENT_BY_CHANNEL_KIND, Channel, Json, 
 
 STREAM_SECONDS = 300.0
 ASSISTANT_THREAD_STARTED = "assistant_thread_started"
-ASSISTANT_ROOT = "assistant_app_thread"
+ASSISTANT_ROOT_SUBTYPE = "assistant_app_thread"
 NEW_ASSISTANT_THREAD = {
-    "subtype": ASSISTANT_ROOT,
+    "subtype": ASSISTANT_ROOT_SUBTYPE,
     "text": "New Assistant Thread",
     "assistant_app_thread": {"title": "New Assistant Thread", "title_blocks": [], "artifacts": []},
 }
-HIDDEN_FROM_EVENTS = ("reply_count", "reply_users", "reply_users_count", "latest_reply", "subscribed", "is_locked")
+FIELDS_HIDDEN_FROM_EVENTS = (
+    "reply_count",
+    "reply_users",
+    "reply_users_count",
+    "latest_reply",
+    "subscribed",
+    "is_locked",
+)
 
 
 class ChannelMessages:
@@ -97,7 +104,7 @@ class ChannelMessages:
     def post_as_bot(
         self, channel: Channel, content: Json, thread_ts: str | None, stream: MessageStream | None = None
     ) -> Message:
-        """Post as the app. `content` has the fields of the call: text, blocks, metadata, files ..."""
+        """Post as the app. `content` has the fields of the call, such as text, blocks, metadata and files."""
         data = {**self.make_bot_fields(), "ts": self._state.clock.next_ts(), **content}
         if stream:
             data["blocks"] = stream.make_blocks()
@@ -113,15 +120,15 @@ class ChannelMessages:
             self._state.clock.call_later(STREAM_SECONDS, lambda: self.end_stream(channel, message))
         return message
 
-    def open_assistant_thread(self, channel: Channel, user_id: str, viewed_channel: str) -> Message:
-        """Return the root of the assistant thread that has no message of the person yet; start one if there is none.
+    def ensure_assistant_thread(self, channel: Channel, user_id: str, viewed_channel: str) -> Message:
+        """Return the newest root if it begins an assistant thread without replies of the person; else post a new one.
 
         `viewed_channel` is the id of the channel that the person looked at before.
         """
         newest = channel.messages[channel.roots[-1]] if channel.roots else None
-        if newest and newest.data.get("subtype") == ASSISTANT_ROOT:
-            written = (channel.messages[ts].data.get("user") for ts in channel.replies.get(newest.ts, ()))
-            if user_id not in written:
+        if newest and newest.data.get("subtype") == ASSISTANT_ROOT_SUBTYPE:
+            authors = (channel.messages[ts].data.get("user") for ts in channel.replies.get(newest.ts, ()))
+            if user_id not in authors:
                 return newest
         root = Message({**self.make_bot_fields(), "ts": self._state.clock.next_ts(), **NEW_ASSISTANT_THREAD})
         self._add_to_channel(channel, root, None)
@@ -163,8 +170,8 @@ class ChannelMessages:
 
     # -- changing --------------------------------------------------------------------------------
 
-    def edit(self, channel: Channel, message: Message, content: Json) -> None:
-        """Replace parts of a message; a value of None removes the part."""
+    def edit_message(self, channel: Channel, message: Message, content: Json) -> None:
+        """Replace fields of a message by those of `content`; a value of None removes the field."""
         before = dict(message.data)
         for key, value in content.items():
             if value is None:
@@ -177,36 +184,38 @@ class ChannelMessages:
         self._state.save_message(channel, message)
         self._emit_change(channel, message, before)
 
-    def rewrite(self, channel: Channel, message: Message, text: str, attachments: Sequence[Json] | None = None) -> None:
+    def edit_as_person(
+        self, channel: Channel, message: Message, text: str, attachments: Sequence[Json] | None = None
+    ) -> None:
         """Replace the text of a person's message, and its attachments unless they are None.
 
         `text` is as `encode_typed_text` returns it. As on Slack, a mention in it sends `app_mention` again.
         """
         content: Json = {"text": text, "blocks": _make_typed_blocks(text) if text else None}
-        self.edit(channel, message, content | ({} if attachments is None else {"attachments": [*attachments]}))
+        self.edit_message(channel, message, content | ({} if attachments is None else {"attachments": [*attachments]}))
         self._emit_mention_to_apps(channel, message)
 
-    def delete(self, channel: Channel, message: Message) -> None:
+    def delete_message(self, channel: Channel, message: Message) -> None:
         """Delete a message. As on Slack, a root with replies becomes a tombstone, and apps get `message_changed`."""
         self._state.record.drop("message", f"{channel.id}:{message.ts}")
         before = message.data
         if channel.replies.get(message.ts):
-            gone = {"type": "message", "subtype": "tombstone", "text": "This message was deleted.", "hidden": True}
-            kept = {key: before[key] for key in (*HIDDEN_FROM_EVENTS, "ts", "thread_ts") if key in before}
-            message.data = {**gone, **kept, "user": "USLACKBOT"}
+            tombstone = {"type": "message", "subtype": "tombstone", "text": "This message was deleted.", "hidden": True}
+            kept_fields = {key: before[key] for key in (*FIELDS_HIDDEN_FROM_EVENTS, "ts", "thread_ts") if key in before}
+            message.data = {**tombstone, **kept_fields, "user": "USLACKBOT"}
             message.stream = None
             self._state.save_message(channel, message)
             self._emit_change(channel, message, before)
             return
         channel.remove_message(message)
         if before.get("thread_ts", message.ts) != message.ts:
-            self._state.remove_reply(channel, message)
+            self._state.uncount_deleted_reply(channel, message)
         body = {"type": "deleted", "channel": channel.id, "ts": message.ts}
         self._state.changes.publish(Change(body, channel=channel.id))
         event = {"subtype": "message_deleted", "hidden": True, "deleted_ts": message.ts, "previous_message": before}
         self._emit_message_event(channel, {"type": "message", **event, "ts": self._state.clock.next_ts()})
 
-    def update_streamed(self, channel: Channel, message: Message) -> None:
+    def update_streamed_message(self, channel: Channel, message: Message) -> None:
         """Update a message from its stream, and show it."""
         stream = message.stream
         if stream is None:
@@ -216,40 +225,40 @@ class ChannelMessages:
         self._state.save_message(channel, message)
 
     def end_stream(self, channel: Channel, message: Message) -> None:
-        """Finish a stream that the app or a person stopped, or that expired."""
+        """Finish a stream that the app or a person stopped, or that expired. Does nothing if it is finished."""
         stream = message.stream
         if stream is None or not stream.live:
             return
         stream.live = False
         before = dict(message.data)
         message.data["streaming_state"] = "completed"
-        self.update_streamed(channel, message)
+        self.update_streamed_message(channel, message)
         self.remember_elements(message)
         self._emit_change(channel, message, before)
 
-    def react(self, channel: Channel, message: Message, user_id: str, name: str, *, add: bool) -> bool:
+    def change_reaction(self, channel: Channel, message: Message, user_id: str, name: str, *, add: bool) -> bool:
         """Add or remove a reaction; return False when nothing changed."""
         reactions: list[Json] = message.data.setdefault("reactions", [])
-        found = next((each for each in reactions if each["name"] == name), None)
-        if (found is not None and user_id in found["users"]) == add:
+        reaction = next((each for each in reactions if each["name"] == name), None)
+        if (reaction is not None and user_id in reaction["users"]) == add:
             if not reactions:
                 del message.data["reactions"]
             return False
-        if add and found is None:
+        if add and reaction is None:
             reactions.append({"name": name, "users": [user_id], "count": 1})
-        elif found is not None:
-            found["users"] = [*found["users"], user_id] if add else [u for u in found["users"] if u != user_id]
-            found["count"] = len(found["users"])
-        kept = [each for each in reactions if each["count"]]
-        message.data["reactions"] = kept
-        if not kept:
+        elif reaction is not None:
+            reaction["users"] = [*reaction["users"], user_id] if add else [u for u in reaction["users"] if u != user_id]
+            reaction["count"] = len(reaction["users"])
+        remaining_reactions = [each for each in reactions if each["count"]]
+        message.data["reactions"] = remaining_reactions
+        if not remaining_reactions:
             del message.data["reactions"]
         self._state.save_message(channel, message)
         self._emit_reaction(channel, message, user_id, name, add=add)
         return True
 
     def remember_elements(self, message: Message) -> None:
-        """Remember the buttons and menus of a message, which people may press even after an edit."""
+        """Add the elements of a message to its `known_elements`, which people may press even after an edit."""
         for block, element in iterate_elements(message.data.get("blocks") or []):
             message.known_elements[block.get("block_id", ""), element.get("action_id", "")] = element
 
@@ -270,12 +279,12 @@ class ChannelMessages:
                 message.data["parent_user_id"] = parent
         channel.add_message(message)
         if thread_ts:
-            self._state.add_reply(channel, message)
+            self._state.count_new_reply(channel, message)
         self._state.save_message(channel, message)
         return message
 
     def _emit_message(self, channel: Channel, message: Message, extra: Json | None = None) -> None:
-        data = {key: value for key, value in message.data.items() if key not in HIDDEN_FROM_EVENTS}
+        data = {key: value for key, value in message.data.items() if key not in FIELDS_HIDDEN_FROM_EVENTS}
         self._emit_message_event(channel, {**data, **(extra or {}), "event_ts": message.ts})
 
     def _emit_change(self, channel: Channel, message: Message, previous: Json) -> None:
@@ -339,7 +348,7 @@ def _make_typed_blocks(text: str) -> list[Json]:
 
 
 def iterate_elements(blocks: list[Json]) -> Iterator[tuple[Json, Json]]:
-    """Yield every element that has an action_id, with the block it stands in."""
+    """Yield pairs of (block, element) for every element that has an action_id."""
     for block in blocks:
         for element in _list_elements(block):
             if isinstance(element, dict) and element.get("action_id"):

@@ -23,9 +23,9 @@ EPILOG = (
     "SLACK_BOT_TOKEN, SLACK_APP_TOKEN and SLACK_SIGNING_SECRET. On Python (slack_sdk, Bolt) and "
     "Node.js (@slack/web-api, Bolt), an app that does not read SLACK_API_URL is sent there, too."
 )
-MANIFESTS = ("manifest.json", "manifest.yml", "manifest.yaml")
+MANIFEST_NAMES = ("manifest.json", "manifest.yml", "manifest.yaml")
 MAX_PORT = 65535
-NO_SOCKET_MODE = (
+NO_SOCKET_MODE_NOTE = (
     "The manifest has Socket Mode off. If your app takes requests by HTTP, say where: "
     "--request-url http://127.0.0.1:3000/slack/events"
 )
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--manifest",
         metavar="FILE",
         type=Path,
-        help=f"the app's manifest; default: the first here of {_join_with_or(MANIFESTS)}",
+        help=f"the app's manifest; default: the first here of {_join_with_or(MANIFEST_NAMES)}",
     )
     parser.add_argument(
         "--with",
@@ -118,7 +118,7 @@ async def _run_workspace(options: argparse.Namespace) -> int:
     import contextlib  # noqa: PLC0415 - not needed for --help
     import shlex  # noqa: PLC0415 - the same
 
-    from bot.workspace.app_process import NOT_FOUND, make_app_environment, run_app, run_further_app  # noqa: PLC0415 - the same
+    from bot.workspace.app_process import NOT_FOUND_EXIT_CODE, make_app_environment, run_app, run_further_app  # noqa: PLC0415 - the same
     from bot.workspace.workspace_server import Workspace  # noqa: PLC0415 - the same
     from bot.workspace.world import MessageDraft  # noqa: PLC0415 - the same
 
@@ -134,7 +134,9 @@ async def _run_workspace(options: argparse.Namespace) -> int:
     rate_limits = not options.no_rate_limits
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(workspace.stop)
-        neighbours = [await workspace.open_beside(name, rate_limits=rate_limits) for name in options.neighbours]
+        neighbours = [
+            await workspace.start_further_workspace(name, rate_limits=rate_limits) for name in options.neighbours
+        ]
         for neighbour in neighbours:
             stack.push_async_callback(neighbour.stop)
         further = [
@@ -151,15 +153,17 @@ async def _run_workspace(options: argparse.Namespace) -> int:
             return 0
         _print_lines(sys.stderr, [*lines, "Ctrl-C stops it and the app."])
         code = await run_app(options.app, make_app_environment(workspace))
-        if code == NOT_FOUND:
+        if code == NOT_FOUND_EXIT_CODE:
             _print_lines(sys.stderr, [f"The app ended at once: is there a command {options.app[0]!r}?"])
         return code
 
 
 def _list_notes(apps: list[Workspace]) -> list[str]:
-    notes = [f"Note:  {note}" for app in apps for note in app.notes]
+    notes = [f"Note:  {note}" for app in apps for note in app.manifest_notes]
     first = apps[0]
-    return [*notes, f"Note:  {NO_SOCKET_MODE}"] if first.socket_mode and not first.wants_socket_mode else notes
+    return (
+        [*notes, f"Note:  {NO_SOCKET_MODE_NOTE}"] if first.uses_socket_mode and not first.wants_socket_mode else notes
+    )
 
 
 def _list_exports(workspace: Workspace) -> list[str]:
@@ -201,10 +205,10 @@ def find_manifest(folder: Path) -> Path:
     Raises:
         ValueError: There is none.
     """
-    for name in MANIFESTS:
+    for name in MANIFEST_NAMES:
         if (folder / name).is_file():
             return folder / name
-    raise ValueError(f"there is no {_join_with_or(MANIFESTS)} in {folder.resolve()}. Say which it is")
+    raise ValueError(f"there is no {_join_with_or(MANIFEST_NAMES)} in {folder.resolve()}. Say which it is")
 
 
 def _join_with_or(names: tuple[str, ...]) -> str:
@@ -234,12 +238,15 @@ def _render_method(name: str, method: ApiMethod) -> str:
     limit = f"{method.rate.per_minute}" + (
         f" for each {method.rate.bucket_argument}" if method.rate.bucket_argument else ""
     )
-    return f"| `{name}` | {does} | {_render_code(method.required)} | {_render_code(method.scopes, ' or ')} | {limit} |"
+    return (
+        f"| `{name}` | {does} | {_render_code_list(method.required)} | "
+        f"{_render_code_list(method.scopes, ' or ')} | {limit} |"
+    )
 
 
 def _render_event(name: str) -> str:
-    return f"| `{name}` | {SENT_EVENTS[name]} | {_render_code(EVENT_SCOPES.get(name, ()))} |"
+    return f"| `{name}` | {SENT_EVENTS[name]} | {_render_code_list(EVENT_SCOPES.get(name, ()))} |"
 
 
-def _render_code(names: tuple[str, ...], separator: str = ", ") -> str:
+def _render_code_list(names: tuple[str, ...], separator: str = ", ") -> str:
     return separator.join(f"`{name}`" for name in names)

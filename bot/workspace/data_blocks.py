@@ -4,36 +4,46 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.workspace.elements import RICH_TEXT
-from bot.workspace.schema import Check, Complaints, add_complaint, by_type, fields, items, number, string, typed_fields
+from bot.workspace.schema import (
+    Check,
+    Complaints,
+    add_complaint,
+    by_type,
+    check_number,
+    fields,
+    items,
+    string,
+    typed_fields,
+)
 
-MAX_ROWS = 101
+MAX_TABLE_ROWS = 101
 """Most rows of a table, its heading included."""
-MAX_COLUMNS = 20
+MAX_TABLE_COLUMNS = 20
 MAX_CHARTS = 2
 """Most charts in one message."""
 MAX_SEGMENTS = MAX_SERIES = 12
 MAX_CATEGORIES = 20
-MAX_TITLE = 50
-MAX_LABEL = 20
+MAX_TITLE_CHARS = 50
+MAX_LABEL_CHARS = 20
 
-LABEL = string(MAX_LABEL, least=1)
-TEXT = string(least=1)
-HEADING = by_type(
+LABEL = string(MAX_LABEL_CHARS, min_length=1)
+TEXT = string(min_length=1)
+HEADING_CELL = by_type(
     lambda: {
-        "raw_text": typed_fields({"text": string(least=1)}),
-        "raw_number": typed_fields({"value": number, "text": TEXT}),
+        "raw_text": typed_fields({"text": string(min_length=1)}),
+        "raw_number": typed_fields({"value": check_number, "text": TEXT}),
     }
 )
 DATA_CELL = by_type(
     lambda: {
-        "raw_text": typed_fields({"text": string(least=1)}),
-        "raw_number": typed_fields({"value": number, "text": TEXT}),
+        "raw_text": typed_fields({"text": string(min_length=1)}),
+        "raw_number": typed_fields({"value": check_number, "text": TEXT}),
         "rich_text": RICH_TEXT,
     }
 )
 
 
-def _make_count_check(most: int, *, least: int = 0) -> Check:
+def _make_range_check(most: int, *, least: int = 0) -> Check:
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             add_complaint(complaints, f"must be a number from {least} to {most}", pointer)
@@ -53,23 +63,23 @@ def _check_figure(value: Any, pointer: str, complaints: Complaints) -> None:
 
 
 _TABLE = typed_fields(
-    {"caption": string(least=1), "rows": items(items(DATA_CELL, MAX_COLUMNS), MAX_ROWS, least=2)},
+    {"caption": string(min_length=1), "rows": items(items(DATA_CELL, MAX_TABLE_COLUMNS), MAX_TABLE_ROWS, min_items=2)},
     {
         "block_id": string(255),
-        "page_size": _make_count_check(100, least=1),
-        "row_header_column_index": _make_count_check(MAX_COLUMNS - 1),
+        "page_size": _make_range_check(100, least=1),
+        "row_header_column_index": _make_range_check(MAX_TABLE_COLUMNS - 1),
     },
 )
 
 
 def check_data_table(value: Any, pointer: str, complaints: Complaints) -> None:
-    """Check a `check_data_table`: all rows have the same length, and no heading is rich text."""
+    """Check a `data_table` block: all rows must have the same length, and no heading may be rich text."""
     before = len(complaints)
     _TABLE(value, pointer, complaints)
     if len(complaints) > before:
         return
     heading, *rows = value["rows"]
-    items(HEADING, MAX_COLUMNS)(heading, f"{pointer}/rows/0", complaints)
+    items(HEADING_CELL, MAX_TABLE_COLUMNS)(heading, f"{pointer}/rows/0", complaints)
     for index, row in enumerate(rows, 1):
         if len(row) != len(heading):
             add_complaint(complaints, "all rows must have the same number of cells", f"{pointer}/rows/{index}")
@@ -79,7 +89,7 @@ POINT = fields({"label": LABEL, "value": _check_figure})
 SERIES = fields({"name": LABEL, "data": items(POINT, MAX_CATEGORIES)})
 AXES = fields(
     {"categories": items(LABEL, MAX_CATEGORIES)},
-    {"x_label": string(MAX_TITLE), "y_label": string(MAX_TITLE)},
+    {"x_label": string(MAX_TITLE_CHARS), "y_label": string(MAX_TITLE_CHARS)},
 )
 _PLOT = typed_fields({"series": items(SERIES, MAX_SERIES), "axis_config": AXES})
 CHART: Mapping[str, Check] = {
@@ -89,12 +99,12 @@ CHART: Mapping[str, Check] = {
     "area": _PLOT,
 }
 _VISUALIZATION = typed_fields(
-    {"title": string(MAX_TITLE, least=1), "chart": by_type(lambda: CHART)}, {"block_id": string(255)}
+    {"title": string(MAX_TITLE_CHARS, min_length=1), "chart": by_type(lambda: CHART)}, {"block_id": string(255)}
 )
 
 
 def check_data_visualization(value: Any, pointer: str, complaints: Complaints) -> None:
-    """Check a `check_data_visualization`: each series has its own name, and exactly one point for each category."""
+    """Check a `data_visualization` block: series must have unique names, and one point for each category."""
     before = len(complaints)
     _VISUALIZATION(value, pointer, complaints)
     if len(complaints) > before or "series" not in value["chart"]:

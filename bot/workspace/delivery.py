@@ -5,15 +5,15 @@ import logging
 from typing import Any
 
 from bot.workspace.fault_injection import FaultInjection
-from bot.workspace.identity import new_id
+from bot.workspace.identity import make_id
 from bot.workspace.traffic import InspectedTransport, TrafficLog
 from bot.workspace.transport import Ack, Retry, Transport
 from bot.workspace.workspace_state import WorkspaceState
 
 log = logging.getLogger(__name__)
-UNSUBSCRIBED_EVENT = "function_executed"
+SUBSCRIPTION_FREE_EVENT = "function_executed"
 """The event that needs no subscription: an app gets it by the `functions` of its manifest."""
-RETRY_DELAYS = (0.0, 60.0, 300.0)
+RETRY_DELAY_SECONDS = (0.0, 60.0, 300.0)
 EVENT_SCOPES = {
     "app_mention": ("app_mentions:read",),
     "message.channels": ("channels:history",),
@@ -47,15 +47,15 @@ class EventDelivery:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def is_subscribed(self, name: str) -> bool:
-        """Return True if the app is installed, subscribes to the event, and has the scope that Slack demands for it."""
+        """Return True if the app is installed, subscribes to the event, and has all scopes that the event needs."""
         return not self.explain_unsent(name)
 
     def explain_unsent(self, name: str) -> str:
-        """Return why the app does not get an event, in a sentence; empty if it does."""
+        """Return the reason why the app does not get an event, as a sentence; empty if it gets the event."""
         app = self._state.app
         if not self._state.installed:
             return "The app is not installed in this workspace."
-        if name == UNSUBSCRIBED_EVENT:
+        if name == SUBSCRIPTION_FREE_EVENT:
             return (
                 "" if app.is_org_ready else "The manifest lacks settings.org_deploy_enabled, which workflow steps need."
             )
@@ -69,23 +69,23 @@ class EventDelivery:
 
         `actor` is the id of the person who caused the event, for events that name the person only in the envelope.
         """
-        lacking = self.explain_unsent(name)
-        if lacking:
-            self._traffic.add_unsent(name, event, lacking)
+        unsent_reason = self.explain_unsent(name)
+        if unsent_reason:
+            self._traffic.add_unsent_event(name, event, unsent_reason)
             return
         body = self._make_event_callback(event, actor)
         self._state.record.put("event", body["event_id"], lambda: {"name": name, "body": body})
         self._start_delivery(name, body)
 
-    def send_again(self, name: str, body: dict[str, Any], *, as_retry: bool) -> None:
-        """Send an event again: as a new one or, `as_retry`, with its old id as a repeated attempt."""
+    def resend(self, name: str, body: dict[str, Any], *, as_retry: bool) -> None:
+        """Send an event again: as a new event or, with `as_retry`, under its old id as Slack's first retry."""
         if as_retry:
             self._spawn_attempt(name, body, 1, Retry(1, "timeout"))
         else:
-            body = {**body, "event_id": new_id("Ev"), "event_time": int(self._state.clock.now())}
+            body = {**body, "event_id": make_id("Ev"), "event_time": int(self._state.clock.now())}
             self._start_delivery(name, body)
 
-    def resume(self) -> None:
+    def resume_deliveries(self) -> None:
         """Deliver the events that an earlier run of the workspace left undelivered."""
         for _, event in list(self._state.record.iterate_records("event")):
             self._start_delivery(event["name"], event["body"])
@@ -97,7 +97,7 @@ class EventDelivery:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _start_delivery(self, name: str, body: dict[str, Any]) -> None:
-        fault = self._faults.take_delivery_fault(name)
+        fault = self._faults.pop_delivery_fault(name)
         kind = fault.kind if fault else ""
         if kind == "lost_delivery":
             self._retry_or_give_up(name, body, 0, Ack(ok=False, failure="timeout"))
@@ -124,12 +124,12 @@ class EventDelivery:
         self._state.changes.wake_waiters()
 
     def _retry_or_give_up(self, name: str, body: dict[str, Any], attempt: int, ack: Ack) -> None:
-        if ack.is_final or attempt >= len(RETRY_DELAYS):
+        if ack.is_final or attempt >= len(RETRY_DELAY_SECONDS):
             self._state.record.drop("event", body["event_id"])
             log.warning("%s %s was not acknowledged %d times and is given up", name, body["event_id"], attempt + 1)
             return
         retry = Retry(attempt + 1, ack.failure)
-        delay = RETRY_DELAYS[attempt] * self._retry_scale
+        delay = RETRY_DELAY_SECONDS[attempt] * self._retry_scale
         if delay:
             self._state.clock.call_later(delay, lambda: self._spawn_attempt(name, body, attempt + 1, retry))
         else:
@@ -153,7 +153,7 @@ class EventDelivery:
             "api_app_id": who.app_id,
             "event": event,
             "type": "event_callback",
-            "event_id": new_id("Ev"),
+            "event_id": make_id("Ev"),
             "event_time": int(self._state.clock.now()),
             "authorizations": [authorization],
             "is_ext_shared_channel": channel is not None and channel.shared,

@@ -31,7 +31,7 @@ class InjectedFault:
 
 
 class FaultInjection:
-    """The faults that are switched on. Each is used up by the next call or delivery that it is for."""
+    """The faults that are switched on. Each applies to one call or delivery, the next of its method or event."""
 
     def __init__(self) -> None:
         self._calls: dict[str, deque[InjectedFault]] = defaultdict(deque)
@@ -71,13 +71,13 @@ class FaultInjection:
         queue = (self._deliveries if kind in DELIVERY_FAULTS else self._calls)[method]
         queue.extend([InjectedFault(kind, retry_after, seconds, error)] * times)
 
-    def take_call_fault(self, method: str) -> InjectedFault | None:
+    def pop_call_fault(self, method: str) -> InjectedFault | None:
         """Remove and return the next fault for this method; None if there is none."""
-        return self._take_next(self._calls, method)
+        return self._pop_next(self._calls, method)
 
-    def take_delivery_fault(self, event: str) -> InjectedFault | None:
+    def pop_delivery_fault(self, event: str) -> InjectedFault | None:
         """Remove and return the next fault for deliveries of this event; None if there is none."""
-        return self._take_next(self._deliveries, event)
+        return self._pop_next(self._deliveries, event)
 
     def clear(self) -> None:
         """Switch every fault off."""
@@ -85,6 +85,6 @@ class FaultInjection:
         self._deliveries.clear()
 
     @staticmethod
-    def _take_next(queues: dict[str, deque[InjectedFault]], name: str) -> InjectedFault | None:
+    def _pop_next(queues: dict[str, deque[InjectedFault]], name: str) -> InjectedFault | None:
         queue = queues.get(name)
         return queue.popleft() if queue else None

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from bot.workspace.identity import new_id
+from bot.workspace.identity import make_id
 from bot.workspace.workspace_state import Channel, Json, Message, WorkspaceState
 
-MAX_BYTES = 1024 * 1024 * 1024
+MAX_FILE_BYTES = 1024 * 1024 * 1024
 PLAIN_TEXT_TYPE = {"filetype": "text", "pretty_type": "Plain Text"}
 
 
 @dataclass
 class Upload:
-    """An upload whose URL was handed out. `received_bytes` is the number of bytes, -1 until they have come."""
+    """An upload whose URL was handed out. `received_bytes` is -1 until the announced `length` bytes have come."""
 
     file_id: str
     name: str
@@ -30,18 +30,18 @@ class FileStore:
     def __init__(self, state: WorkspaceState) -> None:
         self._state = state
         self._uploads: dict[str, Upload] = {}
-        self._by_file: dict[str, Upload] = {}
+        self._uploads_by_file: dict[str, Upload] = {}
         self.base_url = ""
 
     def start_upload(self, name: str, length: int, alt_text: str = "") -> tuple[str, str]:
         """Start an upload; return the URL to post to, and the file's id. `alt_text` is the alt text of a picture."""
         key = secrets.token_urlsafe(24)
-        upload = Upload(new_id("F"), name, length, alt_text)
-        self._uploads[key] = self._by_file[upload.file_id] = upload
+        upload = Upload(make_id("F"), name, length, alt_text)
+        self._uploads[key] = self._uploads_by_file[upload.file_id] = upload
         return f"{self.base_url}/upload/v1/{key}", upload.file_id
 
     async def receive_upload(self, key: str, content: bytes) -> str | None:
-        """Store the bytes of an upload. Returns a sentence on what is wrong with them, or None."""
+        """Store the bytes of an upload. Returns None, or a sentence if the URL or the number of bytes is wrong."""
         upload = self._uploads.get(key)
         if upload is None:
             return "This upload URL is not valid or was used."
@@ -53,11 +53,11 @@ class FileStore:
         return None
 
     def complete_upload(self, file_id: str, title: str | None, user_id: str) -> Json | None:
-        """Make a file of an upload; None if there is no such upload, or its bytes never came."""
-        upload = self._by_file.get(file_id)
+        """Make a file of an upload and return its fields; None if the upload is unknown or has no bytes yet."""
+        upload = self._uploads_by_file.get(file_id)
         if upload is None or upload.received_bytes < 0:
             return None
-        del self._by_file[file_id]
+        del self._uploads_by_file[file_id]
         file = self._add_file(file_id, upload.name, upload.received_bytes, user_id, title)
         if upload.alt_text:
             file["alt_txt"] = upload.alt_text
@@ -65,7 +65,7 @@ class FileStore:
 
     async def add_file(self, name: str, content: bytes, user_id: str, mimetype: str | None = None) -> Json:
         """Store a file that a person attaches, and return its fields."""
-        file_id = new_id("F")
+        file_id = make_id("F")
         await self._state.record.write_file(file_id, content)
         return self._add_file(file_id, name, len(content), user_id, None, mimetype)
 
@@ -87,7 +87,7 @@ class FileStore:
         self._state.record.put("file", file["id"], lambda: file)
 
     def grant_access(self, file: Json, levels: dict[str, str]) -> None:
-        """Record what people may do with a file. `levels` maps user ids to `read`, `write` or `owner`."""
+        """Add or change what people may do with a file. `levels` maps user ids to `read`, `write` or `owner`."""
         known = {each["user_id"]: each["access"] for each in file.get("dm_mpdm_users_with_file_access", ())}
         file["dm_mpdm_users_with_file_access"] = [
             {"user_id": user_id, "access": level} for user_id, level in (known | levels).items()
@@ -154,16 +154,16 @@ class FileStore:
         del self._state.files[file["id"]]
         self._state.record.drop("file", file["id"])
         await self._state.record.drop_file(file["id"])
-        shown = []
+        changed_messages = []
         for channel in self._state.channels.values():
             for message in channel.messages.values():
                 files = message.data.get("files") or []
                 if any(each["id"] == file["id"] for each in files):
-                    left = {"id": file["id"], "mode": "tombstone"}
-                    message.data["files"] = [left if each["id"] == file["id"] else each for each in files]
+                    tombstone = {"id": file["id"], "mode": "tombstone"}
+                    message.data["files"] = [tombstone if each["id"] == file["id"] else each for each in files]
                     self._state.save_message(channel, message)
-                    shown.append((channel, message))
-        return shown
+                    changed_messages.append((channel, message))
+        return changed_messages
 
     async def add_canvas(self, title: str, markdown: str, user_id: str) -> Json:
         """Store a canvas, which Slack treats as a file of its own type, and return its fields."""
@@ -181,6 +181,6 @@ class FileStore:
 
 
 def select_page_fields(file: Json) -> dict[str, Any]:
-    """Return the fields of a file that the page needs."""
-    gone = {"name": "This file was deleted.", "mimetype": "", "size": 0, "url": ""}
-    return {key: file.get(key, gone.get(key)) for key in ("id", "name", "mimetype", "size", "url")}
+    """Return the fields of a file that the page needs; for a deleted file, a note as its `name`."""
+    deleted_fields = {"name": "This file was deleted.", "mimetype": "", "size": 0, "url": ""}
+    return {key: file.get(key, deleted_fields.get(key)) for key in ("id", "name", "mimetype", "size", "url")}

@@ -13,7 +13,7 @@ import aiohttp
 
 from bot.workspace.transport import Ack, PayloadKind, Retry
 
-OK = 200
+HTTP_OK = 200
 EVENT_ACK_STATUSES = range(200, 300)
 RETRY_REASONS = {"timeout": "http_timeout", "connection_failed": "connection_failed"}
 
@@ -30,15 +30,15 @@ class HttpMode:
         self._token = token
         self._timeout = aiohttp.ClientTimeout(total=ack_seconds)
         self._session: aiohttp.ClientSession | None = None
-        self._verified = False
+        self._is_verified = False
 
     async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
         """Post a payload. It is acknowledged by an answer in time with 200 or, for an event, any 2xx."""
-        if kind == "events_api" and not self._verified:
-            answer = await self.verify()
+        if kind == "events_api" and not self._is_verified:
+            answer = await self.verify_request_url()
             if not answer.ok:
                 return answer
-            self._verified = True
+            self._is_verified = True
         headers = {}
         if retry:
             reason = RETRY_REASONS.get(retry.reason, retry.reason)
@@ -49,11 +49,11 @@ class HttpMode:
             form = {"payload": json.dumps(payload)} if kind == "interactive" else payload
             body, content_type = urlencode(form), "application/x-www-form-urlencoded"
         path = self._paths.get(str(payload["command"]) if kind == "slash_commands" else kind, "")
-        good = EVENT_ACK_STATUSES if kind == "events_api" else (OK,)
+        good = EVENT_ACK_STATUSES if kind == "events_api" else (HTTP_OK,)
         return await self._post(body, {**headers, "Content-Type": content_type}, urljoin(self._url, path), good)
 
-    async def verify(self) -> Ack:
-        """Send the challenge that Slack sends when a request URL is saved. Not `ok` if the app does not return it."""
+    async def verify_request_url(self) -> Ack:
+        """Send the challenge that Slack sends when a request URL is saved. `ok` is False unless the app returns it."""
         challenge = secrets.token_hex(24)
         body = {"token": self._token, "challenge": challenge, "type": "url_verification"}
         ack = await self._post(json.dumps(body), {"Content-Type": "application/json"}, self._url)
@@ -68,24 +68,24 @@ class HttpMode:
             await self._session.close()
 
     async def _post(
-        self, body: str, headers: dict[str, str], url: str, accepted_statuses: Container[int] = (OK,)
+        self, body: str, headers: dict[str, str], url: str, accepted_statuses: Container[int] = (HTTP_OK,)
     ) -> Ack:
         if self._session is None:
             self._session = aiohttp.ClientSession(timeout=self._timeout)
         stamp = str(int(time.time()))  # the app compares it with the real time, not with the workspace's
-        signed = hmac.new(self._secret, f"v0:{stamp}:{body}".encode(), hashlib.sha256).hexdigest()
-        signing = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={signed}"}
+        signature = hmac.new(self._secret, f"v0:{stamp}:{body}".encode(), hashlib.sha256).hexdigest()
+        signing = {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": f"v0={signature}"}
         try:
-            sending = self._session.post(url, data=body.encode(), headers={**headers, **signing})
-            async with sending as response:
+            post_context = self._session.post(url, data=body.encode(), headers={**headers, **signing})
+            async with post_context as response:
                 text = await response.text()
         except TimeoutError:
             return Ack(ok=False, failure="timeout")
         except aiohttp.ClientError:
             return Ack(ok=False, failure="connection_failed", detail=f"nothing answers at {url}")
         if response.status not in accepted_statuses:
-            final = response.headers.get("X-Slack-No-Retry") == "1"
-            return Ack(ok=False, failure="http_error", is_final=final, detail=f"the app answered {response.status}")
+            is_final = response.headers.get("X-Slack-No-Retry") == "1"
+            return Ack(ok=False, failure="http_error", is_final=is_final, detail=f"the app answered {response.status}")
         return Ack(ok=True, body=_parse_ack_body(text, response.content_type))
 
 

@@ -5,7 +5,7 @@ import string
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
-ALPHABET = string.ascii_uppercase + string.digits
+ID_ALPHABET = string.ascii_uppercase + string.digits
 Standing = Literal["member", "guest", "channel_guest", "stranger"]
 """How a person belongs to the workspace: `channel_guest` is a guest of one channel, `stranger` a person of another
 workspace who is here through Slack Connect."""
@@ -23,9 +23,9 @@ USER_GROUPS = (("reviewers", "Reviewers", ("ben", "cleo")),)
 """The user groups at the start: handle, name, and who is in it."""
 
 
-def new_id(prefix: str) -> str:
+def make_id(prefix: str) -> str:
     """Return a new id in Slack's shape: the prefix, a zero, and nine random letters and digits."""
-    return prefix + "0" + "".join(secrets.choice(ALPHABET) for _ in range(9))
+    return prefix + "0" + "".join(secrets.choice(ID_ALPHABET) for _ in range(9))
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ class UserGroup:
 class Identity:
     """The ids, names and tokens of a workspace and an app, which stay the same over restarts."""
 
-    team_id: str = field(default_factory=lambda: new_id("T"))
-    app_id: str = field(default_factory=lambda: new_id("A"))
-    bot_id: str = field(default_factory=lambda: new_id("B"))
-    bot_user_id: str = field(default_factory=lambda: new_id("U"))
+    team_id: str = field(default_factory=lambda: make_id("T"))
+    app_id: str = field(default_factory=lambda: make_id("A"))
+    bot_id: str = field(default_factory=lambda: make_id("B"))
+    bot_user_id: str = field(default_factory=lambda: make_id("U"))
     bot_token: str = field(default_factory=lambda: f"xoxb-local-{secrets.token_hex(16)}")
     app_token: str = field(default_factory=lambda: f"xapp-1-local-{secrets.token_hex(16)}")
     signing_secret: str = field(default_factory=lambda: secrets.token_hex(16))
@@ -72,11 +72,11 @@ class Identity:
     people: dict[str, str] = field(default_factory=dict)
     team_name: str = "Local workspace"
     team_domain: str = "local"
-    other_team_id: str = field(default_factory=lambda: new_id("T"))
+    other_team_id: str = field(default_factory=lambda: make_id("T"))
     other_team_name: str = "Northwind"
-    other_bot_id: str = field(default_factory=lambda: new_id("B"))
-    other_bot_user_id: str = field(default_factory=lambda: new_id("U"))
-    other_app_id: str = field(default_factory=lambda: new_id("A"))
+    other_bot_id: str = field(default_factory=lambda: make_id("B"))
+    other_bot_user_id: str = field(default_factory=lambda: make_id("U"))
+    other_app_id: str = field(default_factory=lambda: make_id("A"))
     client_id: str = field(default_factory=lambda: f"{secrets.randbelow(10**12)}.{secrets.randbelow(10**12)}")
     client_secret: str = field(default_factory=lambda: secrets.token_hex(16))
     enterprise_id: str = ""
@@ -85,7 +85,7 @@ class Identity:
     def __post_init__(self) -> None:
         """Add ids for people who have none: a record of an earlier release may lack some."""
         for name, *_ in PEOPLE:
-            self.people.setdefault(name, new_id("U"))
+            self.people.setdefault(name, make_id("U"))
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields that are stored in the record."""
@@ -121,7 +121,7 @@ class Identity:
 
     def with_organisation(self, name: str) -> "Identity":
         """Return this identity as part of an organisation; unchanged if it is in one already."""
-        return self if self.enterprise_id else replace(self, enterprise_id=new_id("E"), enterprise_name=name)
+        return self if self.enterprise_id else replace(self, enterprise_id=make_id("E"), enterprise_name=name)
 
     def make_users(self, bot_name: str, app_name: str) -> list[User]:
         """Return the people, the app's bot, and the other app's bot."""

@@ -27,7 +27,7 @@ MULTI_OPTION_TYPES = frozenset({"multi_static_select", "multi_external_select", 
 
 
 def make_input_value(element: Json, value: Any) -> Json:
-    """Return an element's part of `view.state.values`.
+    """Return the value of an input as it stands in `view.state.values`.
 
     Args:
         element: The element as the app sent it.
@@ -42,8 +42,8 @@ def make_input_value(element: Json, value: Any) -> Json:
     if isinstance(value, dict) and value.get("type") == kind:
         return value
     if "external" in kind:
-        given = value if isinstance(value, list) else [value]
-        element = {**element, "options": [each for each in given if isinstance(each, dict)]}
+        options = value if isinstance(value, list) else [value]
+        element = {**element, "options": [each for each in options if isinstance(each, dict)]}
     if kind in SINGLE_OPTION_TYPES:
         return {"type": kind, "selected_option": None if value is None else find_option(element, value)}
     if kind in MULTI_OPTION_TYPES:
@@ -68,13 +68,13 @@ def is_input(element: Json) -> bool:
     return element["type"] in VALUE_KEYS or element["type"] in SINGLE_OPTION_TYPES | MULTI_OPTION_TYPES
 
 
-def is_empty(value: Json) -> bool:
-    """Return True if nothing was entered."""
+def is_empty_value(value: Json) -> bool:
+    """Return True if the value of an input has no content: every field but `type` is None, "" or []."""
     return all(each in (None, "", []) for key, each in value.items() if key != "type")
 
 
 def find_option(element: Json, value: Any) -> Json:
-    """Return the element's option that has this value, or is this option.
+    """Return the element's option with the given value. `value` may also be the option itself.
 
     Raises:
         ValueError: There is none.
@@ -111,11 +111,11 @@ def build_action_entry(element: Json, block_id: str, value: Any, action_ts: str)
     }
     if kind == "feedback_buttons":
         buttons = [element["positive_button"], element["negative_button"]]
-        found = next((each for each in buttons if value is None or each["value"] == value), None)
-        if found is None:
+        pressed_button = next((each for each in buttons if value is None or each["value"] == value), None)
+        if pressed_button is None:
             raise ValueError(f"{element.get('action_id')} has no button {value!r}")
-        return {**action, "text": found["text"], "value": found["value"]}
+        return {**action, "text": pressed_button["text"], "value": pressed_button["value"]}
     if kind in ("button", "workflow_button", "icon_button"):
-        kept: Json = {key: element[key] for key in ("text", "value", "style", "url") if key in element}
-        return {**action, **kept}
+        button_fields: Json = {key: element[key] for key in ("text", "value", "style", "url") if key in element}
+        return {**action, **button_fields}
     return {**action, **make_input_value(element, value)}

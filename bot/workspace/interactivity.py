@@ -9,7 +9,7 @@ from bot.workspace.channel_messages import ChannelMessages
 from bot.workspace.elements import OPTION_GROUPS, SUGGESTED_OPTIONS
 from bot.workspace.inputs import (
     build_action_entry,
-    is_empty,
+    is_empty_value,
     is_input,
     iterate_inputs,
     make_initial_value,
@@ -24,12 +24,16 @@ from bot.workspace.view_stacks import Views
 from bot.workspace.workflow_steps import StepRun, WorkflowSteps
 from bot.workspace.workspace_state import Channel, Json, Message, WorkspaceState
 
-FAILURES = {"timeout": "operation_timeout", "not_connected": "dispatch_failed", "connection_failed": "dispatch_failed"}
+FAILURE_CODES = {
+    "timeout": "operation_timeout",
+    "not_connected": "dispatch_failed",
+    "connection_failed": "dispatch_failed",
+}
 
 
 @dataclass(frozen=True)
 class PressPlace:
-    """Where a press happened: on a message (maybe an ephemeral one), with the values of its inputs, or in a view."""
+    """The place of a press: a `message` (maybe ephemeral) with the values of its `inputs`, or a `view`."""
 
     channel: Channel | None = None
     message: Message | None = None
@@ -82,9 +86,9 @@ class Interactivity:
             "response_url": self._responses.make_url(user_id, channel),
             "trigger_id": self._views.issue_trigger(user_id),
         }
-        ack = await self._send(user_id, "slash_commands", payload, f"{command.command} failed")
+        ack = await self._send_payload(user_id, "slash_commands", payload, f"{command.command} failed")
         try:
-            self._responses.post_ack(ack.body, user_id, channel)
+            self._responses.post_ack_message(ack.body, user_id, channel)
         except Refusal as refusal:
             why = "; ".join((refusal.code, *refusal.messages))
             text = f"{command.command} failed with the error “invalid_command_response”: {why}"
@@ -103,15 +107,17 @@ class Interactivity:
         except ValueError as error:
             raise ActionFailed(str(error)) from error
         payload = {**self._make_base_payload("block_actions", user_id), "actions": [action]}
-        put_in = {block_id: {action["action_id"]: make_input_value(element, value)}} if is_input(element) else {}
+        input_values = {block_id: {action["action_id"]: make_input_value(element, value)}} if is_input(element) else {}
         if place.view is not None:
-            kept = place.view["state"]["values"]
-            for block, inputs in put_in.items():
-                kept.setdefault(block, {}).update(inputs)
-        put_in = {**(place.inputs or {}), **put_in}
-        payload |= self._make_message_fields(user_id, place, put_in) if place.message else _make_view_fields(place)
+            view_values = place.view["state"]["values"]
+            for block, inputs in input_values.items():
+                view_values.setdefault(block, {}).update(inputs)
+        input_values = {**(place.inputs or {}), **input_values}
+        payload |= (
+            self._make_message_fields(user_id, place, input_values) if place.message else _make_view_fields(place)
+        )
         payload |= self._make_step_fields(user_id, place, payload["trigger_id"])
-        await self._send(user_id, "interactive", payload, "That did not work")
+        await self._send_payload(user_id, "interactive", payload, "That did not work")
 
     async def fetch_options(
         self, user_id: str, place: PressPlace, block_id: str, element: Json, query: str
@@ -127,7 +133,7 @@ class Interactivity:
         payload = {**self._make_base_payload("block_suggestion", user_id), "block_id": block_id, "value": query}
         payload["action_id"] = element["action_id"]
         payload |= self._make_message_fields(user_id, place, {}) if place.message else _make_view_fields(place)
-        ack = await self._send(user_id, "interactive", payload, "The options could not be loaded")
+        ack = await self._send_payload(user_id, "interactive", payload, "The options could not be loaded")
         answer = ack.body or {}
         complaints: list[str] = []
         check, key = (OPTION_GROUPS, "option_groups") if "option_groups" in answer else (SUGGESTED_OPTIONS, "options")
@@ -155,7 +161,7 @@ class Interactivity:
                 "channel": _describe_channel(channel),
                 "response_url": self._responses.make_url(user_id, channel, message),
             }
-        await self._send(user_id, "interactive", payload, f"{shortcut.name} failed")
+        await self._send_payload(user_id, "interactive", payload, f"{shortcut.name} failed")
 
     def run_step(self, user_id: str, function: AppFunction, inputs: Json) -> StepRun:
         """Run a function of the app as a step of a workflow.
@@ -187,7 +193,7 @@ class Interactivity:
             return False
         payload = {**self._make_base_payload("view_submission", user_id), "view": view, "response_urls": []}
         payload |= self._make_step_fields(user_id, PressPlace(view=view), payload["trigger_id"])
-        ack = await self._send(user_id, "interactive", payload, "We had some trouble connecting. Try again?")
+        ack = await self._send_payload(user_id, "interactive", payload, "We had some trouble connecting. Try again?")
         return self._apply_submission(user_id, view, ack.body or {})
 
     async def close_modal(self, user_id: str, view: Json) -> None:
@@ -196,17 +202,17 @@ class Interactivity:
         if view["notify_on_close"]:
             payload = {**self._make_base_payload("view_closed", user_id), "view": view, "is_cleared": False}
             payload |= self._make_step_fields(user_id, PressPlace(view=view), payload["trigger_id"])
-            await self._send(user_id, "interactive", payload, "That did not work")
+            await self._send_payload(user_id, "interactive", payload, "That did not work")
 
     # -- helpers ---------------------------------------------------------------------------------
 
-    async def _send(self, user_id: str, kind: PayloadKind, payload: Json, failure_text: str) -> Ack:
+    async def _send_payload(self, user_id: str, kind: PayloadKind, payload: Json, failure_text: str) -> Ack:
         if kind == "interactive" and not self._state.app.has_interactivity:
             raise self._record_failure(user_id, f"{failure_text}: the app's manifest does not enable interactivity")
         ack = await self._transport.send(kind, payload)
         if not ack.ok:
             raise self._record_failure(
-                user_id, f"{failure_text} with the error “{FAILURES.get(ack.failure, 'dispatch_failed')}”"
+                user_id, f"{failure_text} with the error “{FAILURE_CODES.get(ack.failure, 'dispatch_failed')}”"
             )
         return ack
 
@@ -217,7 +223,7 @@ class Interactivity:
 
     def _make_base_payload(self, kind: str, user_id: str) -> Json:
         who, user = self._state.identity, self._state.users[user_id]
-        home = user.team == who.team_id
+        is_own_workspace = user.team == who.team_id
         return {
             "type": kind,
             "user": {"id": user_id, "username": user.name, "name": user.name, "team_id": user.team},
@@ -225,7 +231,7 @@ class Interactivity:
             "token": who.verification_token,
             "trigger_id": self._views.issue_trigger(user_id),
             # The person's own workspace, which may be another one: an app that stores data by it mixes up the two.
-            "team": {"id": user.team, "domain": who.team_domain if home else who.other_team_name.lower()},
+            "team": {"id": user.team, "domain": who.team_domain if is_own_workspace else who.other_team_name.lower()},
             "enterprise": {"id": who.enterprise_id, "name": who.enterprise_name} if who.enterprise_id else None,
             "is_enterprise_install": self._state.installed == "organisation",
         }
@@ -247,26 +253,26 @@ class Interactivity:
         return payload if ephemeral else {**payload, "message": message.data}
 
     def _make_step_fields(self, user_id: str, place: PressPlace, trigger_id: str) -> Json:
-        """Return the fields of a click on a message or modal of a workflow step; empty if it belongs to none."""
+        """Return the fields that a press on a workflow step's message or modal adds; empty if no step made it."""
         step = place.message.step if place.message else self._views.steps.get((place.view or {}).get("id", ""), "")
-        return self._steps.describe_run(step, user_id, trigger_id)
+        return self._steps.make_click_fields(step, user_id, trigger_id)
 
     def _fill_in_values(self, view: Json, values: Json) -> dict[str, str]:
         missing: dict[str, str] = {}
         state = view["state"]["values"]
         for block, element in iterate_inputs(view):
             block_id, action_id = block["block_id"], element["action_id"]
-            given = values.get(block_id)
-            in_block = isinstance(given, dict) and action_id in given
-            if in_block or action_id in values:
-                raw = given[action_id] if in_block and isinstance(given, dict) else values[action_id]
+            block_values = values.get(block_id)
+            is_in_block = isinstance(block_values, dict) and action_id in block_values
+            if is_in_block or action_id in values:
+                raw = block_values[action_id] if is_in_block and isinstance(block_values, dict) else values[action_id]
                 try:
                     value = make_input_value(element, raw)
                 except ValueError as error:
                     raise ActionFailed(str(error)) from error
             else:
                 value = state.get(block_id, {}).get(action_id) or make_initial_value(element)
-            if is_empty(value) and not block.get("optional"):
+            if is_empty_value(value) and not block.get("optional"):
                 missing[block_id] = "Please complete this required field."
             state.setdefault(block_id, {})[action_id] = value
         return missing
@@ -281,19 +287,19 @@ class Interactivity:
             return True
         if action == "errors":
             errors = answer.get("errors") or {}
-            known = {block["block_id"] for block, _ in iterate_inputs(view)}
-            if not errors or not set(errors) <= known:
+            block_ids = {block["block_id"] for block, _ in iterate_inputs(view)}
+            if not errors or not set(errors) <= block_ids:
                 raise self._record_failure(
                     user_id, f"The app answered errors for blocks the view does not have: {sorted(errors)}"
                 )
             self._show_errors(user_id, view, errors)
             return False
         try:
-            new = check_view(answer.get("view"))
+            new_view = check_view(answer.get("view"))
             if action == "update":
-                self._views.replace_view(user_id, view, new)
+                self._views.replace_view(user_id, view, new_view)
             elif action == "push":
-                self._views.push_without_trigger(user_id, new)
+                self._views.push_without_trigger(user_id, new_view)
             else:
                 raise self._record_failure(user_id, f"The app answered an unknown response_action: {action}")
         except Refusal as refusal:

@@ -10,46 +10,46 @@ from aiohttp import web
 from bot.workspace.changes import Change
 from bot.workspace.identity import User
 from bot.workspace.workspace_state import Channel
-from bot.workspace.world import World
+from bot.workspace.world import AppParts
 
-MAX_QUEUED = 5_000
+MAX_QUEUED_CHANGES = 5_000
 
 
 class PageConnections:
-    """Serves the page's connections."""
+    """Serves the page's WebSockets: first the present state, then each change that the person may see."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: AppParts) -> None:
         self._world = world
         self._sockets: set[web.WebSocketResponse] = set()
 
     async def serve_connection(self, request: web.Request) -> web.StreamResponse:
-        """Serve one connection until it closes."""
+        """Serve one connection until it closes. The query parameter `as` names the person by user id."""
         people = {user.id: user for user in self._world.state.people}
-        wanted = request.query.get("as", "")
-        me = people.get(wanted) or next(iter(people.values()))  # a tab may name a person of an earlier workspace
+        requested_id = request.query.get("as", "")
+        me = people.get(requested_id) or next(iter(people.values()))  # a tab may name a person of an earlier workspace
         socket = web.WebSocketResponse(heartbeat=20)
         await socket.prepare(request)
-        waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MAX_QUEUED)
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(MAX_QUEUED_CHANGES)
         self._sockets.add(socket)
 
         def queue_change(change: Change) -> None:
             if self._may_see(me, change):
-                if waiting.full():  # too far behind: the page connects again and starts over
+                if queue.full():  # too far behind: the page connects again and starts over
                     asyncio.get_running_loop().create_task(socket.close()).add_done_callback(lambda _: None)
                 else:
-                    waiting.put_nowait(change.body)
+                    queue.put_nowait(change.body)
 
-        for body in self._make_opening_messages(me):
-            waiting.put_nowait(body)
+        for body in self._make_initial_bodies(me):
+            queue.put_nowait(body)
         self._world.state.changes.watchers.add(queue_change)
-        sending = asyncio.create_task(self._send_queued(socket, waiting))
+        send_task = asyncio.create_task(self._send_queued(socket, queue))
         try:
             async for _ in socket:
                 pass  # the page sends by POST instead
         finally:
             self._world.state.changes.watchers.discard(queue_change)
             self._sockets.discard(socket)
-            sending.cancel()
+            send_task.cancel()
         return socket
 
     async def close(self) -> None:
@@ -57,14 +57,16 @@ class PageConnections:
         for socket in tuple(self._sockets):
             await socket.close()
 
-    def make_hello(self, me: User) -> dict[str, Any]:
-        """Return the first message that the page gets: people, channels, commands, shortcuts ..."""
+    def make_hello_message(self, me: User) -> dict[str, Any]:
+        """Return the first message that the page gets: the workspace with people, channels, commands and shortcuts."""
         state, apps = self._world.state, [world.state for world in self._world.apps]
         who = state.identity
         people = [_describe_person(user, who.other_team_name) for user in state.people]
-        mine = [channel for channel in state.channels.values() if me.id in channel.members]
+        own_channels = [channel for channel in state.channels.values() if me.id in channel.members]
         # A recorded direct message may be with an app that was not added in this run.
-        mine = [channel for channel in mine if channel.kind != "im" or channel.members[-1] in state.users]
+        own_channels = [
+            channel for channel in own_channels if channel.kind != "im" or channel.members[-1] in state.users
+        ]
         commands = [
             {"command": each.command, "description": each.description, "usage_hint": each.usage_hint}
             for app in apps
@@ -86,7 +88,8 @@ class PageConnections:
             "bots": [_describe_person(bot, "") for bot in (state.other_bot, *(app.bot for app in apps[1:]))],
             "groups": [{"id": each.id, "handle": each.handle} for each in state.groups.values()],
             "channels": [
-                _describe_channel(channel, me) for channel in sorted(mine, key=lambda each: (each.kind, each.name))
+                _describe_channel(channel, me)
+                for channel in sorted(own_channels, key=lambda each: (each.kind, each.name))
             ],
             "commands": commands,
             "shortcuts": shortcuts,
@@ -99,10 +102,10 @@ class PageConnections:
         }
         return {"type": "hello", "workspace": workspace, "me": me.id}
 
-    def _make_opening_messages(self, me: User) -> list[dict[str, Any]]:
+    def _make_initial_bodies(self, me: User) -> list[dict[str, Any]]:
         world = self._world
-        bodies = [self.make_hello(me)]
-        for (channel_id, thread_ts), prompts in world.sessions.prompts.items():
+        bodies = [self.make_hello_message(me)]
+        for (channel_id, thread_ts), prompts in world.sessions.suggested_prompts.items():
             if me.id in world.state.channels[channel_id].members:
                 bodies.append({"type": "prompts", "channel": channel_id, "thread_ts": thread_ts, "prompts": prompts})
         bodies += [

@@ -79,18 +79,18 @@ class Manifest:
     redirect_urls: tuple[str, ...]
     """Addresses to which the page that installs the app may send the browser back."""
     request_paths: dict[str, str]
-    """The path of each slash command, and of `interactive` payloads, that differs from the path of events."""
+    """Paths by slash command, and for `interactive`, where they differ from the path of events."""
 
     def find_command(self, name: str) -> ManifestCommand | None:
-        """Return the command of that name, slash included."""
+        """Return the command of that name, slash included; None if there is none."""
         return next((command for command in self.commands if command.command == name), None)
 
     def find_shortcut(self, callback_id: str) -> ManifestShortcut | None:
-        """Return the shortcut with that callback id."""
+        """Return the shortcut with that callback id; None if there is none."""
         return next((shortcut for shortcut in self.shortcuts if shortcut.callback_id == callback_id), None)
 
     def find_function(self, callback_id: str) -> AppFunction | None:
-        """Return the function with that callback id."""
+        """Return the function with that callback id; None if there is none."""
         return next((function for function in self.functions if function.callback_id == callback_id), None)
 
 
@@ -111,7 +111,7 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def _read_raw_manifest(path: Path) -> Any:
-    """Read a file as JSON or, if it is none, as YAML. YAML alone would refuse JSON that is indented with tabs."""
+    """Read a file as JSON, else as YAML. YAML alone would refuse JSON that is indented with tabs. Raises ValueError."""
     text = path.read_text(encoding="utf-8-sig")
     try:
         return json.loads(text)
@@ -134,7 +134,7 @@ def _parse_manifest(raw: dict[str, Any]) -> Manifest:
     is_assistant = "assistant_view" in features and not agent
     name = str(about.get("name") or "app")
     bot = features.get("bot_user") or {}
-    granted = frozenset([*(scopes.get("bot") or ()), *(scopes.get("bot_optional") or ())])
+    bot_scopes = frozenset([*(scopes.get("bot") or ()), *(scopes.get("bot_optional") or ())])
     return Manifest(
         name=name,
         bot_name=str(bot.get("display_name") or name),
@@ -143,7 +143,7 @@ def _parse_manifest(raw: dict[str, Any]) -> Manifest:
         shortcuts=tuple(_parse_shortcut(each) for each in features.get("shortcuts") or ()),
         functions=tuple(_parse_function(key, each) for key, each in (raw.get("functions") or {}).items()),
         # Slack grants assistant:write to an app that is declared an agent, in the new form or the old.
-        scopes=granted | ({"assistant:write"} if agent or is_assistant else frozenset()),
+        scopes=bot_scopes | ({"assistant:write"} if agent or is_assistant else frozenset()),
         events=frozenset((settings.get("event_subscriptions") or {}).get("bot_events") or ()),
         is_agent=bool(agent),
         is_assistant=is_assistant,
@@ -198,8 +198,8 @@ def _parse_function(callback_id: str, raw: dict[str, Any]) -> AppFunction:
 
 def _parse_parameters(raw: dict[str, Any]) -> tuple[FunctionParameter, ...]:
     """Parse parameters by name, or in the older form: below `properties`, with the list `required`."""
-    older = isinstance(raw.get("properties"), dict)
-    required = raw.get("required") or () if older else ()
+    is_older_form = isinstance(raw.get("properties"), dict)
+    required = raw.get("required") or () if is_older_form else ()
     return tuple(
         FunctionParameter(
             name=name,
@@ -208,7 +208,7 @@ def _parse_parameters(raw: dict[str, Any]) -> tuple[FunctionParameter, ...]:
             description=str(each.get("description") or ""),
             is_required=bool(each.get("is_required", name in required)),
         )
-        for name, each in (raw["properties"] if older else raw).items()
+        for name, each in (raw["properties"] if is_older_form else raw).items()
     )
 
 
@@ -243,7 +243,7 @@ ASSISTANT_VIEW_NOTE = (
 def list_manifest_notes(app: Manifest) -> list[str]:
     """Return a sentence for each thing in the manifest that this workspace does not do as Slack does."""
     notes = [ASSISTANT_VIEW_NOTE] if app.is_assistant else []
-    never = sorted(app.events - SENT_EVENTS.keys())
-    if never:
-        notes.append(f"The app subscribes to events that this workspace never sends: {', '.join(never)}.")
+    unsent_events = sorted(app.events - SENT_EVENTS.keys())
+    if unsent_events:
+        notes.append(f"The app subscribes to events that this workspace never sends: {', '.join(unsent_events)}.")
     return notes

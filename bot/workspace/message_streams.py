@@ -8,7 +8,7 @@ TASK_STATES = ("pending", "in_progress", "complete", "error")
 
 @dataclass
 class MessageStream:
-    """The parts streamed into a message so far. `mode` is `timeline` or `plan`, `started` a time in seconds."""
+    """The parts streamed into a message so far. `mode` is `timeline` or `plan`, `started` seconds since the epoch."""
 
     mode: str
     started: float
@@ -35,14 +35,14 @@ class MessageStream:
         elif kind == "blocks":
             self.segments.append(chunk)
         else:
-            self._add_task(chunk)
+            self._apply_task_chunk(chunk)
 
-    def _add_task(self, chunk: dict[str, Any]) -> None:
+    def _apply_task_chunk(self, chunk: dict[str, Any]) -> None:
         task = self.tasks.get(chunk["id"])
         if task is None:
             task = self.tasks[chunk["id"]] = {}
-            first_of_plan = self.mode == "plan" and len(self.tasks) == 1
-            if first_of_plan or self.mode != "plan":
+            is_first_of_plan = self.mode == "plan" and len(self.tasks) == 1
+            if is_first_of_plan or self.mode != "plan":
                 self.segments.append({"type": "task_update", "id": chunk["id"]})
         for key in ("title", "status", "sources"):
             if chunk.get(key):

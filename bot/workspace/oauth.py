@@ -50,20 +50,20 @@ class InstallRequest:
 
 
 class OAuth:
-    """The installations of an app in the workspaces that run side by side. `states` are those, by team id."""
+    """The installations of an app in the workspaces that run side by side. `states` holds the workspaces by team id."""
 
     def __init__(self, request_url: str | None) -> None:
         self.states: dict[str, WorkspaceState] = {}
-        self.answers: dict[str, ApiHandler] = {}
+        self.api_handlers: dict[str, ApiHandler] = {}
         """The handler of Web API calls of each workspace, by team id."""
         self.token_seconds = TOKEN_LIFETIME_SECONDS
         self.grace_seconds = 0.0
         """Seconds for which a refresh token still works after its first use."""
         self._request_url = request_url or ""
         self._tokens: dict[str, IssuedToken] = {}
-        self._void: dict[str, str] = {}
+        self._void_token_errors: dict[str, str] = {}
         """Slack's error for each token that is no longer valid."""
-        self._wishes: dict[str, InstallRequest] = {}
+        self._install_requests: dict[str, InstallRequest] = {}
         self._codes: dict[str, tuple[str, InstallRequest]] = {}
 
     def add_workspace(self, state: WorkspaceState) -> None:
@@ -72,26 +72,26 @@ class OAuth:
         self._tokens |= {token: IssuedToken(**row) for token, row in state.record.iterate_records("token")}
 
     def belongs_to_app(self, token: str, client_id: str) -> bool:
-        """Return True if the token is one of this app or, if there is no token, the client id is."""
+        """Return True if `token` was issued to this app. Without a token, `client_id` must be the app's."""
         own = [state.identity for state in self.states.values()]
         if not token:
             return any(client_id == who.client_id for who in own)
-        known = token in self._tokens or token in self._void
+        known = token in self._tokens or token in self._void_token_errors
         return known or any(token in (who.bot_token, who.app_token) for who in own)
 
     # -- tokens ----------------------------------------------------------------------------------
 
     def find_team(self, token: str, args: Mapping[str, Any]) -> str:
-        """Return the id of the team that a call is for; empty if that cannot be told.
+        """Return the id of the team that a call is for; empty if the token or the arguments do not say.
 
-        For an organisation's token, it is the team named in `args`, or the one of a channel, file or person in `args`.
+        For an organisation's token, `args` decide: the team in them, else the team of their channel, file or person.
         """
-        found = self._tokens.get(token)
-        if found is None:
+        issued_token = self._tokens.get(token)
+        if issued_token is None:
             own = (team for team, state in self.states.items() if token == state.identity.bot_token)
             return next(own, "")
-        if found.team != ALL_TEAMS:
-            return found.team
+        if issued_token.team != ALL_TEAMS:
+            return issued_token.team
         named = {value for value in args.values() if isinstance(value, str)}
         members = {state.identity.team_id: state for state in self._list_organisation_workspaces()}
         ids = [(team, {*state.channels, *state.files}) for team, state in members.items()]
@@ -105,20 +105,20 @@ class OAuth:
         return [state for state in self.states.values() if state.identity.enterprise_id]
 
     def is_organisation_token(self, token: str) -> bool:
-        """Return True for the token of an organisation."""
+        """Return True for a token that is valid in all workspaces of the organisation."""
         return token in self._tokens and self._tokens[token].team == ALL_TEAMS
 
-    def find_step(self, token: str) -> str:
+    def find_step_run(self, token: str) -> str:
         """Return the id of the workflow step run that a token was made for; empty for any other token."""
         return self._tokens[token].step if token in self._tokens else ""
 
-    def find_token_kind(self, token: str, state: WorkspaceState) -> Literal["bot", "app"]:
+    def validate_token(self, token: str, state: WorkspaceState) -> Literal["bot", "app"]:
         """Return the kind of a token. Raises Refusal if it is not valid in that workspace."""
-        who, found = state.identity, self._tokens.get(token)
-        if token in self._void:
-            raise Refusal(self._void[token])
-        if found is not None:
-            if found.expires and found.expires <= state.clock.now():
+        who, issued_token = state.identity, self._tokens.get(token)
+        if token in self._void_token_errors:
+            raise Refusal(self._void_token_errors[token])
+        if issued_token is not None:
+            if issued_token.expires and issued_token.expires <= state.clock.now():
                 raise Refusal("token_expired")
             return "bot"
         if token == who.app_token:
@@ -129,25 +129,25 @@ class OAuth:
             raise Refusal("account_inactive")
         return "bot"
 
-    def void_tokens(self, team: str, error: str) -> None:
+    def uninstall_app(self, team: str, error: str) -> None:
         """Void the tokens of a team, or of its organisation if the app is installed there, and uninstall the app."""
         wide = self.states[team].installed == "organisation"
         for token, each in list(self._tokens.items()):
             if each.team == (ALL_TEAMS if wide else team):
-                self.drop_token(token, error)
+                self.revoke_token(token, error)
         for state in self.states.values():
             if state.identity.team_id == team or (wide and state.installed == "organisation"):
-                state.set_installed("")
+                state.set_install_scope("")
 
-    def add_token(self, token: str, issued_token: IssuedToken) -> None:
-        """Store a new token, or replace what is stored of it."""
+    def store_token(self, token: str, issued_token: IssuedToken) -> None:
+        """Store a token and its data, in memory and on record; replaces the data of a known token."""
         self._tokens[token] = issued_token
         self._find_state(issued_token.team).record.put("token", token, lambda: asdict(issued_token))
 
-    def drop_token(self, token: str, error: str) -> None:
+    def revoke_token(self, token: str, error: str) -> None:
         """Void a token: calls with it fail with that error from now on."""
         del self._tokens[token]
-        self._void[token] = error
+        self._void_token_errors[token] = error
         for state in self.states.values():
             state.record.drop("token", token)
 
@@ -155,38 +155,47 @@ class OAuth:
 
     async def show_install_page(self, request: web.Request) -> web.Response:
         """Show the page of `/oauth/v2/authorize`, on which a person chooses where to install the app."""
-        query, some = request.query, next(iter(self.states.values()))
-        if query.get("client_id") != some.identity.client_id:
+        query, any_state = request.query, next(iter(self.states.values()))
+        if query.get("client_id") != any_state.identity.client_id:
             return _render_page(
                 "This app is unknown", "The address names no client_id of this app (invalid_client_id).", 400
             )
-        wanted = {each for each in query.get("scope", "").split(",") if each}
-        if not wanted or not wanted <= some.app.scopes:
-            lacking = ", ".join(sorted(wanted - some.app.scopes)) or "none is named"
-            return _render_page("These scopes cannot be asked for", f"The manifest does not list: {lacking}.", 400)
-        redirect = self._find_redirect(some, query.get("redirect_uri", ""))
+        requested_scopes = {each for each in query.get("scope", "").split(",") if each}
+        if not requested_scopes or not requested_scopes <= any_state.app.scopes:
+            missing_scopes = ", ".join(sorted(requested_scopes - any_state.app.scopes)) or "none is named"
+            return _render_page(
+                "These scopes cannot be asked for", f"The manifest does not list: {missing_scopes}.", 400
+            )
+        redirect = self._find_redirect(any_state, query.get("redirect_uri", ""))
         if not redirect:
             text = "The manifest must list it under oauth_config.redirect_urls (bad_redirect_uri)."
             return _render_page("This return address is unknown", text, 400)
         key = secrets.token_urlsafe(16)
-        self._wishes[key] = InstallRequest(redirect, query.get("state", ""))
-        ways = [(team, state.identity.team_name) for team, state in self.states.items()]
-        ways += [
+        self._install_requests[key] = InstallRequest(redirect, query.get("state", ""))
+        targets = [(team, state.identity.team_name) for team, state in self.states.items()]
+        targets += [
             (ALL_TEAMS, f"all of {state.identity.enterprise_name}")
             for state in self._list_organisation_workspaces()[:1]
         ]
-        of_wish = {"wish": key, "client_id": some.identity.client_id}
-        links = [(f"/oauth/v2/allow?{urlencode({**of_wish, 'team': team})}", f"Allow in {name}") for team, name in ways]
+        of_wish = {"wish": key, "client_id": any_state.identity.client_id}
+        links = [
+            (f"/oauth/v2/allow?{urlencode({**of_wish, 'team': team})}", f"Allow in {name}") for team, name in targets
+        ]
         links.append((f"/oauth/v2/allow?{urlencode(of_wish)}", "Cancel"))
-        shown = "".join(f'<li><a href="{html.escape(link)}">{html.escape(text)}</a></li>' for link, text in links)
+        list_items = "".join(f'<li><a href="{html.escape(link)}">{html.escape(text)}</a></li>' for link, text in links)
         return _render_page(
-            f"{some.app.name} wants to be installed", f"It asks for: {', '.join(sorted(wanted))}.", list_items=shown
+            f"{any_state.app.name} wants to be installed",
+            f"It asks for: {', '.join(sorted(requested_scopes))}.",
+            list_items=list_items,
         )
 
     async def answer_install_page(self, request: web.Request) -> web.Response:
         """Redirect the browser to the app, with a code or with `access_denied`."""
-        wish, team = self._wishes.pop(request.query.get("wish", ""), None), request.query.get("team", "")
-        if wish is None or team not in (
+        install_request, team = (
+            self._install_requests.pop(request.query.get("wish", ""), None),
+            request.query.get("team", ""),
+        )
+        if install_request is None or team not in (
             "",
             *self.states,
             *((ALL_TEAMS,) if self._list_organisation_workspaces() else ()),
@@ -195,9 +204,9 @@ class OAuth:
         answer = {"error": "access_denied"}
         if team:
             code = secrets.token_hex(16)
-            self._codes[code] = team, wish
+            self._codes[code] = team, install_request
             answer = {"code": code}
-        address = f"{wish.redirect_uri}?{urlencode({**answer, 'state': wish.state})}"
+        address = f"{install_request.redirect_uri}?{urlencode({**answer, 'state': install_request.state})}"
         return web.Response(status=302, headers={"Location": address})
 
     def _find_redirect(self, state: WorkspaceState, redirect_uri: str) -> str:
@@ -205,12 +214,12 @@ class OAuth:
 
         In HTTP mode the host of the listed addresses is replaced by the one that takes the events.
         """
-        listed = state.app.redirect_urls
+        redirect_urls = state.app.redirect_urls
         if self._request_url:
-            listed = tuple(urljoin(self._request_url, urlsplit(each).path) for each in listed)
+            redirect_urls = tuple(urljoin(self._request_url, urlsplit(each).path) for each in redirect_urls)
         if not redirect_uri:
-            return next(iter(listed), "")
-        return redirect_uri if any(redirect_uri.startswith(each) for each in listed) else ""
+            return next(iter(redirect_urls), "")
+        return redirect_uri if any(redirect_uri.startswith(each) for each in redirect_urls) else ""
 
     # -- oauth.v2.access -------------------------------------------------------------------------
 
@@ -223,36 +232,38 @@ class OAuth:
             raise Refusal("bad_client_secret")
         if args.get("grant_type") == "refresh_token":
             return self._refresh_token(str(args.get("refresh_token", "")))
-        team, wish = self._codes.pop(str(args.get("code", "")), ("", None))
-        if wish is None:
+        team, install_request = self._codes.pop(str(args.get("code", "")), ("", None))
+        if install_request is None:
             raise Refusal("invalid_code")
-        if args.get("redirect_uri") and args["redirect_uri"] != wish.redirect_uri:
+        if args.get("redirect_uri") and args["redirect_uri"] != install_request.redirect_uri:
             raise Refusal("bad_redirect_uri")
         for state in self._list_organisation_workspaces() if team == ALL_TEAMS else [self.states[team]]:
-            state.set_installed("organisation" if team == ALL_TEAMS else "team")
+            state.set_install_scope("organisation" if team == ALL_TEAMS else "team")
         return self._issue_token(team)
 
     def _refresh_token(self, refresh_token: str) -> Json:
-        used = next(((token, each) for token, each in self._tokens.items() if each.refresh == refresh_token), None)
-        if not refresh_token or used is None:
+        match = next(((token, each) for token, each in self._tokens.items() if each.refresh == refresh_token), None)
+        if not refresh_token or match is None:
             raise Refusal("invalid_refresh_token")
-        token, each = used
+        token, each = match
         now = self._find_state(each.team).clock.now()
         if each.used and now >= each.used + self.grace_seconds:
             raise Refusal("invalid_refresh_token")
-        self.add_token(token, replace(each, used=each.used or now))
+        self.store_token(token, replace(each, used=each.used or now))
         return self._issue_token(each.team)
 
     def _issue_token(self, team: str) -> Json:
         state = self._find_state(team)
-        who, expiring = state.identity, state.app.rotates_tokens
-        token = f"{'xoxe.' if expiring else ''}xoxb-local-{secrets.token_hex(16)}"
-        refresh = f"xoxe-1-local-{secrets.token_hex(16)}" if expiring else ""
-        self.add_token(token, IssuedToken(team, refresh, state.clock.now() + self.token_seconds if expiring else 0.0))
+        who, is_expiring = state.identity, state.app.rotates_tokens
+        token = f"{'xoxe.' if is_expiring else ''}xoxb-local-{secrets.token_hex(16)}"
+        refresh = f"xoxe-1-local-{secrets.token_hex(16)}" if is_expiring else ""
+        self.store_token(
+            token, IssuedToken(team, refresh, state.clock.now() + self.token_seconds if is_expiring else 0.0)
+        )
         active = [each for each, row in self._tokens.items() if row.team == team and not row.step]
-        for old in active[:-MAX_ACTIVE_TOKENS] if expiring else ():
-            self.drop_token(old, "token_revoked")
-        ends = {"refresh_token": refresh, "expires_in": self.token_seconds} if expiring else {}
+        for old in active[:-MAX_ACTIVE_TOKENS] if is_expiring else ():
+            self.revoke_token(old, "token_revoked")
+        ends = {"refresh_token": refresh, "expires_in": self.token_seconds} if is_expiring else {}
         return {
             "access_token": token,
             "token_type": "bot",

@@ -12,21 +12,21 @@ from bot.workspace.file_store import select_page_fields
 from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.traffic import TrafficEntry
-from bot.workspace.world import World
+from bot.workspace.world import AppParts
 
 Body = dict[str, Any]
-MAX_ROOTS = 200
-MAX_UPLOAD = 100 * 1024 * 1024
+MAX_HISTORY_ROOTS = 200
+MAX_UPLOAD_BYTES = 100 * 1024 * 1024
 INLINE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 class PageRequests:
-    """Answers the requests of the page."""
+    """Answers the page: POST requests by name, uploads, and downloads of files."""
 
-    def __init__(self, world: World, people: dict[str, Person]) -> None:
+    def __init__(self, world: AppParts, people: dict[str, Person]) -> None:
         self._world = world
         self._people = people
-        inspector = Inspector(world)
+        inspector = InspectorRequests(world)
         self._endpoints: dict[str, Callable[[Person, Body], Awaitable[Body]]] = {
             "history": self._read_history,
             "thread": self._read_thread,
@@ -50,7 +50,7 @@ class PageRequests:
             "invite": self._invite_bot,
             "traffic": inspector.list_entries,
             "traffic_entry": inspector.show_entry,
-            "resend": inspector.resend,
+            "resend": inspector.resend_event,
         }
 
     async def answer_post(self, request: web.Request) -> web.Response:
@@ -119,10 +119,10 @@ class PageRequests:
 
     async def _read_history(self, person: Person, body: Body) -> Body:
         channel = person.find_channel(body["channel"])
-        person.note_viewed(channel)
+        person.record_viewed_channel(channel)
         if channel.kind == "im":
             await person.with_app(person.find_channel_app(channel)).open_home("messages")
-        roots = [channel.messages[ts].as_shown() for ts in channel.roots[-MAX_ROOTS:]]
+        roots = [channel.messages[ts].as_shown() for ts in channel.roots[-MAX_HISTORY_ROOTS:]]
         return {"messages": roots}
 
     async def _look_at(self, person: Person, body: Body) -> Body:
@@ -145,8 +145,8 @@ class PageRequests:
         files = [self._find_file(file_id) for file_id in body.get("files") or ()]
         tables = body.get("tables") or ()
         ts = person.post(body["channel"], str(body.get("text") or ""), body.get("thread_ts"), files, tables)
-        filed = person.find_channel(body["channel"]).messages[ts]
-        return {"ts": ts, "thread_ts": filed.data.get("thread_ts")}
+        message = person.find_channel(body["channel"]).messages[ts]
+        return {"ts": ts, "thread_ts": message.data.get("thread_ts")}
 
     async def _forward_message(self, person: Person, body: Body) -> Body:
         words = str(body.get("text") or "")
@@ -243,15 +243,15 @@ async def _read_part(part: BodyPartReader) -> bytes | None:
     content = bytearray()
     while chunk := await part.read_chunk(1 << 16):
         content += chunk
-        if len(content) > MAX_UPLOAD:
+        if len(content) > MAX_UPLOAD_BYTES:
             return None
     return bytes(content)
 
 
-class Inspector:
-    """Answers the requests of the inspector, which are the same for all people."""
+class InspectorRequests:
+    """Answers the requests of the inspector. The answers do not depend on the person."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: AppParts) -> None:
         self._world = world
 
     async def list_entries(self, _person: Person, _body: Body) -> Body:
@@ -262,12 +262,12 @@ class Inspector:
         """Return one entry with its payload and answer."""
         return {"entry": self._find_entry(body).to_details()}
 
-    async def resend(self, _person: Person, body: Body) -> Body:
-        """Send an event again: as a new one, or with `retry` as Slack sends one that was not acknowledged."""
+    async def resend_event(self, _person: Person, body: Body) -> Body:
+        """Send an event again: as a new one, or with `retry` as Slack repeats an event that was not acknowledged."""
         entry = self._find_entry(body)
         if entry.kind != "event" or entry.state == "unsent":
             raise ActionFailed("Only events that were sent can be sent again.")
-        self._world.find_app(entry.app).delivery.send_again(
+        self._world.find_app(entry.app).delivery.resend(
             entry.name, entry.to_details()["payload"], as_retry=bool(body.get("retry"))
         )
         return {}

@@ -13,31 +13,31 @@ from bot.workspace.refusal import ActionFailed
 from bot.workspace.shared_content import TableRows, build_forward_attachment, build_table_attachment
 from bot.workspace.typed_text import encode_typed_text
 from bot.workspace.workspace_state import Channel, Json, Message
-from bot.workspace.world import World
+from bot.workspace.world import AppParts
 
 Attachment = Path | tuple[str, bytes]
-PROCESSING = "processing"
-CONTEXT_CHANGED = "app_context_changed"
-TYPE_PREFIX = "slack#/types/"
+PROCESSING_STATUS = "processing"
+CONTEXT_CHANGED_EVENT = "app_context_changed"
+ENTITY_TYPE_PREFIX = "slack#/types/"
 """The prefix of Slack's types for what a person has open, such as `slack#/types/channel_id`."""
 
 
 class Person:
-    """A person as whom a test or the page acts. What the person uses decides which app is told of it.
+    """A person for whom a test or the page acts. The message, view or command that is used decides which app is told.
 
     Channels are named by id, by name (`#general`), or, for the direct message
     with the bot, by `@` and the bot's name. Whatever Slack would not let a
     person do, or would show an error for, raises `ActionFailed` with that error.
     """
 
-    def __init__(self, world: World, user: User) -> None:
+    def __init__(self, world: AppParts, user: User) -> None:
         self._world, self._state = world, world.state
         self.user = user
         mine = [place for place in self._state.channels.values() if user.id in place.members and place.kind != "im"]
-        self.viewed = next((place.id for place in mine if place.name == "general"), mine[0].id)
+        self.viewed_channel = next((place.id for place in mine if place.name == "general"), mine[0].id)
         """The id of the channel that the person looked at last; direct messages do not count."""
         self.entities: list[Json] = []
-        """What the person has open beside the direct message with the app, as Slack tells it to an agent."""
+        """The channel, thread or canvas that the person has open, as Slack reports them to an agent."""
 
     @property
     def id(self) -> str:
@@ -66,10 +66,10 @@ class Person:
             raise ActionFailed(f"{self.user.name} is in no channel {reference!r}.")
         return place
 
-    def note_viewed(self, place: Channel) -> None:
+    def record_viewed_channel(self, place: Channel) -> None:
         """Remember the channel as the one this person looked at last; a direct message does not count."""
         if place.kind != "im":
-            self.viewed = place.id
+            self.viewed_channel = place.id
 
     async def look_at(self, channel: str = "", thread_ts: str | None = None, *, canvas: str = "") -> None:
         """Open a channel, a thread in it, or a canvas by its file id; without arguments, close what was open.
@@ -80,32 +80,32 @@ class Person:
         Raises:
             ActionFailed: Not a member, no such thread or canvas.
         """
-        seen: list[Json] = []
+        entities: list[Json] = []
         if canvas:
             if canvas not in self._state.files:
                 raise ActionFailed("There is no such canvas.")
-            seen.append({"type": f"{TYPE_PREFIX}canvas_id", "value": canvas})
+            entities.append({"type": f"{ENTITY_TYPE_PREFIX}canvas_id", "value": canvas})
         if channel:
             place = self.find_channel(channel)
-            self.note_viewed(place)
+            self.record_viewed_channel(place)
             if thread_ts:
                 value = {"channel_id": place.id, "message_ts": self._find_message(place, thread_ts).ts}
-                seen.append({"type": f"{TYPE_PREFIX}message_context", "value": value})
-            seen.append({"type": f"{TYPE_PREFIX}channel_id", "value": place.id})
-        seen = [{**one, "team_id": self._state.identity.team_id} for one in seen]
-        if seen == self.entities:
+                entities.append({"type": f"{ENTITY_TYPE_PREFIX}message_context", "value": value})
+            entities.append({"type": f"{ENTITY_TYPE_PREFIX}channel_id", "value": place.id})
+        entities = [{**one, "team_id": self._state.identity.team_id} for one in entities]
+        if entities == self.entities:
             return
-        self.entities = seen
+        self.entities = entities
         for world in self._world.apps:
             if self._wants_context(world) and self.user.standing != "stranger":
-                event: Json = {"type": CONTEXT_CHANGED, "context": self._make_app_context()}
-                world.delivery.emit(CONTEXT_CHANGED, event, actor=self.id)
+                event: Json = {"type": CONTEXT_CHANGED_EVENT, "context": self._make_app_context()}
+                world.delivery.emit(CONTEXT_CHANGED_EVENT, event, actor=self.id)
 
-    def find_channel_app(self, place: Channel) -> World:
+    def find_channel_app(self, place: Channel) -> AppParts:
         """Return the app of a direct message; for any other channel, the first app whose bot is in it."""
         return next((world for world in self._world.apps if world.state.has_bot_in(place)), self._world)
 
-    def with_app(self, world: World) -> "Person":
+    def with_app(self, world: AppParts) -> "Person":
         """Return a copy of this person that uses the home, direct message and memberships of the given app."""
         other = copy(self)
         other._world, other._state = world, world.state  # noqa: SLF001  # one of its own class
@@ -139,13 +139,13 @@ class Person:
         Raises:
             ActionFailed: Not a member, an archived channel, no such thread, nothing to say.
         """
-        attached = []
+        attached_files = []
         for each in files or ():
             name, content = (each.name, each.read_bytes()) if isinstance(each, Path) else each
-            attached.append(await self._world.files.add_file(name, content, self.id))
+            attached_files.append(await self._world.files.add_file(name, content, self.id))
         for title, markdown in canvases:
-            attached.append(await self.write_canvas(title, markdown))
-        return self.post(channel, text, thread_ts, attached, tables)
+            attached_files.append(await self.write_canvas(title, markdown))
+        return self.post(channel, text, thread_ts, attached_files, tables)
 
     async def write_canvas(self, title: str, markdown: str) -> Json:
         """Create a canvas, and return its file, which can be attached to a message."""
@@ -189,14 +189,16 @@ class Person:
     def _post_message(
         self, place: Channel, text: str, thread_ts: str | None, files: list[Json], attachments: Sequence[Json]
     ) -> str:
-        self.note_viewed(place)
+        self.record_viewed_channel(place)
         if not text.strip() and not files and not attachments:
             raise ActionFailed("There is nothing to send.")
         if thread_ts:
             root = self._find_message(place, thread_ts)
             thread_ts = str(root.data.get("thread_ts", root.ts))
         elif place.kind == "im" and self.find_channel_app(place).state.app.is_assistant:
-            thread_ts = self.find_channel_app(place).messages.open_assistant_thread(place, self.id, self.viewed).ts
+            thread_ts = (
+                self.find_channel_app(place).messages.ensure_assistant_thread(place, self.id, self.viewed_channel).ts
+            )
         for file in files:
             self._world.files.record_share(file, place.id)
         words = encode_typed_text(self._state, text)
@@ -218,13 +220,13 @@ class Person:
         """
         place, message = self._find_own_message(channel, ts)
         if tables is not None:
-            self._world.messages.rewrite(
+            self._world.messages.edit_as_person(
                 place, message, encode_typed_text(self._state, text), self._build_table_attachments(tables)
             )
             return
         if not text.strip() and not message.data.get("files") and not message.data.get("attachments"):
             raise ActionFailed("There is nothing left of the message: delete it instead.")
-        self._world.messages.rewrite(place, message, encode_typed_text(self._state, text))
+        self._world.messages.edit_as_person(place, message, encode_typed_text(self._state, text))
 
     async def delete(self, channel: str, ts: str) -> None:
         """Delete one's own message.
@@ -232,7 +234,7 @@ class Person:
         Raises:
             ActionFailed: It is somebody else's.
         """
-        self._world.messages.delete(*self._find_own_message(channel, ts))
+        self._world.messages.delete_message(*self._find_own_message(channel, ts))
 
     async def delete_file(self, file_id: str) -> None:
         """Delete one's own file; the messages that show it stay.
@@ -246,9 +248,9 @@ class Person:
         await self._world.delete_file(file)
 
     async def react(self, channel: str, ts: str, name: str, *, add: bool = True) -> None:
-        """Add or remove a reaction; nothing happens if that is already the case."""
+        """Add a reaction, or remove it if `add` is False. Nothing happens if there is nothing to change."""
         place = self._find_writable_channel(channel)
-        self._world.messages.react(place, self._find_message(place, ts), self.id, name.strip(":"), add=add)
+        self._world.messages.change_reaction(place, self._find_message(place, ts), self.id, name.strip(":"), add=add)
 
     # -- pressing --------------------------------------------------------------------------------
 
@@ -281,11 +283,11 @@ class Person:
         """
         place = self.find_channel(channel)
         message = self._world.messages.ephemerals[self.id].get(ts) or self._find_message(place, ts)
-        for found, element in self._find_elements(message, action_id):
-            if _fits_value(element, value) and block_id in (None, found):
-                where = PressPlace(place, message, inputs=inputs)
+        for found_block_id, element in self._find_elements(message, action_id):
+            if _fits_value(element, value) and block_id in (None, found_block_id):
+                press_place = PressPlace(place, message, inputs=inputs)
                 app = self._world.find_app(str(message.data.get("app_id")))
-                await app.interactivity.press_element(self.id, where, found, element, value)
+                await app.interactivity.press_element(self.id, press_place, found_block_id, element, value)
                 return
         raise ActionFailed(f"The message has nothing called {action_id!r} (any more).")
 
@@ -303,13 +305,13 @@ class Person:
         if view_id:
             view = self._find_view(view_id)
             app, where = self._world.find_app(view["app_id"]), PressPlace(view=view)
-            found = [(block["block_id"], element) for block, element in iterate_elements(view["blocks"])]
+            elements = [(block["block_id"], element) for block, element in iterate_elements(view["blocks"])]
         else:
             place = self.find_channel(channel)
             message = self._world.messages.ephemerals[self.id].get(ts) or self._find_message(place, ts)
             app = self._world.find_app(str(message.data.get("app_id")))
-            where, found = PressPlace(place, message), self._find_elements(message, action_id)
-        for block_id, element in found:
+            where, elements = PressPlace(place, message), self._find_elements(message, action_id)
+        for block_id, element in elements:
             if element["action_id"] == action_id and "external" in element["type"]:
                 return await app.interactivity.fetch_options(self.id, where, block_id, element, query)
         raise ActionFailed(f"There is no external menu called {action_id!r} (any more).")
@@ -335,10 +337,10 @@ class Person:
             ActionFailed: There is no such command, or the app did not acknowledge it.
         """
         for world in self._world.apps:
-            found = world.state.app.find_command(command)
-            if found:
+            manifest_command = world.state.app.find_command(command)
+            if manifest_command:
                 await world.interactivity.run_command(
-                    self.id, self._find_writable_channel(channel), found, text.strip()
+                    self.id, self._find_writable_channel(channel), manifest_command, text.strip()
                 )
                 return
         raise ActionFailed(f"{command} is not a valid command.")
@@ -350,14 +352,14 @@ class Person:
             ActionFailed: There is no such shortcut, or the app did not acknowledge it.
         """
         offers = ((world, world.state.app.find_shortcut(callback_id)) for world in self._world.apps)
-        world, found = next(((world, each) for world, each in offers if each), (self._world, None))
-        if found is None:
+        world, manifest_shortcut = next(((world, each) for world, each in offers if each), (self._world, None))
+        if manifest_shortcut is None:
             raise ActionFailed(f"There is no shortcut {callback_id!r}.")
-        if found.kind == "message" and not (channel and ts):
-            raise ActionFailed(f"{found.name} is used on a message.")
+        if manifest_shortcut.kind == "message" and not (channel and ts):
+            raise ActionFailed(f"{manifest_shortcut.name} is used on a message.")
         place = self.find_channel(channel) if channel else None
         message = self._find_message(place, ts) if place and ts else None
-        await world.interactivity.use_shortcut(self.id, found, place, message)
+        await world.interactivity.use_shortcut(self.id, manifest_shortcut, place, message)
 
     async def run_step(self, callback_id: str, inputs: Json | None = None) -> str:
         """Run a function of the app's manifest as a step of a workflow, with its inputs by name.
@@ -369,9 +371,9 @@ class Person:
             ActionFailed: There is no such function, the inputs do not fit, or the app cannot get the event.
         """
         for world in self._world.apps:
-            found = world.state.app.find_function(callback_id)
-            if found:
-                return world.interactivity.run_step(self.id, found, inputs or {}).id
+            function = world.state.app.find_function(callback_id)
+            if function:
+                return world.interactivity.run_step(self.id, function, inputs or {}).id
         raise ActionFailed(f"There is no workflow step {callback_id!r}.")
 
     async def submit(self, view_id: str, values: Json | None = None) -> bool:
@@ -400,7 +402,7 @@ class Person:
         place = self.find_channel(channel)
         session = self._world.sessions.find_session(place.id, thread_ts)
         app = self._world.find_app(session.app_id)
-        if session.status != PROCESSING or not app.delivery.is_subscribed("agent_session_stopped"):
+        if session.status != PROCESSING_STATUS or not app.delivery.is_subscribed("agent_session_stopped"):
             raise ActionFailed("There is no Stop button: the agent's session is not processing.")
         streaming = [each for each in place.iterate_thread(thread_ts) if each.stream and each.stream.live]
         for message in streaming:
@@ -424,7 +426,7 @@ class Person:
             event["view"] = view
         self._world.delivery.emit("app_home_opened", event)
         if tab == "messages" and self._state.app.is_assistant:
-            self._world.messages.open_assistant_thread(self.find_channel(self.id), self.id, self.viewed)
+            self._world.messages.ensure_assistant_thread(self.find_channel(self.id), self.id, self.viewed_channel)
         return view
 
     # -- members ---------------------------------------------------------------------------------
@@ -448,7 +450,7 @@ class Person:
         self._state.changes.publish(Change({"type": "members", "channel": place.id, "members": place.members}))
 
     async def kick(self, channel: str) -> None:
-        """Remove the bot from a channel."""
+        """Remove the bot from a channel. Raises ActionFailed if it is not in the channel."""
         place = self.find_channel(channel)
         bot = self._state.identity.bot_user_id
         if place.kind == "im" or bot not in place.members:
@@ -457,7 +459,7 @@ class Person:
         self._announce_membership(place, "member_left_channel", {})
 
     async def invite(self, channel: str) -> None:
-        """Bring the bot (back) into a channel."""
+        """Add the bot to a channel. Raises ActionFailed if it is in the channel already."""
         place = self.find_channel(channel)
         bot = self._state.identity.bot_user_id
         if bot in place.members:
@@ -478,7 +480,7 @@ class Person:
         return list(self._world.views.stacks[self.id])
 
     def home(self) -> Json | None:
-        """Return the home view that the app published for this person."""
+        """Return the home view that the app published for this person; None if it published none."""
         return self._world.views.homes.get(self.id)
 
     def errors(self) -> list[str]:
@@ -490,14 +492,14 @@ class Person:
     def _make_app_context(self) -> Json:
         return {"entities": list(self.entities)} if self.entities else {}
 
-    def _make_context_field(self, field: str, app: World) -> Json:
+    def _make_context_field(self, field: str, app: AppParts) -> Json:
         """Return the event field `field` with what the person has open; no field if the app is not told that."""
         return {field: self._make_app_context()} if self._wants_context(app) else {}
 
     @staticmethod
-    def _wants_context(app: World) -> bool:
+    def _wants_context(app: AppParts) -> bool:
         """Return True if the app is an agent that subscribed to what people have open."""
-        return app.state.app.is_agent and app.delivery.is_subscribed(CONTEXT_CHANGED)
+        return app.state.app.is_agent and app.delivery.is_subscribed(CONTEXT_CHANGED_EVENT)
 
     def _find_writable_channel(self, reference: str) -> Channel:
         place = self.find_channel(reference)
@@ -529,9 +531,15 @@ class Person:
         return view
 
     def _find_elements(self, message: Message, action_id: str) -> list[tuple[str, Json]]:
-        now = [(block["block_id"], each) for block, each in iterate_elements(message.data.get("blocks") or [])]
-        before = [(block_id, element) for (block_id, _), element in message.known_elements.items()]
-        return [(block_id, each) for block_id, each in [*now, *before] if each.get("action_id") == action_id]
+        current_elements = [
+            (block["block_id"], each) for block, each in iterate_elements(message.data.get("blocks") or [])
+        ]
+        earlier_elements = [(block_id, element) for (block_id, _), element in message.known_elements.items()]
+        return [
+            (block_id, each)
+            for block_id, each in [*current_elements, *earlier_elements]
+            if each.get("action_id") == action_id
+        ]
 
     def _announce_membership(self, place: Channel, kind: str, extra: Json) -> None:
         self._state.save_channel(place)

@@ -6,8 +6,8 @@
         assert slack.replies("#general", ts)[0]["text"] == "Hi"
 
 The manifest is the first of manifest.json, manifest.yml and manifest.yaml in the root folder of the tests, or the one
-that the ini option `slack_manifest` or the marker `slack(manifest=...)` names. All calls wait until they are done, so
-that it serves tests without an event loop too. Nothing is imported before a test asks for the fixture.
+that the ini option `slack_manifest` or the marker `slack(manifest=...)` names. All calls block until they are done, so
+tests need no event loop. Nothing is imported before a test asks for the fixture.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
+    """Register the marker `slack(...)`, so that pytest does not warn about it."""
     config.addinivalue_line("markers", MARKER)
 
 
 @pytest.fixture
 def slack(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slack]:
-    """A local Slack: people, channels, say, until, clock and faults. SLACK_BOT_TOKEN and the rest are set."""
+    """Yield a running local Slack, stopped after the test. SLACK_BOT_TOKEN and the app's other variables are set."""
     from bot.workspace.app_process import make_app_variables  # noqa: PLC0415 - only where a test asks for it
     from bot.workspace.blocking_workspace import Slack  # noqa: PLC0415 - the same
     from bot.workspace.command import find_manifest  # noqa: PLC0415 - the same

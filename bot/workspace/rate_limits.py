@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class MethodRate:
-    """Calls a minute, and how many of them may come at once.
+    """The rate of a method: calls per minute, and the `burst` of calls that may come at once.
 
-    `bucket_argument` names an argument: each value has its own bucket.
+    `bucket_argument` names an argument of the call; each of its values has a bucket of its own. Empty: one bucket.
     """
 
     per_minute: int
@@ -17,23 +17,23 @@ class MethodRate:
     bucket_argument: str = ""
 
 
-POST = MethodRate(60, 4, "channel")
+POST_MESSAGE_RATE = MethodRate(60, 4, "channel")
 TIER_2 = MethodRate(20, 20)
 TIER_3 = MethodRate(50, 50)
 TIER_4 = MethodRate(100, 100)
-SPECIAL = MethodRate(600, 600)
-STATUS = MethodRate(60, 60, "channel_id")
+SPECIAL_TIER = MethodRate(600, 600)
+STATUS_RATE = MethodRate(60, 60, "channel_id")
 
 
 class RateLimits:
-    """Counts calls against their limits; nothing is limited unless `enforced`."""
+    """Counts calls against their limits. If `enforced` is False, it admits every call."""
 
     def __init__(self, now: Callable[[], float], *, enforced: bool) -> None:
         self.enforced = enforced
         self._now = now
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
 
-    def admit_call(self, method: str, limit: MethodRate, bucket: str) -> int:
+    def reserve_call(self, method: str, limit: MethodRate, bucket: str) -> int:
         """Count one call.
 
         Returns:
@@ -42,11 +42,11 @@ class RateLimits:
         if not self.enforced:
             return 0
         now = self._now()
-        left, at = self._buckets.get((method, bucket), (float(limit.burst), now))
-        a_second = limit.per_minute / 60
-        left = min(float(limit.burst), left + (now - at) * a_second)
-        if left >= 1:
-            self._buckets[method, bucket] = (left - 1, now)
+        tokens, refilled_at = self._buckets.get((method, bucket), (float(limit.burst), now))
+        calls_per_second = limit.per_minute / 60
+        tokens = min(float(limit.burst), tokens + (now - refilled_at) * calls_per_second)
+        if tokens >= 1:
+            self._buckets[method, bucket] = (tokens - 1, now)
             return 0
-        self._buckets[method, bucket] = (left, now)
-        return max(1, math.ceil((1 - left) / a_second))
+        self._buckets[method, bucket] = (tokens, now)
+        return max(1, math.ceil((1 - tokens) / calls_per_second))

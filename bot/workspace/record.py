@@ -1,7 +1,7 @@
 """The storage that survives a restart: records in SQLite, written in batches in the background, and bytes of files.
 
-A record that was put is written after `BATCH_SECONDS`, or when the workspace
-stops. Putting the same record several times before that costs one write.
+A record is written `BATCH_SECONDS` after `put`, or when the workspace
+stops. Several puts of the same record before that cost one write.
 """
 
 import asyncio
@@ -13,14 +13,16 @@ from pathlib import Path
 from typing import Any
 
 BATCH_SECONDS = 0.05
-SCHEMA = "CREATE TABLE IF NOT EXISTS records (kind TEXT, key TEXT, body TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID"
+CREATE_TABLE_SQL = (
+    "CREATE TABLE IF NOT EXISTS records (kind TEXT, key TEXT, body TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID"
+)
 RecordMaker = Callable[[], dict[str, Any]]
 SHARED_KINDS = frozenset({"channel", "deactivated", "file", "group", "list", "message", "session"})
 """The kinds of records that the apps of a workspace share."""
 
 
-class WorkspaceRecord:
-    """Keeps records by kind and key. Without a folder everything stays in memory."""
+class WorkspaceStorage:
+    """Stores records by kind and key, and files. Without a folder it drops records, and keeps files in memory."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
@@ -36,33 +38,33 @@ class WorkspaceRecord:
             self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             self._database.execute("PRAGMA journal_mode=WAL")
             self._database.execute("PRAGMA synchronous=NORMAL")
-            self._database.execute(SCHEMA)
+            self._database.execute(CREATE_TABLE_SQL)
 
-    def put(self, kind: str, key: str, body: RecordMaker) -> None:
-        """Store a record with the next batch: `body` is called then, and its result is stored."""
+    def put(self, kind: str, key: str, make_record: RecordMaker) -> None:
+        """Store a record with the next batch: `make_record` is called then, and its result is stored."""
         if self._database is not None:
-            self._waiting[kind, key] = body
+            self._waiting[kind, key] = make_record
             self._dirty.set()
 
     def drop(self, kind: str, key: str) -> None:
-        """Remove a record; no error when there is none."""
+        """Remove a record with the next batch. A missing record is no error."""
         if self._database is not None:
             self._waiting[kind, key] = None
             self._dirty.set()
 
     def iterate_records(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield a pair of (key, record) for every record of a kind, sorted by key."""
+        """Yield (key, record) for each record of a kind, sorted by key, without those that wait for a batch."""
         if self._database is not None:
             query = "SELECT key, body FROM records WHERE kind = ? ORDER BY key"
             for key, body in self._database.execute(query, (kind,)):
                 yield key, json.loads(body)
 
-    def for_app(self, app: str) -> "WorkspaceRecord":
-        """Return a view of this storage for a further app, which shares some kinds of records with the others."""
-        return _AppRecord(self, app)
+    def make_app_view(self, app: str) -> "WorkspaceStorage":
+        """Return a view of this storage for a further app. It shares `SHARED_KINDS`, and must not be used for files."""
+        return _AppStorage(self, app)
 
     async def write_file(self, file_id: str, content: bytes) -> None:
-        """Store the bytes of a file."""
+        """Store the bytes of a file at once, in place of earlier bytes of that id."""
         if self.folder is None:
             self._files[file_id] = content
         else:
@@ -87,12 +89,12 @@ class WorkspaceRecord:
             await asyncio.to_thread((self.folder / "files" / file_id).unlink, missing_ok=True)
 
     async def write_batches(self) -> None:
-        """Write batches until cancelled."""
+        """Write batches until cancelled. A batch that has begun is finished first."""
         while True:
             await self._dirty.wait()
             await asyncio.sleep(BATCH_SECONDS)
             self._dirty.clear()
-            rows = self._take_waiting()
+            rows = self._drain_pending_rows()
             writing = asyncio.ensure_future(asyncio.to_thread(self._write_rows, rows))
             try:
                 await asyncio.shield(writing)
@@ -103,11 +105,11 @@ class WorkspaceRecord:
     def close(self) -> None:
         """Write the records that are still waiting, and close the database."""
         if self._database is not None:
-            self._write_rows(self._take_waiting())
+            self._write_rows(self._drain_pending_rows())
             self._database.close()
             self._database = None
 
-    def _take_waiting(self) -> list[tuple[str, str, str | None]]:
+    def _drain_pending_rows(self) -> list[tuple[str, str, str | None]]:
         waiting, self._waiting = self._waiting, {}
         return [(kind, key, None if body is None else json.dumps(body())) for (kind, key), body in waiting.items()]
 
@@ -125,8 +127,8 @@ class WorkspaceRecord:
             cursor.execute("COMMIT")
 
 
-class _AppRecord(WorkspaceRecord):
-    def __init__(self, shared_record: WorkspaceRecord, app: str) -> None:
+class _AppStorage(WorkspaceStorage):
+    def __init__(self, shared_record: WorkspaceStorage, app: str) -> None:
         self._whole, self._app = shared_record, app
 
     def put(self, kind: str, key: str, body: RecordMaker) -> None:

@@ -4,10 +4,10 @@ from typing import Any
 
 
 class Refusal(Exception):
-    """Ends the handling of a call with Slack's error code `code`.
+    """Raised to refuse a Web API call with Slack's error code `code`.
 
-    `web_api.dispatch` turns it into the answer. `messages` are complaints,
-    and `extra` are further fields of the answer.
+    `web_api.dispatch` answers with `make_body`. `messages` are complaints for
+    `response_metadata.messages`, and `extra` are further fields of the body.
     """
 
     def __init__(self, code: str, *messages: str, **extra: Any) -> None:
@@ -17,7 +17,7 @@ class Refusal(Exception):
         self.messages = list(messages)
 
     def make_body(self) -> dict[str, Any]:
-        """Return the body that Slack answers with."""
+        """Return the JSON body of the answer: `ok` (False), `error`, the extra fields and the messages."""
         body: dict[str, Any] = {"ok": False, "error": self.code, **self.extra}
         if self.messages:
             body["response_metadata"] = {"messages": self.messages}
@@ -25,4 +25,4 @@ class Refusal(Exception):
 
 
 class ActionFailed(Exception):
-    """Something that a person does fails. The text is what Slack would show them."""
+    """Raised if an action of a person fails. Its text is what Slack would show to that person."""

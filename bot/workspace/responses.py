@@ -15,7 +15,7 @@ MESSAGE_FIELDS = ("text", "blocks", "attachments", "metadata")
 
 @dataclass
 class ResponseUrl:
-    """One response URL: the person and the place of the action, until when it is valid, and how often it was used."""
+    """One response URL, for an action of a person on `message` (None: a command). `expires_at` is workspace time."""
 
     user_id: str
     channel: Channel
@@ -33,17 +33,17 @@ class ResponseUrls:
         self.base_url = ""
 
     def make_url(self, user_id: str, channel: Channel, message: Message | None = None) -> str:
-        """Hand out a response URL."""
+        """Return a new response URL. It accepts `MAX_URL_USES` messages within `URL_LIFETIME_SECONDS`."""
         key = secrets.token_urlsafe(24)
         self._open[key] = ResponseUrl(user_id, channel, message, self._state.clock.now() + URL_LIFETIME_SECONDS)
         return f"{self.base_url}/response/{key}"
 
     def is_known(self, key: str) -> bool:
-        """Return True for a response URL that was handed out here."""
+        """Return True if `key` is that of a response URL of this app, even an expired one."""
         return key in self._open
 
     def post_response(self, key: str, body: Json) -> None:
-        """Post the message that the app sent to a response URL.
+        """Apply what the app sent to a response URL: post a message, or replace or delete the original one.
 
         Raises:
             Refusal: `invalid_url`, `expired_url`, `used_url`, or the error of a message that Slack refuses.
@@ -58,22 +58,24 @@ class ResponseUrls:
         self._apply_response(response, body)
         response.uses += 1
 
-    def post_ack(self, body: Json | None, user_id: str, channel: Channel) -> None:
-        """Post the message that came with the acknowledgement of a command, if any. Raises Refusal."""
+    def post_ack_message(self, body: Json | None, user_id: str, channel: Channel) -> None:
+        """Post the message in a command's acknowledgement, if there is one. Raises Refusal if it is invalid."""
         if body and (body.get("text") or body.get("blocks")):
             response = ResponseUrl(user_id, channel, None, 0.0)
             self._apply_response(response, body)
 
     def _apply_response(self, response: ResponseUrl, body: Json) -> None:
         message, channel = response.message, response.channel
-        gone = message and not message.data.get("is_ephemeral") and channel.messages.get(message.ts) is not message
-        if gone and (body.get("delete_original") or body.get("replace_original")):
+        is_deleted = (
+            message and not message.data.get("is_ephemeral") and channel.messages.get(message.ts) is not message
+        )
+        if is_deleted and (body.get("delete_original") or body.get("replace_original")):
             raise Refusal("message_not_found")
         if message and body.get("delete_original"):
             if message.data.get("is_ephemeral"):
                 self._messages.drop_ephemeral(response.user_id, message.ts)
             else:
-                self._messages.delete(channel, message)
+                self._messages.delete_message(channel, message)
             return
         content = {key: body[key] for key in MESSAGE_FIELDS if body.get(key)}
         if not content:
@@ -98,4 +100,4 @@ class ResponseUrls:
             self._messages.remember_elements(message)
             self._messages.show_ephemeral(response.user_id, message)
         else:
-            self._messages.edit(response.channel, message, whole)
+            self._messages.edit_message(response.channel, message, whole)

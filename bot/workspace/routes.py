@@ -15,21 +15,25 @@ from bot.workspace.safety import RequestGuard
 from bot.workspace.shared_content import render_canvas_page
 from bot.workspace.web_api.arguments import read_arguments
 from bot.workspace.web_api.dispatch import ApiDispatcher
-from bot.workspace.world import World
+from bot.workspace.world import AppParts
 
-PAGE = Path(__file__).parent / "page"
-SIGN_IN = "<!doctype html><title>Sign in to Slack</title><p>Send the bot token: Authorization: Bearer xoxb-..."
+PAGE_FOLDER = Path(__file__).parent / "page"
+SIGN_IN_PAGE = "<!doctype html><title>Sign in to Slack</title><p>Send the bot token: Authorization: Bearer xoxb-..."
 NOT_FOUND = 404
 
 
 def add_routes(
-    app: web.Application, world: World, guard: RequestGuard, connections: PageConnections, page_requests: PageRequests
+    app: web.Application,
+    world: AppParts,
+    guard: RequestGuard,
+    connections: PageConnections,
+    page_requests: PageRequests,
 ) -> None:
-    """Add every route of the workspace."""
+    """Add every route of the workspace to `app`, and register its Web API handler with the app's OAuth."""
     dispatch, site = ApiDispatcher(world), SiteHandlers(world, guard)
     app.router.add_route("GET", "/api/{method}", dispatch.answer)
     app.router.add_route("POST", "/api/{method}", dispatch.answer)
-    world.oauth.answers[world.state.identity.team_id] = dispatch.answer
+    world.oauth.api_handlers[world.state.identity.team_id] = dispatch.answer
     app.router.add_get("/oauth/v2/authorize", site.show_install_page)
     app.router.add_get("/oauth/v2/allow", site.answer_install_page)
     app.router.add_post("/upload/v1/{key}", site.receive_upload)
@@ -39,8 +43,8 @@ def add_routes(
     app.router.add_get("/link/", site.serve_connection)
     app.router.add_get("/", site.serve_page)
     app.router.add_get(r"/archives/{channel:\w+}/p{digits:\d{7,}}", site.redirect_permalink)
-    if PAGE.is_dir():
-        app.router.add_static("/page", PAGE)
+    if PAGE_FOLDER.is_dir():
+        app.router.add_static("/page", PAGE_FOLDER)
     app.router.add_get("/local/live", connections.serve_connection)
     app.router.add_get("/local/files/{id}", page_requests.serve_file)
     app.router.add_get("/local/draft/{draft}/{number}", page_requests.serve_draft_file)
@@ -51,15 +55,15 @@ def add_routes(
 class SiteHandlers:
     """Handlers of the addresses that no other class serves."""
 
-    def __init__(self, world: World, guard: RequestGuard) -> None:
+    def __init__(self, world: AppParts, guard: RequestGuard) -> None:
         self._world, self._guard = world, guard
 
     async def serve_page(self, request: web.Request) -> web.StreamResponse:
-        """Serve the page to a request with its token or its cookie. The cookie is set, so a reload needs no token."""
+        """Serve the page to a request with its token or cookie, and set the cookie for reloads. Others get 403."""
         if not self._guard.is_page_token(request.query.get("token", "")) and not self._guard.has_page_cookie(request):
-            refused = PAGE / "refused.html"
-            return web.Response(status=403, text=refused.read_text(encoding="utf-8"), content_type="text/html")
-        index = PAGE / "index.html"
+            refused_page = PAGE_FOLDER / "refused.html"
+            return web.Response(status=403, text=refused_page.read_text(encoding="utf-8"), content_type="text/html")
+        index = PAGE_FOLDER / "index.html"
         if not index.is_file():
             return web.Response(status=404, text="The page is not installed.")
         response = web.FileResponse(index)
@@ -71,15 +75,15 @@ class SiteHandlers:
         return await self._find_app(request).oauth.show_install_page(request)
 
     async def answer_install_page(self, request: web.Request) -> web.StreamResponse:
-        """Redirect the browser from the page that installs an app to the app."""
+        """Redirect the browser from the install page to the app's redirect URL, with a code or with `access_denied`."""
         return await self._find_app(request).oauth.answer_install_page(request)
 
     async def serve_connection(self, request: web.Request) -> web.StreamResponse:
-        """Serve one connection of Socket Mode."""
+        """Serve one Socket Mode connection of the app `app_id`; 404 if that app uses HTTP mode."""
         sockets = self._world.find_app(request.query.get("app_id", "")).sockets
         return await sockets.serve_connection(request) if sockets else web.Response(status=NOT_FOUND)
 
-    def _find_app(self, request: web.Request) -> World:
+    def _find_app(self, request: web.Request) -> AppParts:
         client_id = request.query.get("client_id")
         apps = (world for world in self._world.apps if world.state.identity.client_id == client_id)
         return next(apps, self._world)
@@ -104,13 +108,15 @@ class SiteHandlers:
         return web.Response(text=f"OK - {len(content)}")
 
     async def receive_response(self, request: web.Request) -> web.Response:
-        """Handle a message that an app posts to a response URL."""
+        """Apply a message that an app posts to a response URL. An unknown, expired or used-up URL gives 404."""
         began, arguments = time.perf_counter(), {}
         try:
             arguments = await read_arguments(request)
             key = request.match_info["key"]
-            responses = next((each.responses for each in self._world.apps if each.responses.is_known(key)), None)
-            (responses or self._world.responses).post_response(key, arguments)
+            responses = next(
+                (each.response_urls for each in self._world.apps if each.response_urls.is_known(key)), None
+            )
+            (responses or self._world.response_urls).post_response(key, arguments)
         except Refusal as refusal:
             self._record_response(arguments, began, json.dumps(refusal.make_body()), refusal.code)
             status = NOT_FOUND if refusal.code in ("invalid_url", "expired_url", "used_url") else 400
@@ -122,22 +128,24 @@ class SiteHandlers:
         self._world.traffic.add_call("response_url", arguments, answer, error, time.perf_counter() - started)
 
     @staticmethod
-    def _may_read(world: World, token: str) -> bool:
-        """Return True if it is a valid bot token of this app in this workspace, and the app may read files."""
+    def _may_read_files(world: AppParts, token: str) -> bool:
+        """Return True if `token` is a valid bot token of the app of `world`, and that app has the scope files:read."""
         state, oauth = world.state, world.oauth
         if "files:read" not in state.app.scopes:
             return False
         try:
-            is_bots = oauth.find_token_kind(token, state) == "bot"
+            is_bot_token = oauth.validate_token(token, state) == "bot"
         except Refusal:
             return False
-        return is_bots and (oauth.is_organisation_token(token) or oauth.find_team(token, {}) == state.identity.team_id)
+        return is_bot_token and (
+            oauth.is_organisation_token(token) or oauth.find_team(token, {}) == state.identity.team_id
+        )
 
     async def serve_private_file(self, request: web.Request) -> web.Response:
-        """Serve a file's bytes to the app; without its token, a page to sign in, with status 200 as on Slack."""
+        """Serve a file's bytes to an app with a valid token, otherwise a sign-in page with status 200, as on Slack."""
         token = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not any(self._may_read(world, token) for world in self._world.apps):
-            return web.Response(text=SIGN_IN, content_type="text/html")
+        if not any(self._may_read_files(world, token) for world in self._world.apps):
+            return web.Response(text=SIGN_IN_PAGE, content_type="text/html")
         file = self._world.state.files.get(request.match_info["id"].rpartition("-")[2])
         if file is None:
             return web.Response(status=404, text="There is no such file.")

@@ -8,7 +8,7 @@ from aiohttp.typedefs import Handler, Middleware
 TOKEN_HEADER = "X-Workspace-Token"  # noqa: S105  # the header's name
 FORBIDDEN = 403
 HTTP_PORT = 80
-LOOPBACK = frozenset({"127.0.0.1", "localhost"})
+LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost"})
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src 'self' blob:; "
     "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -37,11 +37,11 @@ class RequestGuard:
         """Accept requests for this port only.
 
         A Host header without a port is accepted too, as slack_sdk's own Socket Mode client sends one. A browser
-        sends no port only for port 80. Another name that was rebound to this machine is refused in any case.
+        omits the port only for port 80. A foreign host name that DNS rebinding points to this machine is refused.
         """
         self._cookie = f"workspace_token_{port}"  # browsers share cookies between ports
-        with_port = frozenset(f"{name}:{port}" for name in LOOPBACK)
-        self._hosts = with_port | LOOPBACK
+        with_port = frozenset(f"{name}:{port}" for name in LOOPBACK_HOSTS)
+        self._hosts = with_port | LOOPBACK_HOSTS
         self._origins = frozenset(f"http://{host}" for host in (self._hosts if port == HTTP_PORT else with_port))
 
     def allow_host(self, host: str) -> None:
@@ -49,10 +49,10 @@ class RequestGuard:
         self._hosts |= {host}
 
     def make_middleware(self) -> Middleware:
-        """Return the middleware that checks Host and Origin of every request, and the page's token below /local/."""
+        """Return the middleware that checks Host, Origin and, below /local/, the token, and adds security headers."""
 
         @web.middleware
-        async def check(request: web.Request, handler: Handler) -> web.StreamResponse:
+        async def check_request(request: web.Request, handler: Handler) -> web.StreamResponse:
             if request.host not in self._hosts:
                 return web.Response(status=FORBIDDEN, text="Wrong Host header.")
             origin = request.headers.get("Origin")
@@ -66,14 +66,14 @@ class RequestGuard:
                     response.headers.setdefault(name, value)
             return response
 
-        return check
+        return check_request
 
     def is_page_token(self, token: str) -> bool:
-        """Return True for the page's token."""
+        """Return True if `token` is the page's token. The time of the comparison does not depend on the content."""
         return hmac.compare_digest(token.encode(), self._token.encode())
 
     def has_page_cookie(self, request: web.Request) -> bool:
-        """Return True if the request brings the page's cookie."""
+        """Return True if the request has a valid cookie of the page."""
         return self.is_page_token(request.cookies.get(self._cookie, ""))
 
     def _may_use_page(self, request: web.Request) -> bool:
@@ -87,5 +87,5 @@ class RequestGuard:
         return not needs_origin or request.headers.get("Origin") in self._origins
 
     def set_page_cookie(self, response: web.StreamResponse) -> None:
-        """Set the page's cookie."""
+        """Set the cookie that holds the page's token (HttpOnly, SameSite=Strict)."""
         response.set_cookie(self._cookie, self._token, httponly=True, samesite="Strict", path="/")

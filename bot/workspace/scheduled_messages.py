@@ -3,13 +3,13 @@
 from dataclasses import asdict, dataclass
 
 from bot.workspace.channel_messages import ChannelMessages
-from bot.workspace.identity import new_id
+from bot.workspace.identity import make_id
 from bot.workspace.refusal import Refusal
 from bot.workspace.workspace_state import Channel, Json, WorkspaceState
 
 MAX_SECONDS_AHEAD = 120 * 86_400
 WINDOW_SECONDS = 300
-MAX_IN_WINDOW = 30
+MAX_MESSAGES_IN_WINDOW = 30
 
 
 @dataclass
@@ -25,7 +25,7 @@ class ScheduledMessage:
 
 
 class ScheduledMessages:
-    """Keeps the scheduled messages, and posts them by the workspace's clock."""
+    """Stores scheduled messages, and posts each on time if its channel is not archived and the bot is still in it."""
 
     def __init__(self, state: WorkspaceState, messages: ChannelMessages) -> None:
         self._state, self._messages = state, messages
@@ -41,9 +41,9 @@ class ScheduledMessages:
         if post_at > now + MAX_SECONDS_AHEAD:
             raise Refusal("time_too_far")
         near = [each for each in self.waiting.values() if each.channel_id == channel.id]
-        if sum(abs(each.post_at - post_at) < WINDOW_SECONDS for each in near) >= MAX_IN_WINDOW:
+        if sum(abs(each.post_at - post_at) < WINDOW_SECONDS for each in near) >= MAX_MESSAGES_IN_WINDOW:
             raise Refusal("restricted_too_many")
-        scheduled = ScheduledMessage(new_id("Q"), channel.id, post_at, int(now), content, thread_ts)
+        scheduled = ScheduledMessage(make_id("Q"), channel.id, post_at, int(now), content, thread_ts)
         self.waiting[scheduled.id] = scheduled
         self._state.record.put("scheduled", scheduled.id, lambda: asdict(scheduled))
         self._start_timer(scheduled)

@@ -1,4 +1,4 @@
-"""Checks for the shape of JSON, which can be combined, and which complain in Slack's words.
+"""Composable checks of the shape of JSON values, with complaints in Slack's wording.
 
 A check takes a value, its JSON pointer and a list, to which it adds complaints such as
 `[ERROR] must be less than 3001 characters [json-pointer:/blocks/0/text/text]`.
@@ -16,30 +16,30 @@ def add_complaint(complaints: Complaints, text: str, pointer: str) -> None:
     complaints.append(f"[ERROR] {text} [json-pointer:{pointer}]")
 
 
-def string(most: int | None = None, *, least: int = 0, choices: tuple[str, ...] = ()) -> Check:
-    """Return a check for a string of `least` to `most` characters, or one of `choices`."""
+def string(max_length: int | None = None, *, min_length: int = 0, choices: tuple[str, ...] = ()) -> Check:
+    """Return a check for a string of `min_length` to `max_length` characters (None: no limit), or one of `choices`."""
 
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         if not isinstance(value, str):
             add_complaint(complaints, "must be a string", pointer)
         elif choices and value not in choices:
             add_complaint(complaints, f"must be a valid enum value: {', '.join(choices)}", pointer)
-        elif most is not None and len(value) > most:
-            add_complaint(complaints, f"must be less than {most + 1} characters", pointer)
-        elif len(value) < least:
-            add_complaint(complaints, f"must be more than {least - 1} characters", pointer)
+        elif max_length is not None and len(value) > max_length:
+            add_complaint(complaints, f"must be less than {max_length + 1} characters", pointer)
+        elif len(value) < min_length:
+            add_complaint(complaints, f"must be more than {min_length - 1} characters", pointer)
 
     return check
 
 
-def boolean(value: Any, pointer: str, complaints: Complaints) -> None:
+def check_boolean(value: Any, pointer: str, complaints: Complaints) -> None:
     """Check that the value is true or false."""
     if not isinstance(value, bool):
         add_complaint(complaints, "must be a boolean", pointer)
 
 
-def number(value: Any, pointer: str, complaints: Complaints) -> None:
-    """Check that the value is a number; Slack takes some of them as strings too."""
+def check_number(value: Any, pointer: str, complaints: Complaints) -> None:
+    """Check that the value is a number, or a string with one: Slack accepts both in some fields."""
     try:
         float(value)
     except (TypeError, ValueError):
@@ -47,28 +47,28 @@ def number(value: Any, pointer: str, complaints: Complaints) -> None:
 
 
 def accept_anything(value: Any, pointer: str, complaints: Complaints) -> None:
-    """Accept any value: for shapes that the workspace does not check."""
+    """Accept any value. It stands for shapes that the workspace does not check."""
 
 
-def items(check_item: Check, most: int, *, least: int = 1) -> Check:
-    """Return a check for a list of `least` to `most` items."""
+def items(check_item: Check, max_items: int, *, min_items: int = 1) -> Check:
+    """Return a check for a list of `min_items` to `max_items` items that each pass `check_item`."""
 
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         if not isinstance(value, list):
             add_complaint(complaints, "must be an array", pointer)
             return
-        if len(value) > most:
-            add_complaint(complaints, f"no more than {most} items allowed", pointer)
-        if len(value) < least:
-            add_complaint(complaints, f"must provide at least {least} items", pointer)
-        for index, item in enumerate(value[:most]):
+        if len(value) > max_items:
+            add_complaint(complaints, f"no more than {max_items} items allowed", pointer)
+        if len(value) < min_items:
+            add_complaint(complaints, f"must provide at least {min_items} items", pointer)
+        for index, item in enumerate(value[:max_items]):
             check_item(item, f"{pointer}/{index}", complaints)
 
     return check
 
 
 def fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
-    """Return a check for an object with these keys and no others."""
+    """Return a check for an object with all `required` keys, any of the `optional` keys, and no others."""
     known = {**required, **(optional or {})}
 
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
@@ -87,14 +87,14 @@ def fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None =
     return check
 
 
-def by_type(table: Callable[[], Mapping[str, Check]]) -> Check:
-    """Return a check for an object whose `type` names its shape. `table` is called late, so that shapes may nest."""
+def by_type(get_checks: Callable[[], Mapping[str, Check]]) -> Check:
+    """Return a check for an object whose `type` names its check in `get_checks()`; a call, so that shapes may nest."""
 
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         if not isinstance(value, dict):
             add_complaint(complaints, "must be an object", pointer)
             return
-        check_kind = table().get(str(value.get("type")))
+        check_kind = get_checks().get(str(value.get("type")))
         if check_kind is None:
             add_complaint(complaints, f"unsupported type: {value.get('type')}", f"{pointer}/type")
         else:

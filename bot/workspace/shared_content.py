@@ -19,18 +19,18 @@ _HEADING = re.compile(r"(#{1,3}) +(.+)")
 _ITEM = re.compile(r"[-*] +(.+)")
 
 
-def build_table_attachment(state: WorkspaceState, rows: TableRows, number: int) -> Json:
-    """Return a pasted table as the attachment with the id `number`: one block, whose cells are rich text.
+def build_table_attachment(state: WorkspaceState, rows: TableRows, attachment_id: int) -> Json:
+    """Return a pasted table as an attachment with the id `attachment_id`: one block, whose cells are rich text.
 
     Raises:
-        ValueError: It has no cells, or more than Slack accepts.
+        ValueError: The table has no cells, more than `MAX_ROWS` rows, or more than `MAX_COLUMNS` columns.
     """
     width = max(map(len, rows), default=0)
     if not width or width > MAX_COLUMNS or len(rows) > MAX_ROWS:
         raise ValueError(f"A table has 1 to {MAX_ROWS} rows and 1 to {MAX_COLUMNS} columns.")
     cells = [[_build_cell(state, text) for text in (*row, *[""] * (width - len(row)))] for row in rows]
-    block = {"type": "table", "block_id": f"table{number}", "rows": cells, "column_settings": []}
-    return {"id": number, "blocks": [block], "fallback": NO_PREVIEW}
+    block = {"type": "table", "block_id": f"table{attachment_id}", "rows": cells, "column_settings": []}
+    return {"id": attachment_id, "blocks": [block], "fallback": NO_PREVIEW}
 
 
 def _build_cell(state: WorkspaceState, text: str) -> Json:
@@ -42,18 +42,18 @@ def _build_cell(state: WorkspaceState, text: str) -> Json:
 
 
 def build_forward_attachment(
-    state: WorkspaceState, base_url: str, channel: Channel, message: Message, number: int
+    state: WorkspaceState, base_url: str, channel: Channel, message: Message, attachment_id: int
 ) -> Json:
-    """Return the attachment that Slack makes of a forwarded message. `number` is the attachment's id."""
+    """Return the attachment that Slack makes of a forwarded message. `attachment_id` is the attachment's id."""
     data, user = message.data, state.users.get(str(message.data.get("user")))
     name, real = (user.name, user.real_name) if user is not None else ("somebody", "Somebody")
     link = f"{base_url}/archives/{channel.id}/p{message.ts.replace('.', '')}"
     text = str(data.get("text") or "")
-    said = datetime.fromtimestamp(float(message.ts), UTC)
+    sent_at = datetime.fromtimestamp(float(message.ts), UTC)
     where = "Direct message" if channel.kind in {"im", "mpim"} else f"Posted in #{channel.name}"
     inside = {key: data[key] for key in ("blocks", "attachments") if data.get(key)}
     share: Json = {
-        "id": number,
+        "id": attachment_id,
         "is_msg_unfurl": True,
         "is_share": True,
         "ts": message.ts,
@@ -66,7 +66,7 @@ def build_forward_attachment(
         "from_url": link,
         "original_url": link,
         "text": text,
-        "fallback": f"[{said:%B} {said.day}, {said:%Y %H:%M}] {name}: {text}",
+        "fallback": f"[{sent_at:%B} {sent_at.day}, {sent_at:%Y %H:%M}] {name}: {text}",
         "footer": where,
         "mrkdwn_in": ["text"],
         "message_blocks": [

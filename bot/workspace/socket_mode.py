@@ -37,7 +37,7 @@ class SocketMode:
         return len(self._sockets)
 
     def issue_ticket(self) -> str:
-        """Return a ticket that opens one connection within 30 seconds."""
+        """Return a ticket for one connection, valid for `TICKET_SECONDS`."""
         now = asyncio.get_running_loop().time()
         self._tickets = {ticket: until for ticket, until in self._tickets.items() if until > now}
         ticket = secrets.token_urlsafe(24)
@@ -45,7 +45,7 @@ class SocketMode:
         return ticket
 
     async def serve_connection(self, request: web.Request) -> web.StreamResponse:
-        """Serve one connection until it closes."""
+        """Serve one connection until it closes. A used or expired ticket gives 403."""
         until = self._tickets.pop(request.query.get("ticket", ""), 0.0)
         if until < asyncio.get_running_loop().time():
             return web.Response(status=403, text="This ticket is used up or too old: call apps.connections.open again.")
@@ -67,7 +67,7 @@ class SocketMode:
         return socket
 
     async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
-        """Send a payload over one of the connections, in turn, and wait for its acknowledgement."""
+        """Send a payload over the next connection, and wait for its `Ack`. A timeout gives an `Ack` with a failure."""
         if kind == "events_api" and not self._sockets:
             began = asyncio.get_running_loop().time()
             await self._connected.wait()

@@ -12,7 +12,7 @@ _LINK = re.compile(r"<(https?://[^|>]+)(?:\|([^>]+))?>")
 
 
 def render_message(message: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """Return the message's text as people read it. `names` maps user ids to display names."""
+    """Return the text of a message's blocks and files, or its `text` without any. `names` maps user ids to names."""
     blocks = message.get("blocks") or []
     parts = [part for block in blocks if (part := _render_block(block))]
     streamed = message.get("markdown_text")
@@ -21,7 +21,7 @@ def render_message(message: Mapping[str, Any], names: Mapping[str, str]) -> str:
     if not parts:
         parts = [message.get("text") or ""]
     parts += [f"[file] {file.get('name')}" for file in message.get("files", [])]
-    return _render_text("\n".join(parts), names)
+    return _render_mrkdwn("\n".join(parts), names)
 
 
 def list_plan_rows(message: Mapping[str, Any], names: Mapping[str, str]) -> list[tuple[str, str, str]]:
@@ -29,20 +29,20 @@ def list_plan_rows(message: Mapping[str, Any], names: Mapping[str, str]) -> list
     plans = [block for block in message.get("blocks") or [] if block.get("type") == "plan"]
     tasks = [task for plan in plans for task in plan.get("tasks", [])]
     return [
-        (task.get("task_id", ""), task.get("status", "pending"), _render_text(_render_task(task), names))
+        (task.get("task_id", ""), task.get("status", "pending"), _render_mrkdwn(_render_task(task), names))
         for task in tasks
     ]
 
 
-def list_plan_notes(message: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
-    """Return the notes below a message's plan, such as what was changed or left out, and who stopped it."""
+def list_context_texts(message: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
+    """Return the texts of a message's context blocks, such as notes on changes below a plan, one for each block."""
     blocks = message.get("blocks") or []
-    return [_render_text(_render_context(block), names) for block in blocks if block.get("type") == "context"]
+    return [_render_mrkdwn(_render_context(block), names) for block in blocks if block.get("type") == "context"]
 
 
 def _render_block(block: Mapping[str, Any]) -> str:
-    shown = _BLOCK_RENDERERS.get(str(block.get("type")))
-    return shown(block) if shown else ""
+    renderer = _BLOCK_RENDERERS.get(str(block.get("type")))
+    return renderer(block) if renderer else ""
 
 
 def _render_section(block: Mapping[str, Any]) -> str:
@@ -122,7 +122,7 @@ _BLOCK_RENDERERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 """Renderers of blocks, by their type. A block of any other type has no text."""
 
 
-def _render_text(text: str, names: Mapping[str, str]) -> str:
+def _render_mrkdwn(text: str, names: Mapping[str, str]) -> str:
     text = _MENTION.sub(lambda found: f"@{names.get(found[1], found[1])}", text)
     text = _LINK.sub(lambda found: f"{found[2]} ({found[1]})" if found[2] else found[1], text)
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()

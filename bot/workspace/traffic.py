@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.workspace.changes import Change, Changes
+from bot.workspace.changes import Change, ChangePublisher
 from bot.workspace.transport import Ack, PayloadKind, Retry, Transport
 from bot.workspace.virtual_clock import Clock
 from bot.workspace.workspace_state import EVENT_BY_CHANNEL_KIND, Json
@@ -56,7 +56,7 @@ class TrafficEntry:
     fault: str = ""
     answer: str = ""
     app: str = ""
-    """The id of the app that it went to or came from."""
+    """The id of the app that got the payload or made the call."""
 
     def to_summary(self) -> Json:
         """Return the fields that the inspector's list shows."""
@@ -70,15 +70,15 @@ class TrafficEntry:
 
 
 class TrafficLog:
-    """Remembers the last entries, and shows each change of them on the page."""
+    """Remembers the last `MAX_ENTRIES` entries and `MAX_UNSENT` unsent events, and shows each change on the page."""
 
-    def __init__(self, clock: Clock, changes: Changes, app_id: str) -> None:
+    def __init__(self, clock: Clock, changes: ChangePublisher, app_id: str) -> None:
         self._clock, self._changes, self._app_id = clock, changes, app_id
         self._ids = itertools.count(1)
         self._entries: deque[TrafficEntry] = deque(maxlen=MAX_ENTRIES)
         self._unsent: deque[TrafficEntry] = deque(maxlen=MAX_UNSENT)
 
-    def for_app(self, app_id: str) -> "TrafficLog":
+    def make_app_view(self, app_id: str) -> "TrafficLog":
         """Return a view of the same entries that marks new ones as those of a further app."""
         other = copy(self)
         other._app_id = app_id  # noqa: SLF001  # one of its own class
@@ -89,7 +89,7 @@ class TrafficLog:
         return sorted([*self._entries, *self._unsent], key=lambda entry: entry.id)
 
     def find_entry(self, entry_id: int) -> TrafficEntry | None:
-        """Return the entry of that id, if it is remembered."""
+        """Return the entry of that id; None if it is no longer remembered."""
         return next((entry for entry in self.list_entries() if entry.id == entry_id), None)
 
     def add_call(self, method: str, args: Json, answer: str, error: str, seconds: float, fault: str = "") -> None:
@@ -99,8 +99,8 @@ class TrafficLog:
         entry.ms, entry.fault = seconds * 1000, fault
         self._add_entry(entry)
 
-    def add_unsent(self, name: str, event: Json, reason: str) -> None:
-        """Add an event that the app does not get. `reason` says why."""
+    def add_unsent_event(self, name: str, event: Json, reason: str) -> None:
+        """Add an event that is not sent to the app, with the `reason` in words for people."""
         entry = self._make_entry("event", name, _find_first_value(event, EVENT_ABOUT_FIELDS), event)
         entry.state, entry.error = "unsent", reason
         self._unsent.append(entry)
@@ -120,7 +120,7 @@ class TrafficLog:
         return entry
 
     def record_ack(self, entry: TrafficEntry, ack: Ack, seconds: float) -> None:
-        """Note how a payload's attempt ended."""
+        """Record the outcome of an attempt to deliver a payload, and its duration in seconds."""
         entry.state, entry.ms = "ok" if ack.ok else "error", seconds * 1000
         entry.error = "" if ack.ok else ack.detail or FAILURE_TEXTS.get(ack.failure, ack.failure)
         entry.answer = json.dumps(ack.body) if ack.body else ""

@@ -20,7 +20,7 @@ class Ack:
 
     ok: bool
     body: dict[str, Any] | None = None
-    """What the app answered; None if it answered with no body."""
+    """The JSON body of the app's answer; None if it had no body."""
     failure: str = ""
     """A code such as `timeout`; empty if the payload was acknowledged."""
     is_final: bool = False
@@ -35,5 +35,5 @@ class Transport(Protocol):
     """Sends payloads to the app, by Socket Mode or HTTP."""
 
     async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
-        """Send a payload and wait for its acknowledgement, as long as Slack waits."""
+        """Send a payload, and wait for its acknowledgement as long as Slack does. A failure is an `Ack` too."""
         ...

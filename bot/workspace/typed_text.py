@@ -11,8 +11,8 @@ RichTextPart = dict[str, Any]
 
 ENCODED_PART = re.compile(r"<(?:@[UW]\w+|#C\w+(?:\|[^>]*)?|![^>]+)>")
 URL = re.compile(r"https?://[^\s<>|]+[^\s<>|.,;:!?)\]'\"]")
-FENCE = re.compile(r"```\n?(.+?)\n?```\n?", re.DOTALL)
-QUOTE = "&gt;"
+CODE_FENCE = re.compile(r"```\n?(.+?)\n?```\n?", re.DOTALL)
+QUOTE_PREFIX = "&gt;"
 ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -24,11 +24,11 @@ def encode_typed_text(state: WorkspaceState, text: str) -> str:
     text = mention.sub(lambda found: f"<@{ids[found.group(1).lower()]}>", text)
     parts: list[str] = []
     at = 0
-    for kept in re.finditer(f"{ENCODED_PART.pattern}|{URL.pattern}", text):
-        parts.append(_escape_text(text[at : kept.start()]))
-        found = kept.group(0)
+    for match in re.finditer(f"{ENCODED_PART.pattern}|{URL.pattern}", text):
+        parts.append(_escape_text(text[at : match.start()]))
+        found = match.group(0)
         parts.append(found if found.startswith("<") else f"<{_escape_text(found)}>")
-        at = kept.end()
+        at = match.end()
     return "".join([*parts, _escape_text(text[at:])])
 
 
@@ -36,7 +36,7 @@ def make_rich_text(text: str, block_id: str) -> RichTextPart:
     """Return the rich_text block that Slack makes of typed text. `text` is as `encode_typed_text` returns it."""
     elements: list[RichTextPart] = []
     at = 0
-    for fence in FENCE.finditer(text):
+    for fence in CODE_FENCE.finditer(text):
         elements += _iterate_paragraphs(text[at : fence.start()])
         code = {"type": "text", "text": _unescape_text(fence[1])}
         elements.append({"type": "rich_text_preformatted", "elements": [code]})
@@ -46,8 +46,8 @@ def make_rich_text(text: str, block_id: str) -> RichTextPart:
 
 
 def _iterate_paragraphs(text: str) -> Iterator[RichTextPart]:
-    for quoted, lines in groupby(text.split("\n"), lambda line: line.startswith(QUOTE)):
-        joined = "\n".join(line.removeprefix(QUOTE).removeprefix(" ") if quoted else line for line in lines)
+    for quoted, lines in groupby(text.split("\n"), lambda line: line.startswith(QUOTE_PREFIX)):
+        joined = "\n".join(line.removeprefix(QUOTE_PREFIX).removeprefix(" ") if quoted else line for line in lines)
         if joined.strip():
             kind = "rich_text_quote" if quoted else "rich_text_section"
             yield {"type": kind, "elements": list(_parse_inline(joined.strip("\n"), {}))}
@@ -58,7 +58,7 @@ def _build_style_pattern(sign: str, name: str) -> str:
     return rf"(?<![\w{sign}]){sign}(?P<{name}>[^\s{sign}](?:[^{sign}\n]*[^\s{sign}])?){sign}(?![\w{sign}])"
 
 
-TOKEN = re.compile(
+INLINE_MARKUP = re.compile(
     "|".join(
         [
             r"`(?P<code>[^`\n]+)`",
@@ -75,7 +75,7 @@ TOKEN = re.compile(
 def _parse_inline(text: str, style: dict[str, bool]) -> Iterator[RichTextPart]:
     styled = {"style": style} if style else {}
     at = 0
-    for found in TOKEN.finditer(text):
+    for found in INLINE_MARKUP.finditer(text):
         if found.start() > at:
             yield {"type": "text", "text": _unescape_text(text[at : found.start()]), **styled}
         kind, inner = str(found.lastgroup), found[str(found.lastgroup)]

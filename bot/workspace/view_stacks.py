@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.workspace.changes import Change
-from bot.workspace.identity import new_id
+from bot.workspace.identity import make_id
 from bot.workspace.refusal import Refusal
 from bot.workspace.workspace_state import Json, WorkspaceState
 
 TRIGGER_SECONDS = 3.0
-MAX_STACKED = 3
+MAX_STACKED_MODALS = 3
 
 
 @dataclass
 class Trigger:
-    """The right to open a modal for a person: once, within three seconds."""
+    """The right to open a modal for a person: once, until `expires_at` (seconds since the epoch, workspace time)."""
 
     user_id: str
     expires_at: float
@@ -45,18 +45,21 @@ class Views:
         return trigger_id
 
     def open_modal(self, trigger_id: str, view: Json, step: str = "") -> Json:
-        """Open a modal in place of all open ones, and return the completed view. Raises Refusal."""
+        """Open a modal in place of all open ones, and return the completed view. Raises Refusal for a bad trigger.
+
+        `step` is the id of the workflow step run that the modal belongs to; empty: none.
+        """
         user_id = self._use_trigger(trigger_id, view)
         self.stacks[user_id].clear()
         return self._show_view(user_id, view, "view_open", step)
 
     def push_modal(self, trigger_id: str, view: Json, step: str = "") -> Json:
-        """Put a modal on top of the open one, and return the completed view. Raises Refusal."""
+        """Put a modal on top of the open one, and return the completed view. Raises Refusal if no modal is open."""
         user_id = self._use_trigger(trigger_id, view)
         stack = self.stacks[user_id]
         if not stack:
             raise Refusal("not_found")
-        if len(stack) >= MAX_STACKED:
+        if len(stack) >= MAX_STACKED_MODALS:
             raise Refusal("push_limit_reached")
         return self._show_view(user_id, view, "view_push", step)
 
@@ -70,7 +73,7 @@ class Views:
         raise Refusal("not_found")
 
     def replace_view(self, user_id: str, old: Json, view: Json) -> Json:
-        """Replace the content of a view on screen. Values entered in blocks that stay are kept."""
+        """Replace the open view `old`, and return the new one. Values entered in blocks that both have are kept."""
         kept = {key: old[key] for key in ("id", "root_view_id", "previous_view_id")}
         old_state = old["state"]
         new = {**self._complete_view(view), **kept}
@@ -98,7 +101,7 @@ class Views:
     def push_without_trigger(self, user_id: str, view: Json) -> Json:
         """Push a modal as the answer to a submission, without a trigger. Raises Refusal: `push_limit_reached`."""
         stack = self.stacks[user_id]
-        if len(stack) >= MAX_STACKED:
+        if len(stack) >= MAX_STACKED_MODALS:
             raise Refusal("push_limit_reached")
         return self._show_view(user_id, view, "view_push", self.steps[stack[-1]["id"]] if stack else "")
 
@@ -153,7 +156,7 @@ class Views:
 
     def _complete_view(self, view: Json) -> Json:
         who = self._state.identity
-        view_id = new_id("V")
+        view_id = make_id("V")
         defaults: dict[str, Any] = {
             "private_metadata": "",
             "callback_id": "",

@@ -18,7 +18,7 @@ class Timer:
     is_cancelled: bool = field(default=False, compare=False)
 
     def cancel(self) -> None:
-        """Prevent the call; does nothing if it was made already."""
+        """Prevent the call. A call that was made already is not undone."""
         self.is_cancelled = True
 
 
@@ -37,7 +37,7 @@ class Clock:
         return time.time() + self._offset
 
     def advance(self, seconds: float) -> None:
-        """Move the time forward; calls that become due are made at once."""
+        """Move the time forward. `run_timers` then makes the calls that became due."""
         self._offset += seconds
         self._changed.set()
 
@@ -48,7 +48,7 @@ class Clock:
         return f"{micro // 1_000_000}.{micro % 1_000_000:06d}"
 
     def skip_past(self, ts: str) -> None:
-        """Make sure that the next timestamp is later than `ts` (read back after a restart)."""
+        """Make later timestamps follow `ts`, the timestamp of a message that was stored before a restart."""
         seconds, _, micro = ts.partition(".")
         self._last_micro = max(self._last_micro, int(seconds) * 1_000_000 + int(micro or 0))
 

@@ -1,8 +1,8 @@
 """Workflow steps: a person runs a function of the app's manifest, and the app completes or fails it.
 
 Slack's Workflow Builder puts steps in a row; here each is run by itself. The app gets `function_executed` with a token
-that is good until the step ends. What it posts and opens with that token belongs to the step: a click there brings the
-step along (`function_data`), so that the app can still end it.
+that is valid until the step ends. Messages and modals that the app makes with that token belong to the step: a click
+there carries the step (`function_data`), so that the app can still end it.
 """
 
 import secrets
@@ -12,7 +12,7 @@ from typing import Literal
 
 from bot.workspace.changes import Change
 from bot.workspace.delivery import EventDelivery
-from bot.workspace.identity import new_id
+from bot.workspace.identity import make_id
 from bot.workspace.manifest import AppFunction, FunctionParameter
 from bot.workspace.oauth import IssuedToken, OAuth
 from bot.workspace.refusal import ActionFailed, Refusal
@@ -58,13 +58,13 @@ class WorkflowSteps:
     def __init__(self, state: WorkspaceState, delivery: EventDelivery, oauth: OAuth) -> None:
         self._state, self._delivery, self._oauth = state, delivery, oauth
         self._created = int(state.clock.now())
-        self._function_ids = {each.callback_id: new_id("Fn") for each in state.app.functions}
+        self._function_ids = {each.callback_id: make_id("Fn") for each in state.app.functions}
         self._runs = {run_id: StepRun(**body) for run_id, body in state.record.iterate_records("step")}
 
     def start_run(
         self, user_id: str, function: AppFunction, inputs: Json, issue_trigger: Callable[[str], str]
     ) -> StepRun:
-        """Run a function for a person. `issue_trigger` makes a trigger_id for an input of the type interactivity.
+        """Run a function for a person. `issue_trigger` returns a trigger_id, for inputs of the type interactivity.
 
         Raises:
             ActionFailed: An input is missing or of the wrong type, or the app cannot get the event.
@@ -77,15 +77,15 @@ class WorkflowSteps:
                 person = {"id": user_id, "secret": secrets.token_hex(16)}
                 pointed = {"interactivity_pointer": issue_trigger(user_id), "interactor": person}
                 inputs = {**inputs, each.name: person if each.type.endswith("user_context") else pointed}
-        faults = self._find_value_faults(function.inputs, inputs)
+        faults = self._list_value_faults(function.inputs, inputs)
         if faults:
             raise ActionFailed(f"{function.title} cannot run: {'; '.join(faults)}.")
-        step = StepRun(new_id("Fx"), function.callback_id, user_id, inputs, f"xwfp-local-{secrets.token_hex(16)}")
+        step = StepRun(make_id("Fx"), function.callback_id, user_id, inputs, f"xwfp-local-{secrets.token_hex(16)}")
         self._runs[step.id] = step
-        self._oauth.add_token(step.token, IssuedToken(self._state.identity.team_id, step=step.id))
+        self._oauth.store_token(step.token, IssuedToken(self._state.identity.team_id, step=step.id))
         self._save_run(step)
         event: Json = {"type": FUNCTION_EXECUTED, "function": self._describe_function(function), "inputs": inputs}
-        event |= {"function_execution_id": step.id, "workflow_execution_id": new_id("Wx")}
+        event |= {"function_execution_id": step.id, "workflow_execution_id": make_id("Wx")}
         stamp = self._state.clock.next_ts()
         self._delivery.emit(FUNCTION_EXECUTED, {**event, "event_ts": stamp, "bot_access_token": step.token})
         return step
@@ -101,7 +101,7 @@ class WorkflowSteps:
             Refusal: `function_execution_not_found`, `execution_not_in_running_state`, `parameter_validation_failed`.
         """
         step, function = self._find_running_step(run_id)
-        faults = self._find_value_faults(function.outputs, outputs)
+        faults = self._list_value_faults(function.outputs, outputs)
         if faults:
             raise Refusal("parameter_validation_failed", *faults)
         step.outputs = outputs
@@ -113,7 +113,7 @@ class WorkflowSteps:
         step.error = error
         self._end_step(step, function, "failed")
 
-    def describe_run(self, run_id: str, user_id: str, trigger_id: str) -> Json:
+    def make_click_fields(self, run_id: str, user_id: str, trigger_id: str) -> Json:
         """Return the fields that a click carries for a running step; empty if the run ended or does not exist."""
         step = self._runs.get(run_id)
         function = self._state.app.find_function(step.callback_id) if step else None
@@ -137,7 +137,7 @@ class WorkflowSteps:
 
     def _end_step(self, step: StepRun, function: AppFunction, status: Literal["completed", "failed"]) -> None:
         step.status = status
-        self._oauth.drop_token(step.token, "token_revoked")
+        self._oauth.revoke_token(step.token, "token_revoked")
         self._save_run(step)
         body = {"type": "step", "title": function.title, "outputs": step.outputs, "error": step.error}
         self._state.changes.publish(Change(body, user=step.user_id))
@@ -145,7 +145,7 @@ class WorkflowSteps:
     def _save_run(self, step: StepRun) -> None:
         self._state.record.put("step", step.id, lambda: asdict(step))
 
-    def _find_value_faults(self, parameters: tuple[FunctionParameter, ...], values: Json) -> list[str]:
+    def _list_value_faults(self, parameters: tuple[FunctionParameter, ...], values: Json) -> list[str]:
         """Return what is wrong with the values of parameters, each as a sentence without a full stop."""
         known = {each.name: each for each in parameters}
         faults = [f"{name} is no parameter" for name in values if name not in known]

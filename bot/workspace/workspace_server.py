@@ -29,8 +29,8 @@ channel only), a person of another workspace (sol) and another app's bot
 (buildbot). The channels are #general, #sales, #northwind (shared with sol's
 workspace by Slack Connect), the private #leads and a group DM of ana, ben and gus;
 everybody but sol has a direct message with the bot. @reviewers is a user group.
-With `data` everything is kept in that folder and is there again at the next
-start; without, it is forgotten. `add_app` installs a further app, `open_beside`
+With `data` everything is stored in that folder and is there again at the next
+start; without it, everything is lost. `add_app` installs a further app, `open_beside`
 starts a further workspace of the same app.
 
 What differs from Slack: arguments that a method does not know are refused, not
@@ -49,11 +49,11 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from bot.workspace.agent_sessions import AgentSessions
-from bot.workspace.changes import Change, Changes
+from bot.workspace.changes import Change, ChangePublisher
 from bot.workspace.channel_messages import ChannelMessages
 from bot.workspace.delivery import EventDelivery
 from bot.workspace.fault_injection import FaultInjection
-from bot.workspace.file_store import MAX_BYTES, FileStore
+from bot.workspace.file_store import MAX_FILE_BYTES, FileStore
 from bot.workspace.http_mode import HttpMode
 from bot.workspace.identity import Identity, UserGroup
 from bot.workspace.interactivity import Interactivity
@@ -63,7 +63,7 @@ from bot.workspace.oauth import OAuth
 from bot.workspace.page_requests import PageRequests
 from bot.workspace.person import Person
 from bot.workspace.rate_limits import RateLimits
-from bot.workspace.record import WorkspaceRecord
+from bot.workspace.record import WorkspaceStorage
 from bot.workspace.responses import ResponseUrls
 from bot.workspace.routes import add_routes
 from bot.workspace.safety import RequestGuard
@@ -76,7 +76,7 @@ from bot.workspace.virtual_clock import Clock
 from bot.workspace.web_api.dispatch import ApiDispatcher
 from bot.workspace.workflow_steps import StepRun, WorkflowSteps
 from bot.workspace.workspace_state import Channel, Json, WorkspaceState
-from bot.workspace.world import MessageDraft, RecordedCall, World
+from bot.workspace.world import AppParts, MessageDraft, RecordedCall
 
 T = TypeVar("T")
 HOST = "127.0.0.1"
@@ -86,7 +86,7 @@ class Workspace:
     """A running workspace. Make one with `await Workspace.start(...)`."""
 
     def __init__(
-        self, world: World, transport: SocketMode | HttpMode, main_workspace: "Workspace | None" = None
+        self, world: AppParts, transport: SocketMode | HttpMode, main_workspace: "Workspace | None" = None
     ) -> None:
         self._world, self._transport, self._beside = world, transport, main_workspace
         self._people = {user.name: Person(world, user) for user in world.state.people}
@@ -131,18 +131,18 @@ class Workspace:
             OSError: The manifest cannot be read, or the port is taken.
         """
         who = Identity().with_organisation(organisation) if organisation else None
-        state = WorkspaceState(read_manifest(manifest), WorkspaceRecord(data), Clock(), Changes(), who)
+        state = WorkspaceState(read_manifest(manifest), WorkspaceStorage(data), Clock(), ChangePublisher(), who)
         transport = _make_transport(state, request_url, ack_seconds)
         oauth = OAuth(request_url)
         world = _make_world(state, transport, oauth, rate_limits=rate_limits, retry_scale=retry_scale)
         world.drafts = tuple(drafts)
         workspace = cls(world, transport)
         if not installed and not dict(state.record.iterate_records("installed")):
-            state.set_installed("")
+            state.set_install_scope("")
         await workspace._listen(port)
         return workspace
 
-    async def open_beside(
+    async def start_further_workspace(
         self,
         name: str,
         *,
@@ -153,7 +153,7 @@ class Workspace:
     ) -> "Workspace":
         """Start a further workspace of the same app, in memory.
 
-        The app reaches both workspaces at the address of this one: its token says which is meant. Stop the new one
+        The app reaches both workspaces at the address of this one; its token tells them apart. Stop the new one
         before this one. If this workspace is part of an organisation, the new one is too, with the same people and
         the same bot, unless `in_organisation` is False. Outside an organisation, people and channels have the same
         ids in both: Slack's ids are unique only within a workspace, and an app that mixes them up fails here first.
@@ -162,11 +162,11 @@ class Workspace:
         who = here.identity.make_further_workspace(name, in_organisation=in_organisation)
         # The key of a direct message is the person's id and the bot's id, with a colon between.
         ids = {} if who.enterprise_id else {name.partition(":")[0]: key for name, key in here.channel_ids.items()}
-        state = WorkspaceState(here.app, WorkspaceRecord(None), Clock(), Changes(), who, ids)
+        state = WorkspaceState(here.app, WorkspaceStorage(None), Clock(), ChangePublisher(), who, ids)
         world = _make_world(state, self._transport, self._world.oauth, rate_limits=rate_limits, retry_scale=retry_scale)
         workspace = type(self)(world, self._transport, self)
         if not installed:
-            state.set_installed("")
+            state.set_install_scope("")
         await workspace._listen(0)  # noqa: SLF001  # one of its own class
         return workspace
 
@@ -191,7 +191,7 @@ class Workspace:
             ValueError: The manifest cannot be used, or an app of that name is here already.
             OSError: The manifest cannot be read.
         """
-        state = self._world.state.for_app(read_manifest(manifest))
+        state = self._world.state.add_app(read_manifest(manifest))
         transport = _make_transport(state, request_url, ack_seconds)
         world = _make_world(
             state,
@@ -201,19 +201,19 @@ class Workspace:
             retry_scale=retry_scale,
             first_world=self._world,
         )
-        world.oauth.answers[state.identity.team_id] = ApiDispatcher(world).answer
+        world.oauth.api_handlers[state.identity.team_id] = ApiDispatcher(world).answer
         self._transports.append(transport)
         self._use_address(self._world.base_url)
-        world.delivery.resume()
+        world.delivery.resume_deliveries()
         return type(self)(world, transport, self)
 
     @property
-    def notes(self) -> list[str]:
-        """Sentences on what the app's manifest asks for and this workspace does not do as Slack does."""
+    def manifest_notes(self) -> list[str]:
+        """One sentence for each request of the app's manifest that this workspace does not treat as Slack does."""
         return list_manifest_notes(self._world.state.app)
 
     @property
-    def socket_mode(self) -> bool:
+    def uses_socket_mode(self) -> bool:
         """True if the app connects by Socket Mode, False if payloads are posted to it."""
         return self._world.sockets is not None
 
@@ -223,7 +223,7 @@ class Workspace:
         return self._world.state.app.uses_socket_mode
 
     @property
-    def wants_oauth(self) -> bool:
+    def has_redirect_urls(self) -> bool:
         """True if the manifest has `redirect_urls`, to which a browser returns after the app was installed."""
         return bool(self._world.state.app.redirect_urls)
 
@@ -278,7 +278,7 @@ class Workspace:
 
     @property
     def faults(self) -> FaultInjection:
-        """The faults that can be switched on."""
+        """The fault injection of the app's calls and events."""
         return self._world.faults
 
     @property
@@ -287,12 +287,12 @@ class Workspace:
         return self._world.state.clock
 
     @property
-    def connections(self) -> int:
+    def connection_count(self) -> int:
         """The number of open Socket Mode connections; 0 in HTTP mode."""
         return self._world.sockets.connection_count if self._world.sockets else 0
 
     def show_notice(self, text: str) -> None:
-        """Show a line on top of the page."""
+        """Show a line of text at the top of the page."""
         self._world.notice = text
         self._world.state.changes.publish(Change({"type": "notice", "text": text}))
 
@@ -304,8 +304,8 @@ class Workspace:
         ).ts
 
     def deactivate(self, name: str) -> None:
-        """Deactivate a person's account: they can do nothing more, and Slack tells apps little about them."""
-        self._world.state.deactivate(self.person(name).id)
+        """Deactivate the account of the person `name`. Apps get only a few fields of it from then on."""
+        self._world.state.deactivate_user(self.person(name).id)
 
     def group_id(self, handle: str) -> str:
         """Return the id of a user group.
@@ -329,11 +329,11 @@ class Workspace:
         for world in self._world.apps:
             world.delivery.emit(kind, {**event, "date_update": int(state.clock.now())})
 
-    def refuse_token(self, error: str = "invalid_auth") -> None:
-        """Answer every call with the bot's token with that error from now on; "" accepts the token again."""
+    def set_token_error(self, error: str = "invalid_auth") -> None:
+        """Answer later calls with the bot token with `error`; "" accepts the token again, and reinstalls the app."""
         self._world.token_error = error
         if not error and not self._world.state.installed:
-            self._world.state.set_installed("team")
+            self._world.state.set_install_scope("team")
 
     def uninstall(self) -> None:
         """Uninstall the app: its tokens become void, and it gets `tokens_revoked` and `app_uninstalled`.
@@ -344,10 +344,10 @@ class Workspace:
         revoked = {"oauth": [], "bot": [self.bot_user_id]}
         self._world.delivery.emit("tokens_revoked", {"type": "tokens_revoked", "tokens": revoked, "event_ts": stamp})
         self._world.delivery.emit("app_uninstalled", {"type": "app_uninstalled", "event_ts": stamp})
-        self._world.oauth.void_tokens(self.team_id, "account_inactive")
+        self._world.oauth.uninstall_app(self.team_id, "account_inactive")
 
     def archive(self, channel: str) -> None:
-        """Archive a channel."""
+        """Archive a channel, so that the app can no longer write in it."""
         place = self._find_channel(channel)
         place.archived = True
         self._world.state.save_channel(place)
@@ -362,11 +362,11 @@ class Workspace:
         return list(self._people)
 
     def channels(self) -> dict[str, str]:
-        """Return the ids of the channels by name, as in `#general`, direct messages left out."""
+        """Return the ids of channels and group DMs by name, such as `#general`. Other direct messages are left out."""
         return {f"#{each.name}": each.id for each in self._world.state.channels.values() if each.kind != "im"}
 
     def person(self, name: str) -> Person:
-        """Return one of the people: ana, ben, cleo, gus, uma or sol.
+        """Return the person `name`: ana, ben, cleo, gus, uma or sol.
 
         Raises:
             KeyError: There is nobody of that name.
@@ -388,7 +388,7 @@ class Workspace:
         return self._find_channel(channel).id
 
     def messages(self, channel: str) -> list[Json]:
-        """Return every message of a channel, replies included, oldest first, as Slack shows them."""
+        """Return every message of a channel, replies included, oldest first, with the fields of its stream."""
         found = self._find_channel(channel).messages
         return [found[ts].as_shown() for ts in sorted(found)]
 
@@ -409,7 +409,7 @@ class Workspace:
 
     def prompts(self, channel: str, thread_ts: str = "") -> list[dict[str, str]]:
         """Return the suggested prompts of a thread, or of a whole direct message."""
-        return self._world.sessions.prompts.get((self._find_channel(channel).id, thread_ts), [])
+        return self._world.sessions.suggested_prompts.get((self._find_channel(channel).id, thread_ts), [])
 
     def step(self, run_id: str) -> StepRun:
         """Return a run of a workflow step as it stands: `status`, `inputs`, `outputs`, `error`.
@@ -417,7 +417,7 @@ class Workspace:
         Raises:
             KeyError: There is no such run.
         """
-        return self._world.steps.find_run(run_id)
+        return self._world.workflow_steps.find_run(run_id)
 
     async def file(self, file_id: str) -> bytes:
         """Return the bytes of a file.
@@ -436,24 +436,24 @@ class Workspace:
         return self._world.traffic.list_entries()
 
     def call_count(self, method: str) -> int:
-        """Return how often a method was called, all calls counted."""
+        """Return the number of calls of a method since the start, including those that `calls` no longer keeps."""
         return self._world.call_counts[method]
 
     async def until(self, predicate: Callable[[], T], timeout: float = 60) -> T:  # noqa: ASYNC109  # part of the public call
-        """Wait until `predicate` returns something true, and return that.
+        """Wait until `predicate` returns a true value, and return that value.
 
         `predicate` is called at once, after every change of the workspace, and five times a second, so that it may
         also use what your app or your test recorded.
 
         Raises:
-            TimeoutError: It was not true within `timeout` seconds; the text has the last value and the last changes.
+            TimeoutError: `predicate` was not true within `timeout` seconds. The text has its last value and changes.
         """
         return await self._world.state.changes.wait_until(predicate, timeout)
 
     # -- start and stop --------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """Stop the workspace, and write the records that are not written yet."""
+        """Stop the workspace, and write waiting records. A workspace from `add_app` only stops with its first one."""
         if self._runner is None:
             return  # already stopped, or returned by `add_app`
         for world in self._world.apps:
@@ -471,7 +471,7 @@ class Workspace:
 
     async def _listen(self, port: int) -> None:
         guard = self._guard
-        app = web.Application(middlewares=[guard.make_middleware()], client_max_size=MAX_BYTES)
+        app = web.Application(middlewares=[guard.make_middleware()], client_max_size=MAX_FILE_BYTES)
         people = {person.id: person for person in self._people.values()}
         add_routes(app, self._world, guard, self._live, PageRequests(self._world, people))
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
@@ -488,21 +488,21 @@ class Workspace:
         state = self._world.state
         state.record.put("identity", "port", lambda: {"port": bound})
         self._tasks = [asyncio.create_task(state.clock.run_timers()), asyncio.create_task(state.record.write_batches())]
-        self._world.delivery.resume()
+        self._world.delivery.resume_deliveries()
 
     def set_public_url(self, url: str) -> None:
-        """Give apps another address of this server, such as the `https://slack.test` of a TLS proxy in front of it."""
+        """Use another address in all later URLs, such as the `https://slack.test` of a TLS proxy before this server."""
         self._guard.allow_host(urlsplit(url).netloc)
         self._use_address(url)
 
     def _use_address(self, url: str) -> None:
         """Use an address in all URLs that are given out from now on."""
         for world in self._world.apps:
-            world.base_url = world.responses.base_url = url
+            world.base_url = world.response_urls.base_url = url
         self._world.files.set_base_url(url)
 
     async def _listen_on_port(self, runner: web.AppRunner, port: int) -> None:
-        """Listen on a port; for port 0, on that of the last run if it is free, so that earlier addresses still work."""
+        """Listen on a port. Port 0 means that of the last run, so that old addresses work, or else a free one."""
         last = dict(self._world.state.record.iterate_records("identity")).get("port")
         if port == 0 and last:
             with contextlib.suppress(OSError):  # it is taken: use any other port
@@ -538,15 +538,17 @@ def _make_world(
     *,
     rate_limits: bool,
     retry_scale: float,
-    first_world: World | None = None,
-) -> World:
+    first_world: AppParts | None = None,
+) -> AppParts:
     """Make the parts of the workspace for an app.
 
     Parts that apps share are taken from `first_world`, the first app's.
     """
     oauth.add_workspace(state)
     app_id, faults = state.identity.app_id, FaultInjection()
-    traffic = first_world.traffic.for_app(app_id) if first_world else TrafficLog(state.clock, state.changes, app_id)
+    traffic = (
+        first_world.traffic.make_app_view(app_id) if first_world else TrafficLog(state.clock, state.changes, app_id)
+    )
     delivery = EventDelivery(state, faults, transport, traffic, retry_scale)
     sessions = first_world.sessions if first_world else AgentSessions(state)
     views = Views(state, first_world.views if first_world else None)
@@ -555,19 +557,19 @@ def _make_world(
     interactivity = Interactivity(state, InspectedTransport(transport, traffic), messages, views, responses, steps)
     if first_world:
         interactivity.errors = first_world.interactivity.errors
-    world = World(
+    world = AppParts(
         state=state,
         faults=faults,
-        limits=RateLimits(state.clock.now, enforced=rate_limits),
+        rate_limits=RateLimits(state.clock.now, enforced=rate_limits),
         delivery=delivery,
         sessions=sessions,
         messages=messages,
         files=first_world.files if first_world else FileStore(state),
         views=views,
-        scheduled=ScheduledMessages(state, messages),
-        responses=responses,
+        scheduled_messages=ScheduledMessages(state, messages),
+        response_urls=responses,
         interactivity=interactivity,
-        steps=steps,
+        workflow_steps=steps,
         traffic=traffic,
         oauth=oauth,
         sockets=transport if isinstance(transport, SocketMode) else None,

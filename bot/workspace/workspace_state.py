@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
-from bot.workspace.changes import Change, Changes
-from bot.workspace.identity import OTHER_BOT, PEOPLE, USER_GROUPS, Identity, User, UserGroup, new_id
+from bot.workspace.changes import Change, ChangePublisher
+from bot.workspace.identity import OTHER_BOT, PEOPLE, USER_GROUPS, Identity, User, UserGroup, make_id
 from bot.workspace.manifest import Manifest
 from bot.workspace.message_streams import MessageStream
-from bot.workspace.record import WorkspaceRecord
+from bot.workspace.record import WorkspaceStorage
 from bot.workspace.virtual_clock import Clock
 
 Json = dict[str, Any]
@@ -54,11 +54,11 @@ class Message:
 
     @property
     def ts(self) -> str:
-        """Its timestamp, which is its id within the channel."""
+        """The message's timestamp, which is its id within the channel."""
         return str(self.data["ts"])
 
     def as_shown(self) -> Json:
-        """Return the message for the page and the tests."""
+        """Return the message's fields for the page and the tests, with those of its stream."""
         extra = self.stream.as_shown() if self.stream else {"streaming": False}
         return {**self.data, **extra}
 
@@ -106,18 +106,18 @@ class Channel:
                 del index[place]
 
     def iterate_thread(self, ts: str) -> Iterator[Message]:
-        """Yield the root and its replies, oldest first."""
+        """Yield the root with the timestamp `ts`, then its replies, oldest first; nothing if there is no root."""
         if ts in self.messages:
             yield self.messages[ts]
-            for reply in self.replies.get(ts, ()):
-                yield self.messages[reply]
+            for reply_ts in self.replies.get(ts, ()):
+                yield self.messages[reply_ts]
 
     def as_dict(self) -> Json:
         """Return the fields that are stored in the record."""
-        return {key: getattr(self, key) for key in RECORDED_FIELDS}
+        return {key: getattr(self, key) for key in STORED_CHANNEL_FIELDS}
 
 
-RECORDED_FIELDS = ("name", "kind", "members", "topic", "archived", "created", "shared")
+STORED_CHANNEL_FIELDS = ("name", "kind", "members", "topic", "archived", "created", "shared")
 
 
 class WorkspaceState:
@@ -129,9 +129,9 @@ class WorkspaceState:
     def __init__(
         self,
         app: Manifest,
-        record: WorkspaceRecord,
+        record: WorkspaceStorage,
         clock: Clock,
-        changes: Changes,
+        changes: ChangePublisher,
         identity: Identity | None = None,
         preset_ids: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
@@ -145,7 +145,7 @@ class WorkspaceState:
         self.users: dict[str, User] = {user.id: user for user in self.identity.make_users(app.bot_name, app.name)}
         self.by_name = {user.name: user for user in self.users.values()}
         for user_id, _ in record.iterate_records("deactivated"):
-            self.deactivate(user_id)
+            self.deactivate_user(user_id)
         self.groups: dict[str, UserGroup] = {
             key: UserGroup(key, **body) for key, body in record.iterate_records("group")
         }
@@ -156,8 +156,8 @@ class WorkspaceState:
         self._load_record()
         self._add_missing_parts()
 
-    def for_app(self, app: Manifest) -> "WorkspaceState":
-        """Return the same workspace as a further app knows it, with its own manifest, bot, tokens and direct messages.
+    def add_app(self, app: Manifest) -> "WorkspaceState":
+        """Add a further app, and return its view of the workspace, with its own manifest, bot, tokens and DMs.
 
         Raises:
             ValueError: An app or a person of that name is here already.
@@ -165,7 +165,7 @@ class WorkspaceState:
         if app.name == self.app.name or any(app.bot_name.lower() == name.lower() for name in self.by_name):
             raise ValueError(f"there is an app or a person called {app.name} or {app.bot_name} already")
         other = copy(self)
-        other.app, other.record = app, self.record.for_app(app.name)
+        other.app, other.record = app, self.record.make_app_view(app.name)
         known = dict(other.record.iterate_records("identity")).get("workspace")
         other.identity = Identity(**known) if known else self.identity.make_further_app()
         other.record.put("identity", "workspace", other.identity.as_dict)
@@ -223,7 +223,7 @@ class WorkspaceState:
     # -- changing --------------------------------------------------------------------------------
 
     def save_message(self, channel: Channel, message: Message) -> None:
-        """Record a message and show it."""
+        """Store a message, and show it on the page."""
         self.record.put("message", f"{channel.id}:{message.ts}", message.as_dict)
         if self.changes.watchers:
             body = {"type": "message", "channel": channel.id, "message": message.as_shown()}
@@ -231,39 +231,39 @@ class WorkspaceState:
         else:
             self.changes.wake_waiters()
 
-    def set_installed(self, scope: InstallScope) -> None:
+    def set_install_scope(self, scope: InstallScope) -> None:
         """Record how the app is installed from now on; empty if it is not."""
         self.installed = scope
         self.record.put("installed", "app", lambda: {"how": scope})
         self.changes.wake_waiters()
 
-    def deactivate(self, user_id: str) -> None:
-        """Deactivate a person's account."""
+    def deactivate_user(self, user_id: str) -> None:
+        """Mark a person's account as deleted, and store that."""
         gone = replace(self.users[user_id], deleted=True)
         self.users[user_id] = self.by_name[gone.name] = gone
         self.record.put("deactivated", user_id, dict)
 
     def save_group(self, group: UserGroup) -> None:
-        """Record a user group."""
+        """Add or replace a user group, and store it."""
         self.groups[group.id] = group
         self.record.put("group", group.id, group.as_dict)
 
-    def open_channel(self, name: str, kind: str, members: list[str], topic: str) -> Channel:
+    def create_channel(self, name: str, kind: str, members: list[str], topic: str) -> Channel:
         """Create a channel, or a direct message, whose first member must be the person."""
         created = int(self.clock.now())
-        channel_id = self._ids.pop(f"@{members[0]}" if kind == "im" else name, "") or new_id(ID_PREFIXES[kind])
+        channel_id = self._ids.pop(f"@{members[0]}" if kind == "im" else name, "") or make_id(ID_PREFIXES[kind])
         channel = Channel(channel_id, name, kind, members, topic, created=created, shared=name in SHARED_CHANNELS)
         self.save_channel(channel)
         return channel
 
     def save_channel(self, channel: Channel) -> None:
-        """Record a channel."""
+        """Add or replace a channel, and store it."""
         self.channels[channel.id] = channel
         self.channel_ids[_make_dm_key(*channel.members) if channel.kind == "im" else channel.name] = channel.id
         self.record.put("channel", channel.id, channel.as_dict)
 
-    def add_reply(self, channel: Channel, message: Message) -> None:
-        """Count a new reply in the fields of its root."""
+    def count_new_reply(self, channel: Channel, message: Message) -> None:
+        """Count a new reply in the fields of its root, and store the root."""
         root = channel.messages[message.data["thread_ts"]]
         data = root.data
         repliers = data.setdefault("reply_users", [])
@@ -280,8 +280,8 @@ class WorkspaceState:
         )
         self.save_message(channel, root)
 
-    def remove_reply(self, channel: Channel, message: Message) -> None:
-        """Remove a deleted reply from the count in its root."""
+    def uncount_deleted_reply(self, channel: Channel, message: Message) -> None:
+        """Correct the reply count of the root of a deleted reply. It does nothing if the root is deleted, too."""
         root = channel.messages.get(message.data["thread_ts"])
         if root is None:
             return
@@ -314,18 +314,18 @@ class WorkspaceState:
         for name, kind, members, topic in INITIAL_CHANNELS:
             if name not in self.channel_ids:
                 inside = [self.by_name[member].id for member in members]
-                self.open_channel(name, kind, [*inside, self.identity.bot_user_id], topic)
+                self.create_channel(name, kind, [*inside, self.identity.bot_user_id], topic)
         self._open_direct_messages()
         for handle, name, members in USER_GROUPS:
             if self.find_group(handle) is None:
-                self.save_group(UserGroup(new_id("S"), handle, name, [self.by_name[member].id for member in members]))
+                self.save_group(UserGroup(make_id("S"), handle, name, [self.by_name[member].id for member in members]))
 
     def _open_direct_messages(self) -> None:
         for user in self.people:
             # Somebody of another workspace has no direct message with an app that is not installed in theirs.
             key = _make_dm_key(user.id, self.identity.bot_user_id)
             if user.standing != "stranger" and key not in self.channel_ids:
-                self.open_channel("", "im", [user.id, self.identity.bot_user_id], "")
+                self.create_channel("", "im", [user.id, self.identity.bot_user_id], "")
 
 
 def _make_dm_key(user_id: str, bot_user_id: str) -> str:

@@ -37,9 +37,9 @@ class RecordedCall:
 
 @dataclass(frozen=True)
 class MessageDraft:
-    """A message that the page offers to fill in where there are no messages yet: its text, and files to attach.
+    """A message that the page offers in an empty channel: its text, and files to attach.
 
-    Without a text, it offers to attach the files; without both, to choose a file of one's own.
+    Without a text, the page offers to attach the files; without both, it offers to choose a file.
     """
 
     text: str = ""
@@ -48,21 +48,21 @@ class MessageDraft:
 
 
 @dataclass
-class World:
-    """The parts of the workspace as one of its apps has them. `workspace_server` wires them together."""
+class AppParts:
+    """The parts of the workspace for one of its apps. Apps share some of them. `workspace_server` makes it."""
 
     state: WorkspaceState
     faults: FaultInjection
-    limits: RateLimits
+    rate_limits: RateLimits
     delivery: EventDelivery
     sessions: AgentSessions
     messages: ChannelMessages
     files: FileStore
     views: Views
-    scheduled: ScheduledMessages
-    responses: ResponseUrls
+    scheduled_messages: ScheduledMessages
+    response_urls: ResponseUrls
     interactivity: Interactivity
-    steps: WorkflowSteps
+    workflow_steps: WorkflowSteps
     traffic: TrafficLog
     oauth: OAuth
     sockets: SocketMode | None
@@ -73,11 +73,11 @@ class World:
     """Slack's error for every call with a bot token; empty while the token is good."""
     calls: deque[RecordedCall] = field(default_factory=lambda: deque(maxlen=MAX_RECORDED_CALLS))
     call_counts: Counter[str] = field(default_factory=Counter)
-    apps: "list[World]" = field(default_factory=list)
-    """The `World` of each app in the workspace, this one included, in the order in which they were added."""
+    apps: "list[AppParts]" = field(default_factory=list)
+    """The `AppParts` of each app in the workspace, this one included, in the order in which they were added."""
 
-    def find_app(self, app_id: str) -> "World":
-        """Return the `World` of an app by its id; this one if no app has that id."""
+    def find_app(self, app_id: str) -> "AppParts":
+        """Return the `AppParts` of an app by its id; this one if no app has that id."""
         return next((world for world in self.apps if world.state.identity.app_id == app_id), self)
 
     async def delete_file(self, file: Json) -> None:

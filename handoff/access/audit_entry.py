@@ -7,7 +7,7 @@ from typing import Literal
 
 from handoff.contracts import Contract
 
-Deed = Literal[
+AuditAction = Literal[
     "asked",
     "answered",
     "approved",
@@ -34,7 +34,7 @@ Deed = Literal[
 - `scheduled`: a schedule was made or changed; `why` is the change.
 - `wrote`: a writing tool was called. `sent_out`: a tool sent a query to an outside host.
 - `ended`: a request reached its visible end; `cost` is its total cost.
-- `rated`: a person rated an answer with a thumb, or took the thumb back; `target` is which.
+- `rated`: a person rated an answer with a thumb, or removed the thumb; `target` says which of the two.
 """
 
 
@@ -44,7 +44,7 @@ class AuditEntry(Contract):
     at: float
     """Seconds since the epoch."""
     team: str
-    deed: Deed
+    deed: AuditAction
     user: str = ""
     """A Slack id; empty: the bot itself."""
     channel: str = ""

@@ -17,49 +17,46 @@ from handoff.state.job_state import Job, RequestState
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A person whose rights are checked: their Slack id, the ids of their user groups, and True for an admin."""
+    """A person whose rights are checked: the Slack id, the ids of their user groups, and whether they are an admin."""
 
     user: str
     groups: tuple[str, ...] = ()
-    admin: bool = False
+    is_admin: bool = False
 
 
-def is_stoppable(ask: RequestState) -> bool:
+def is_stoppable(request: RequestState) -> bool:
     """Return True while a request can be stopped: it has neither an answer nor a failure yet."""
-    return not (ask.is_over or ask.run.answer or ask.run.failure)
+    return not (request.is_over or request.run.answer or request.run.failure)
 
 
-def may_stop(ask: RequestState, actor: Actor) -> bool:
+def may_stop(request: RequestState, actor: Actor) -> bool:
     """Return True if this person may stop the request: an admin, its requester, or the requester of an earlier try."""
-    return actor.admin or actor.user in {one.request.user for one in (ask, *ask.earlier_tries)}
+    return actor.is_admin or actor.user in {one.spec.user for one in (request, *request.earlier_tries)}
 
 
 def list_stoppable_requests(job: Job, actor: Actor) -> tuple[RequestState, ...]:
     """Return the open requests of a job that this person may stop."""
-    return tuple(ask for ask in job.asks if is_stoppable(ask) and may_stop(ask, actor))
+    return tuple(request for request in job.requests if is_stoppable(request) and may_stop(request, actor))
 
 
 def list_other_requesters(job: Job, actor: Actor) -> tuple[str, ...]:
     """Return the Slack ids of the people whose open requests this person may not stop, each once."""
-    users = (ask.request.user for ask in job.asks if is_stoppable(ask) and not may_stop(ask, actor))
+    users = (request.spec.user for request in job.requests if is_stoppable(request) and not may_stop(request, actor))
     return tuple(dict.fromkeys(users))
 
 
 def may_see_thread(job: Job, actor: Actor) -> bool:
     """Return True if this person may see what the thread showed: an admin, or somebody who wrote in it."""
-    return actor.admin or actor.user in job.people
+    return actor.is_admin or actor.user in job.people
 
 
-def find_traceable_requests(job: Job, actor: Actor) -> frozenset[str]:
+def list_traceable_request_ids(job: Job, actor: Actor) -> frozenset[str]:
     """Return the ids of the requests whose full trace this person may see."""
-    return frozenset(ask.id for ask in job.asks if may_stop(ask, actor))
+    return frozenset(request.id for request in job.requests if may_stop(request, actor))
 
 
 def concerns_requests(event: ev.Event, request_ids: frozenset[str], user: str) -> bool:
-    """Return True if an event concerns one of these requests, a message of `user`, or the job as a whole.
-
-    Messages of other people are none of these.
-    """
+    """Return True if an event concerns one of these requests, a message of `user`, or the job as a whole."""
     match event:
         case ev.RequestAdded():
             return event.request.id in request_ids
@@ -77,28 +74,33 @@ def concerns_requests(event: ev.Event, request_ids: frozenset[str], user: str) -
 
 
 def list_requesters(job: Job) -> dict[str, str]:
-    """Return the requesters of a job by request id, including requests that are not recorded as such yet."""
-    asked = {ask.id: ask.request.user for ask in job.asks}
-    return {**{one.message.id: one.message.user for one in job.heard if one.outcome == "request"}, **asked}
+    """Return the requesters of a job by request id, including those of messages that are not added as requests yet."""
+    asked = {request.id: request.spec.user for request in job.requests}
+    return {**{one.message.id: one.message.user for one in job.pending_messages if one.outcome == "request"}, **asked}
 
 
 def may_erase(requesters: Iterable[str], user: str, *, admin: bool) -> bool:
-    """Return True if a person may have a job erased: an admin, or the only one of its requesters (`requesters`)."""
+    """Return True if `user` may have a job erased: an admin, or the only one of the job's `requesters`."""
     return admin or set(requesters) == {user}
 
 
 def list_source_ids(job: Job) -> tuple[str, ...]:
     """Return the ids of the sources that a job read: the Slack ids of files, and the ids of memories."""
-    asked = [file.file_id for ask in job.asks for file in ask.request.attachments]
-    there = [one for ask in job.asks for one in ask.materials]
-    told = [part.message for one in there if one.kind == "memory" for part in one.outline if part.message]
-    return tuple(dict.fromkeys([*asked, *(one.file_id for one in there if one.file_id), *told]))
+    asked = [file.file_id for request in job.requests for file in request.spec.attachments]
+    there = [one for request in job.requests for one in request.materials]
+    memory_ids = [part.message for one in there if one.kind == "memory" for part in one.outline if part.message]
+    return tuple(dict.fromkeys([*asked, *(one.file_id for one in there if one.file_id), *memory_ids]))
 
 
 def list_file_digests(job: Job) -> tuple[str, ...]:
-    """Return the digests of the files that a job read and made. Machines may cache tables by these digests."""
-    files = [one.file for ask in job.asks for one in ask.materials if one.file is not None]
-    results = [work.result for ask in job.asks for work in ask.work.values() if work.result is not None]
+    """Return the sha256 digests of the files that a job read and made. Instances may cache tables under them."""
+    files = [one.file for request in job.requests for one in request.materials if one.file is not None]
+    results = [
+        subtask.result
+        for request in job.requests
+        for subtask in request.subtasks.values()
+        if subtask.result is not None
+    ]
     return tuple(dict.fromkeys(file.id for file in [*files, *(file for one in results for file in one.artifacts)]))
 
 
@@ -128,13 +130,13 @@ def find_crossings(
     """
     found: dict[Audience, list[str]] = {}
     for one in materials:
-        came = one.audience or job_audience
-        if not may_pass_on(came, target):
-            found.setdefault(came, []).append(one.name)
-    return tuple(AudienceCrossing(came, target, tuple(dict.fromkeys(names))) for came, names in found.items())
+        source = one.audience or job_audience
+        if not may_pass_on(source, target):
+            found.setdefault(source, []).append(one.name)
+    return tuple(AudienceCrossing(source, target, tuple(dict.fromkeys(names))) for source, names in found.items())
 
 
 def may_allow_crossing(crossing: AudienceCrossing, user: str, readers: Mapping[str, Collection[str]]) -> bool:
-    """Return True if a person may allow a crossing: they may read both channels. `readers` are people by channel."""
+    """Return True if `user` may allow a crossing, as a reader of both channels. `readers` has the people by channel."""
     places = (crossing.source.channel, crossing.target.channel)
     return all(user in readers.get(channel, ()) for channel in places)

@@ -38,11 +38,13 @@ def strip_brief_echoes(
             )
     for heading, items in lists.items():
         if items:
-            ours = "|".join(map(re.escape, items))
-            text = re.sub(rf"^#+ {re.escape(heading)}[ \t]*\n+(?=[-*] (?:{ours})[ \t]*$)", "", text, flags=re.MULTILINE)
-    named = "|".join(re.escape(title) for title in titles)
-    if named:
-        text = re.sub(rf"^# Results[ \t]*\n+(?=#+ (?:{named})[ \t(\n])", "", text, flags=re.MULTILINE)
+            item_pattern = "|".join(map(re.escape, items))
+            text = re.sub(
+                rf"^#+ {re.escape(heading)}[ \t]*\n+(?=[-*] (?:{item_pattern})[ \t]*$)", "", text, flags=re.MULTILINE
+            )
+    title_pattern = "|".join(re.escape(title) for title in titles)
+    if title_pattern:
+        text = re.sub(rf"^# Results[ \t]*\n+(?=#+ (?:{title_pattern})[ \t(\n])", "", text, flags=re.MULTILINE)
     text = re.sub(rf"^[ \t]*(?:{_TAG.pattern})[ \t]*\n", "", text, flags=re.MULTILINE)
     text = _CREDITED_HEADING.sub(r"\1", _TAG.sub("", text))
     return re.sub(r"\n{3,}", "\n\n", text).strip()

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from handoff.contracts import Finding, Material
 
 MAX_LINE_DISTANCE = 2
-"""The lines by which the places of one finding may differ, since models miscount the lines of a diff by one or two."""
+"""The most lines between two places that count as near, since models miscount the lines of a diff by one or two."""
 _PATH = r"(?P<path>[\w@+~-][\w@+~./-]*\.\w{1,12}|(?:[\w@+~.-]+/)+[\w@+~.-]+|(?:Make|Docker)file)"
 _LINE_RANGE = r"(?P<first>\d{1,7})(?:\s*(?:[-\u2013]|to)\s*L?(?P<last>\d{1,7}))?"
 CODE_PLACE = re.compile(rf"{_PATH}(?::|#|,?\s+(?:at\s+)?lines?\s+|#?L){{1,2}}{_LINE_RANGE}(?![\d.])")
@@ -25,7 +25,10 @@ class CodePlace:
     last: int
 
     def is_near(self, other: CodePlace) -> bool:
-        """Return True if both are in the same file and at most `MAX_LINE_DISTANCE` lines apart."""
+        """Return True if both are in the same file and at most `MAX_LINE_DISTANCE` lines apart.
+
+        A path that ends with the other path counts as the same file.
+        """
         same = self.path == other.path or f"/{self.path}".endswith(f"/{other.path}")
         same = same or f"/{other.path}".endswith(f"/{self.path}")
         return same and self.first <= other.last + MAX_LINE_DISTANCE and other.first <= self.last + MAX_LINE_DISTANCE
@@ -62,7 +65,7 @@ def find_line_link(finding: Finding, materials: Iterable[Material]) -> str:
     return ""
 
 
-def list_line_links(findings: Iterable[Finding], materials: Iterable[Material]) -> Iterator[str]:
+def yield_line_links(findings: Iterable[Finding], materials: Iterable[Material]) -> Iterator[str]:
     """Yield the web addresses of the lines that findings are about, for those that have one."""
     there = [one for one in materials if one.lines]
     if there:

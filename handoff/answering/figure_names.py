@@ -1,4 +1,4 @@
-"""Lists figures as a text writes them, and removes figures from a text. Pure."""
+"""Lists figures in the form that a text has them in, and removes figures from a text. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNIT_AFTER = re.compile(r"[ \u00a0\u202f]?[%€£¥$]")
 
 
 def list_written_figures(text: str, figures: Iterable[Figure]) -> tuple[str, ...]:
-    """Return figures as the text writes them, with a currency or per cent sign beside them, each once."""
+    """Return figures as the text has them, with the currency or per cent sign beside them, each once."""
     found = []
     for one in figures:
         before, after = _CURRENCY_BEFORE.search(text[: one.start]), _UNIT_AFTER.match(text[one.end :])

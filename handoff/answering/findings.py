@@ -1,7 +1,7 @@
 """Merges the findings of several results into one list: each finding once, the most severe first. Pure.
 
 Two findings are the same if their place, their figures and most of their words agree. Findings of several results about
-the same lines of a file are joined. In doubt findings stay separate: to read one twice costs less than to miss one.
+the same lines of a file are joined. Unsure cases stay separate: to read a finding twice costs less than to miss it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from handoff.contracts import Finding, Result, Severity
 from handoff.text.headings import demote_headings
 from handoff.text.text_words import extract_words
 
-MIN_SHARED_WORDS = 0.6
+MIN_SHARED_WORD_SHARE = 0.6
 """The share of the shorter finding's words that two findings of one place and equal figures must have in common."""
 MIN_COMMON_WORDS = 3
 """The words that two findings about neighbouring lines must have in common to be joined."""
@@ -28,12 +28,12 @@ _FIGURE = re.compile(r"\d(?:[\d.,'\u00a0\u202f]*\d)?")
 
 @dataclass(frozen=True, slots=True)
 class MergedFinding:
-    """A finding that one or more results have."""
+    """A finding merged from equal findings of one or more results."""
 
     finding: Finding
-    """The finding, with the sources and suggestions of all these results."""
+    """The most severe one, with the differing messages, sources and suggestions of all, and the highest confidence."""
     result_titles: tuple[str, ...]
-    """The titles of the results."""
+    """The titles of the results that have the finding."""
     link: str = ""
     """The web address of the line that the finding is about; empty: none."""
 
@@ -50,12 +50,12 @@ class MergedFinding:
 
 
 def is_graded(finding: Finding) -> bool:
-    """Return True if a finding has a severity above `info`, a place or a suggestion, which prose would lose."""
+    """Return True if a finding has a severity above `info`, a place or a suggestion, so that it belongs in a list."""
     return finding.severity != "info" or bool(finding.suggestion.strip() or normalize_place(finding))
 
 
 def normalize_place(finding: Finding) -> str:
-    """Return the place of a finding in the material on one line; empty if it has none."""
+    """Return the place of a finding on one line; empty if it has none, or is about the plan."""
     where = " ".join(finding.where.split())
     return "" if where.casefold() == _PLAN_PLACE else where
 
@@ -100,22 +100,23 @@ def _belong_together(finding: Finding, title: str, other_title: str, other: Find
     """
     if are_same_finding(finding, other):
         return True
-    mine, theirs = find_code_place(finding.where), find_code_place(other.where)
-    if title == other_title or mine is None or theirs is None or not mine.is_near(theirs):
+    place, other_place = find_code_place(finding.where), find_code_place(other.where)
+    if title == other_title or place is None or other_place is None or not place.is_near(other_place):
         return False
     return (
-        mine.overlaps(theirs) or len(extract_words(finding.message) & extract_words(other.message)) >= MIN_COMMON_WORDS
+        place.overlaps(other_place)
+        or len(extract_words(finding.message) & extract_words(other.message)) >= MIN_COMMON_WORDS
     )
 
 
 def are_same_finding(finding: Finding, other: Finding) -> bool:
-    """Return True if two findings have the same place, the same figures and mostly the same words."""
+    """Return True if two findings have the same place and figures, and share `MIN_SHARED_WORD_SHARE` of their words."""
     if _normalize_words(normalize_place(finding)) != _normalize_words(normalize_place(other)) or _extract_digits(
         finding.message
     ) != _extract_digits(other.message):
         return False
     mine, theirs = extract_words(finding.message), extract_words(other.message)
-    return mine == theirs or len(mine & theirs) >= max(2.0, MIN_SHARED_WORDS * min(len(mine), len(theirs)))
+    return mine == theirs or len(mine & theirs) >= max(2.0, MIN_SHARED_WORD_SHARE * min(len(mine), len(theirs)))
 
 
 def format_findings(findings: Iterable[MergedFinding]) -> list[str]:

@@ -248,7 +248,7 @@ PHRASES: Mapping[Phrase, Mapping[Language, str]] = MappingProxyType(
         },
     }
 )  # fmt: skip
-"""Each phrase in each language, with its parts in braces."""
+"""Each phrase in each language, as a format string: `render_phrase` fills in the parts in braces."""
 
 
 def _split_words(text: str) -> frozenset[str]:
@@ -305,27 +305,31 @@ _KANA = re.compile(r"[\u3040-\u30ff]")
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 LOW_SCORE = 1
 """A language needs a higher score than this, unless it alone scores or its words are most of the request."""
-_LONG_WORD = 5
-"""The least letters of a word that counts twice if only one language has it, such as `combien` or `welche`."""
-_SHORTEST_WORD = 3
-"""The least letters of a lower-case word that suffices if no other language scores, such as `por` or `nach`."""
+_LONG_WORD_LETTERS = 5
+"""The least number of letters of a word that counts twice if it is of one language only, such as `combien`."""
+_MIN_WORD_LETTERS = 3
+"""The least number of letters of a lower-case word that suffices if no other language scores, such as `nach`."""
 _LANGUAGE_LETTERS: Mapping[Language, str] = MappingProxyType(
     {"de": "äöüß", "es": "ñ", "pt": "ãõ", "pl": "ąćęłńśźż", "fr": "œèêâ"}
 )
-"""Letters that only one of the languages has, or nearly so. In a request they count as one word."""
-_MAX_READ = 2_000
-"""The first characters of a request that are looked at."""
+"""Letters that hardly any other of the languages has. All of them in a request count as one word."""
+_MAX_READ_CHARACTERS = 2_000
+"""The number of characters at the start of a request that the guess reads."""
 
 
-def _weigh_telling_word(word: str) -> int:
-    """Return the weight of a telling word: 2 for a long word that only one language has, otherwise 1."""
-    return 2 if len(word) >= _LONG_WORD and sum(word in telling for telling in _LANGUAGE_WORDS.values()) == 1 else 1
+def _weigh_language_word(word: str) -> int:
+    """Return the weight of a word that hints at a language: 2 for a long word of one language only, otherwise 1."""
+    return (
+        2
+        if len(word) >= _LONG_WORD_LETTERS and sum(word in telling for telling in _LANGUAGE_WORDS.values()) == 1
+        else 1
+    )
 
 
 @lru_cache(maxsize=256)
 def guess_language(request: str) -> Language:
     """Guess the language of a request from its script and its short words; English if they do not suffice."""
-    text = request[:_MAX_READ].casefold()
+    text = request[:_MAX_READ_CHARACTERS].casefold()
     if _KANA.search(text):
         return "ja"
     if _HAN.search(text):
@@ -333,12 +337,16 @@ def guess_language(request: str) -> Language:
     words = _WORD.findall(text)
     others = "".join(word for word in words if not any(word in telling for telling in _LANGUAGE_WORDS.values()))
     scores: dict[Language, int] = {
-        one: sum(_weigh_telling_word(word) for word in words if word in telling)
+        one: sum(_weigh_language_word(word) for word in words if word in telling)
         + any(sign in others for sign in _LANGUAGE_LETTERS.get(one, ""))
         for one, telling in _LANGUAGE_WORDS.items()
     }
     best = max(scores, key=lambda one: (scores[one], one == "en"))
-    plain = {word for word in _WORD.findall(request[:_MAX_READ]) if len(word) >= _SHORTEST_WORD and word.islower()}
+    plain = {
+        word
+        for word in _WORD.findall(request[:_MAX_READ_CHARACTERS])
+        if len(word) >= _MIN_WORD_LETTERS and word.islower()
+    }
     is_sole = scores[best] == sum(scores.values()) and not plain.isdisjoint(_LANGUAGE_WORDS[best])
     return best if scores[best] > LOW_SCORE or is_sole or scores[best] * 2 > len(words) else "en"
 

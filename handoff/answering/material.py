@@ -1,4 +1,4 @@
-"""Renders results as text: the content, and the findings that it lacks. Repeated passages appear once. Pure."""
+"""Renders results as text: the content and the findings that it does not state. Repeated passages appear once. Pure."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from handoff.contracts import Finding, Result, Terms
 from handoff.text.text_words import extract_words
 
 MIN_WORD_SHARE = 0.7
-"""The share of a finding's words that a text must have to count as stating it. It must have all its figures, too."""
+"""The share of a finding's words that a text must have to count as stating it, beside all figures of the finding."""
 
 
 MAX_NAMED_FINDINGS = 5
-"""The most unsure findings that are named one by one; the others are counted."""
-MAX_NAME_LENGTH = 100
-"""The most characters of each of them."""
+"""The number of unsure findings that are named one by one; further ones are only counted."""
+MAX_NAMED_FINDING_LENGTH = 100
+"""The most characters of the message of an unsure finding that is named."""
 
 
 def render_result(result: Result, *, skip_graded: bool = False) -> str:
@@ -29,12 +29,12 @@ def render_result(result: Result, *, skip_graded: bool = False) -> str:
     """
     text = result.content or result.summary
     missing = [
-        one for one in result.findings if not (skip_graded and is_graded(one)) and not _states_finding(text, one)
+        one for one in result.findings if not (skip_graded and is_graded(one)) and not _contains_finding(text, one)
     ]
     return "\n".join([text.rstrip(), "", *(render_finding(one) for one in missing)]) if missing else text
 
 
-def _states_finding(text: str, finding: Finding) -> bool:
+def _contains_finding(text: str, finding: Finding) -> bool:
     parts = (finding.message, normalize_place(finding), finding.suggestion)
     return all(states_message(text, part) for part in parts if part.strip())
 
@@ -42,8 +42,8 @@ def _states_finding(text: str, finding: Finding) -> bool:
 def render_with_unsure_note(result: Result, terms: Terms, request: str, *, skip_graded: bool = False) -> str:
     """Render a result with a line about its unsure findings, those with a confidence below `terms.confidence`.
 
-    The line names them. If the terms keep unsure findings apart, it only counts them, and the findings that the content
-    lacks are not added. `request` is the text whose language the line takes.
+    The line names these findings. With `terms.unsure` set to `apart` it only counts them, and unsure findings that the
+    content lacks are not added. `request` is a text in the language that the line is written in.
     """
     unsure = [one for one in result.findings if one.confidence < terms.confidence]
     if not unsure:
@@ -63,7 +63,7 @@ def render_with_unsure_note(result: Result, terms: Terms, request: str, *, skip_
 
 def _shorten_line(text: str) -> str:
     flat = " ".join(text.split()).rstrip(".")
-    return flat if len(flat) <= MAX_NAME_LENGTH else f"{flat[: MAX_NAME_LENGTH - 1].rstrip()}…"
+    return flat if len(flat) <= MAX_NAMED_FINDING_LENGTH else f"{flat[: MAX_NAMED_FINDING_LENGTH - 1].rstrip()}…"
 
 
 def render_finding(finding: Finding) -> str:
@@ -79,11 +79,11 @@ def states_message(text: str, message: str) -> bool:
     """Return True if a text states a message: word for word, or with most of its words and all of its figures."""
     if " ".join(message.split()).casefold() in " ".join(text.split()).casefold():
         return True
-    said, there = (
+    message_words, there = (
         {word for word in extract_words(message) if not any(sign.isdigit() for sign in word)},
         extract_words(text),
     )
-    if not said or len(said & there) < MIN_WORD_SHARE * len(said):
+    if not message_words or len(message_words & there) < MIN_WORD_SHARE * len(message_words):
         return False
     from handoff.checking.figures import list_written_numbers  # noqa: PLC0415 - only where words alone do not tell
     from handoff.checking.known_figures import KnownFigures  # noqa: PLC0415
@@ -93,7 +93,7 @@ def states_message(text: str, message: str) -> bool:
 
 
 MIN_POINTED_LENGTH = 200
-"""The least characters of a passage that is replaced by a pointer to its first occurrence."""
+"""The least number of characters of a repeated passage that is replaced by a pointer to its first occurrence."""
 POINTER_WORDS = 8
 """The first words of the passage that the pointer repeats."""
 
@@ -104,7 +104,7 @@ _BULLET = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
 def replace_repeated_passages(
     contents: Mapping[str, str], order: Sequence[str], titles: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, int]]:
-    """Replace passages that an earlier content has as well by a pointer to that content's title.
+    """Replace passages that an earlier content has, too, by a pointer with the title of that content.
 
     Code, tables and headings stay as they are, and so do repetitions within one content.
 

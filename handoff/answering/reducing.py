@@ -1,8 +1,8 @@
 """Condenses material that is too long for the synthesizer, in rounds of model calls.
 
-It divides the material into parts for the calls, and restores important sentences that a reply lost. The parts follow
-from the job alone, so after a crash a round goes on with the missing parts. Rounds and parts are bounded, the notes of
-a part are at most a quarter as long, and everything that is cut or not read is named.
+It divides the material into parts, one for each call, and restores important sentences that a reply lost. The parts
+follow from the job alone, so after a crash a round continues with the missing parts. Rounds and parts are limited. The
+notes of a part are at most a quarter as long as the part. Everything that is cut or not read is named.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ MAX_PARTS = 24
 PART_SHARE = 0.4
 """The share of the budget that one part takes."""
 SHRINK_FACTOR = 4
-"""The length of a part divided by the greatest length of its notes."""
-MAX_RESTORED = 8
+"""The factor by which the notes of a part must be shorter than the part, in tokens."""
+MAX_RESTORED_SENTENCES = 8
 """The most sentences of a part that are restored word for word, because the request asks for their figures."""
 
 ReducedParts = Mapping[tuple[int, int], tuple[Note, ...]]
@@ -36,19 +36,19 @@ ReducedParts = Mapping[tuple[int, int], tuple[Note, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ReductionCall:
-    """One call of a round: the notes of a part, to be condensed to at most `limit` tokens."""
+    """One call of a round: the notes of a part, to be condensed to at most `max_note_tokens` tokens."""
 
     round: int
     part: int
     notes: tuple[Note, ...]
-    limit: int
+    max_note_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class ReductionStage:
     """The state of condensing: the material as it is now, and the parts to condense next (empty: condensing is over).
 
-    `rounds` is the number of the present round, or of rounds done. `left_out` names what was not read.
+    `rounds` counts the rounds so far, including the present one. `left_out` has a line for each note that was not read.
     """
 
     notes: tuple[Note, ...]
@@ -58,9 +58,9 @@ class ReductionStage:
 
 
 def plan_reduction(material: Sequence[Note], finished_parts: ReducedParts, budget: int) -> ReductionStage:
-    """Return the state of condensing `material` to `budget` tokens, given the parts that are `finished_parts`.
+    """Return the state of condensing `material` to `budget` tokens after the parts `finished_parts`.
 
-    `material` is the material before the first round.
+    `material` is the whole material, as it was before the first round.
     """
     notes = tuple(material)
     left_out: tuple[str, ...] = ()
@@ -86,7 +86,7 @@ def compute_results_budget(context_tokens: int) -> int:
 
 
 def estimate_notes_tokens(notes: Sequence[Note]) -> int:
-    """Estimate the tokens of all notes together."""
+    """Return the estimated number of tokens of all notes together, including their sources."""
     return sum(estimate_token_count(note.text) + estimate_token_count(note.source) for note in notes)
 
 
@@ -111,13 +111,13 @@ def _split_note(note: Note, limit: int) -> list[Note]:
     texts = []
     left = note.text
     while estimate_token_count(left) > room:
-        cut = _find_cut(left, room)
+        cut = _find_cut_index(left, room)
         texts.append(left[:cut])
         left = left[cut:]
     return [Note(source=note.source, text=text) for text in (*texts, left) if text.strip()]
 
 
-def _find_cut(text: str, limit: int) -> int:
+def _find_cut_index(text: str, limit: int) -> int:
     """Return the index at which to cut a text to at most `limit` tokens: after a paragraph, line, sentence or word."""
     high = min(len(text), limit * 4)
     while high > 1 and estimate_token_count(text[:high]) > limit:
@@ -132,17 +132,18 @@ def _find_cut(text: str, limit: int) -> int:
 def make_notes_from_reply(request: str, part: ReductionCall, reply: str) -> tuple[tuple[Note, ...], tuple[str, ...]]:
     """Return the notes that replace a part, made from the model's reply, and lines about what they leave out.
 
-    If the reply lost a figure that the request asks for, its sentence is restored word for word, up to `MAX_RESTORED`
-    of them; further ones are named as left out. A reply that is too long is cut, and the cut is named.
+    If the reply lost a figure that the request asks for, its sentence is restored word for word, up to
+    `MAX_RESTORED_SENTENCES` of them; further ones are named as left out. A reply that is too long is cut, and the cut
+    is named.
     """
     reply = reply.strip()
     cut: tuple[str, ...] = ()
-    if estimate_token_count(reply) > part.limit:
+    if estimate_token_count(reply) > part.max_note_tokens:
         whole = len(reply)
-        reply = reply[: _find_cut(reply, part.limit)].rstrip()
+        reply = reply[: _find_cut_index(reply, part.max_note_tokens)].rstrip()
         cut = (f"{_join_sources(part)}: notes cut at {len(reply):,} of {whole:,} characters",)
     lost = _find_lost_figures(request, part, reply)
-    kept, rest = lost[:MAX_RESTORED], lost[MAX_RESTORED:]
+    kept, rest = lost[:MAX_RESTORED_SENTENCES], lost[MAX_RESTORED_SENTENCES:]
     named = tuple(f"{source}: {sentence}" for source, sentence in rest)
     notes = list(_split_reply(part, reply))
     if kept:
@@ -152,8 +153,8 @@ def make_notes_from_reply(request: str, part: ReductionCall, reply: str) -> tupl
 
 def truncate_notes(request: str, part: ReductionCall) -> tuple[tuple[Note, ...], tuple[str, ...]]:
     """Return notes for a part without asking a model: the beginning of each note, and lines about what is left out."""
-    share = max(1, part.limit // len(part.notes))
-    heads = [f"## {note.source}\n{note.text[: _find_cut(note.text, share)]}" for note in part.notes]
+    share = max(1, part.max_note_tokens // len(part.notes))
+    heads = [f"## {note.source}\n{note.text[: _find_cut_index(note.text, share)]}" for note in part.notes]
     notes, left_out = make_notes_from_reply(request, part, "\n\n".join(heads))
     whole = sum(len(note.text) for note in part.notes)
     return notes, (f"{_join_sources(part)}: only the beginning of {whole:,} characters", *left_out)
@@ -186,7 +187,7 @@ def _split_reply(part: ReductionCall, reply: str) -> list[Note]:
 
 
 def _find_lost_figures(request: str, part: ReductionCall, reply: str) -> list[tuple[str, str]]:
-    """Return the sentences with figures that the request asks for and the reply lost, as pairs (source, sentence)."""
+    """Return the sentences whose figures the reply lost and that the request asks for, as pairs (source, sentence)."""
     wanted = {one for one in extract_words(request) if not any(sign.isdigit() for sign in one)}
     named, held = KnownFigures.from_text(request), KnownFigures.from_text(reply)
     found: list[tuple[str, str]] = []

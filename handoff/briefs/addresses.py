@@ -1,7 +1,7 @@
-"""Finds the web addresses that a job knows word for word from other sources than a model. Only these become links.
+"""Finds the web addresses that a job knows word for word from a source other than a model. Only these become links.
 
-A model could encode private content in an address, and a person who clicks it would send that out. So an address counts
-only if a person, a search, a page or material gave exactly this address.
+A model could encode private content in an address, and a click would send that content out. So an address is known only
+if a person, a search, a page or material gave exactly this address.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from handoff.answering.code_places import list_line_links
+from handoff.answering.code_places import yield_line_links
 from handoff.briefs.provenance import list_people_words
 from handoff.contracts import Material, Result
 from handoff.state.derived_values import cache_on_value
@@ -23,29 +23,28 @@ _TRAILING_SIGNS = ".,;:!?*_'\")}~"
 
 
 @cache_on_value
-def list_known_addresses(job: Job, ask: RequestState) -> frozenset[str]:
+def list_known_addresses(job: Job, request: RequestState) -> frozenset[str]:
     """Return the web addresses that a job knows up to the request `ask`.
 
-    They are those that people wrote, that tools gave with their results and writes, of lines in diffs, and of the
-    messages behind memories.
+    They come from people's words, from tool results and writes, from lines of diffs, and from messages behind memories.
     """
-    return frozenset().union(*map(_find_known_addresses, job.asks[: (job.find_request_index(ask.id) or 0) + 1]))
+    return frozenset().union(*map(_find_known_addresses, job.requests[: (job.find_request_index(request.id) or 0) + 1]))
 
 
 @cache_on_value
-def _find_known_addresses(ask: RequestState) -> frozenset[str]:
+def _find_known_addresses(request: RequestState) -> frozenset[str]:
     """Return the web addresses that one request knows by itself."""
-    results = [work.result for work in ask.work.values() if work.result is not None]
-    remembered = (part.name for one in ask.materials if one.kind == "memory" for part in one.outline)
-    known = set(list_line_links((one for result in results for one in result.findings), ask.materials))
-    known.update(*(find_addresses(text) for text in (*list_people_words(ask), *remembered)))
-    deeds = (one for work in ask.work.values() for one in work.all_writes)
+    results = [subtask.result for subtask in request.subtasks.values() if subtask.result is not None]
+    remembered = (part.name for one in request.materials if one.kind == "memory" for part in one.outline)
+    known = set(yield_line_links((one for result in results for one in result.findings), request.materials))
+    known.update(*(find_addresses(text) for text in (*list_people_words(request), *remembered)))
+    deeds = (one for subtask in request.subtasks.values() for one in subtask.all_writes)
     known.update(one.address for one in deeds if one.address)
     return frozenset(known.union(*(result.addresses for result in results)))
 
 
 def filter_cited_addresses(result: Result, addresses: Iterable[str]) -> tuple[str, ...]:
-    """Return those of the addresses `addresses` that a result contains, sorted."""
+    """Return the members of `addresses` that a result contains, sorted."""
     return tuple(sorted(find_cited_addresses(result) & set(addresses)))
 
 
@@ -56,9 +55,9 @@ def find_cited_addresses(result: Result) -> set[str]:
 
 
 def find_material_addresses(material: Material, text: str) -> set[str]:
-    """Return the web addresses in the text of a material, without the words of models and apps.
+    """Return the web addresses in the text of a material that no model or app wrote.
 
-    A thread without an outline gives none, since its authors cannot be distinguished.
+    A thread without an outline gives none, since its authors are unknown.
     """
     if material.origin == "model" or material.author.endswith(APP_SUFFIX):
         return set()
@@ -85,7 +84,7 @@ def find_addresses(text: str) -> set[str]:
 
 
 def yield_address_candidates(token: str) -> Iterator[str]:
-    """Yield the beginnings of a word that may be a web address, the longest first."""
+    """Yield a word, then shorter beginnings without trailing punctuation: one of them may be a web address."""
     for part in _split_at_bracket(token):
         yield part
         for end in range(len(part) - 1, 0, -1):

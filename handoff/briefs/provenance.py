@@ -1,9 +1,8 @@
 """Determines the origin of the content in a subtask's view: the requester, the public web, or a private source.
 
-Private is everything that neither the requester wrote nor the public web gave: files, words of others in the thread,
-and everything that was made from these or that a model wrote after seeing them. Whatever is made from private content
-is private, too. It is derived from the log alone. The names of requester and channel, the date and the time are not
-private.
+Content is private unless the requester wrote it or the public web gave it. So files and words of others in the thread
+are private, and so is everything that is made from private content or that a model wrote after seeing it. The origin is
+derived from the log alone. The names of requester and channel, the date and the time are not private.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from dataclasses import dataclass, field
 from handoff.contracts import Material, PrivateSource, Request
 from handoff.engine.nested import find_enclosing_plan
 from handoff.materials.material_lists import compute_answer_digest, find_needed_material, list_material
-from handoff.state.derived_values import FoldStep, cache_on_value, take_fold_step
+from handoff.state.derived_values import FoldStep, cache_on_value, compute_fold_step
 from handoff.state.job_state import Job, RequestState, SubtaskState, replace
 from handoff.state.state_values import Provenance, QuestionAnswer, make_private_source
-from handoff.text.text_words import normalize_word_order
+from handoff.text.text_words import normalize_words
 
 _QUOTE_MARK = ">"
 _ADDRESS = re.compile(r"\S*[.:/]\S*")
@@ -27,7 +26,7 @@ _MAX_NAME_LENGTH = 80
 """The most characters of the name of a private source."""
 
 
-def trace_provenance(job: Job, ask: RequestState, work: SubtaskState) -> Provenance:
+def derive_provenance(job: Job, request: RequestState, subtask: SubtaskState) -> Provenance:
     """Return the provenance of the brief of a subtask.
 
     The requester's words are the texts of this request and of their earlier requests in the thread, without quotations
@@ -38,17 +37,19 @@ def trace_provenance(job: Job, ask: RequestState, work: SubtaskState) -> Provena
     did not write (the planner has seen it), if the plan was revised or the brief rewritten, or if the subtask is inside
     another one, builds on others, or was attempted before.
     """
-    derived = work.subtask.after or work.brief or work.within or work.attempt > 1 or ask.revisions
-    seen = any(one.text and one.origin != "requester" for one in list_material(job, ask))
-    attempt = work.attempt + (work.state == "pending")
-    working = sum(one.run is None for one in ask.work.values()) or 1
-    view = _PrivateViews(job, _trace_earlier_outputs(job, ask)).find_view(ask, work)
+    derived = (
+        subtask.spec.after or subtask.rewritten_brief or subtask.within or subtask.attempt > 1 or request.revision_count
+    )
+    seen = any(one.text and one.origin != "requester" for one in list_material(job, request))
+    attempt = subtask.attempt + (subtask.state == "pending")
+    working = sum(one.run is None for one in request.subtasks.values()) or 1
+    view = _PrivateViews(job, _collect_output_sources(job, request)).get_view(request, subtask)
     return Provenance(
-        list_requester_words(job, ask),
-        has_derived_content=(job.find_request_index(ask.id) or 0) > 0 or seen or bool(derived),
-        private=tuple(view),
+        list_requester_words(job, request),
+        has_derived_content=(job.find_request_index(request.id) or 0) > 0 or seen or bool(derived),
+        private_names=tuple(view),
         sources=_merge_view_sources(view),
-        share=1 / (working * 2**attempt),
+        leak_share=1 / (working * 2**attempt),
     )
 
 
@@ -56,25 +57,25 @@ def trace_provenance(job: Job, ask: RequestState, work: SubtaskState) -> Provena
 
 
 @cache_on_value
-def list_requester_words(job: Job, ask: RequestState) -> tuple[str, ...]:
+def list_requester_words(job: Job, request: RequestState) -> tuple[str, ...]:
     """Return the texts that the requester of `ask` wrote in the job up to this request."""
-    user = ask.request.user
-    mine = [one for one in job.asks[: (job.find_request_index(ask.id) or 0) + 1] if one.request.user == user]
+    user = request.spec.user
+    mine = [one for one in job.requests[: (job.find_request_index(request.id) or 0) + 1] if one.spec.user == user]
     said = [_extract_requester_words(one) for one in mine]
     return (*[own for own, _ in said], *[one.text for _, typed in said for one in typed if one.user == user])
 
 
 @cache_on_value
-def list_people_words(ask: RequestState) -> tuple[str, ...]:
+def list_people_words(request: RequestState) -> tuple[str, ...]:
     """Return the texts that people wrote for a request: its own text without file names, and typed answers."""
-    return (_remove_file_names(ask, ask.text), *(said.text for said in _list_typed_answers(ask)))
+    return (_remove_file_names(request, request.text), *(said.text for said in _list_typed_answers(request)))
 
 
 @cache_on_value
-def _extract_requester_words(ask: RequestState) -> tuple[str, tuple[QuestionAnswer, ...]]:
+def _extract_requester_words(request: RequestState) -> tuple[str, tuple[QuestionAnswer, ...]]:
     """Return the requester's own words in a request, and the answers that people typed."""
-    own = "\n\n".join((strip_quoted_text(ask.request), *(one.text for one in ask.correction_messages)))
-    return _remove_file_names(ask, own), _list_typed_answers(ask)
+    own = "\n\n".join((strip_quoted_text(request.spec), *(one.text for one in request.correction_messages)))
+    return _remove_file_names(request, own), _list_typed_answers(request)
 
 
 def strip_quoted_text(request: Request) -> str:
@@ -89,24 +90,27 @@ def strip_quoted_text(request: Request) -> str:
     return _ADDRESS.sub(lambda found: " " if found.group().casefold() in quoted else found.group(), text)
 
 
-def _remove_file_names(ask: RequestState, text: str) -> str:
-    for name in (*(file.name for file in ask.request.attachments), *(file.name for file in ask.artifacts)):
+def _remove_file_names(request: RequestState, text: str) -> str:
+    for name in (*(file.name for file in request.spec.attachments), *(file.name for file in request.artifacts)):
         text = text.replace(name, " ")
     return text
 
 
-def _list_typed_answers(ask: RequestState) -> tuple[QuestionAnswer, ...]:
+def _list_typed_answers(request: RequestState) -> tuple[QuestionAnswer, ...]:
     """Return the answers that people typed themselves: no assumptions, approvals or offered options."""
     return tuple(
         said
-        for said in _list_worded_answers(ask)
+        for said in _list_worded_answers(request)
         if said.user and said.question.approval is None and said.text not in said.question.options
     )
 
 
-def _list_worded_answers(ask: RequestState) -> tuple[QuestionAnswer, ...]:
-    """Return the answers that contain words of people: all but approvals without a reason or an edit."""
-    answered = (*ask.answered, *(one for work in ask.work.values() for one in work.answered))
+def _list_worded_answers(request: RequestState) -> tuple[QuestionAnswer, ...]:
+    """Return the answers that contain words: answers to questions, and approvals with a reason or with an edit."""
+    answered = (
+        *request.question_answers,
+        *(one for subtask in request.subtasks.values() for one in subtask.question_answers),
+    )
     return tuple(said for said in answered if said.question.approval is None or _extract_answer_words(said))
 
 
@@ -126,14 +130,14 @@ def _matches_wording(wording: str, texts: Iterable[str]) -> bool:
     To save time, only texts that contain its longest word are compared.
     """
     longest = max(wording.split(), key=len, default="")
-    return any(normalize_word_order(text) == wording for text in [one for one in texts if longest in one.casefold()])
+    return any(normalize_words(text) == wording for text in [one for one in texts if longest in one.casefold()])
 
 
 # ---------------------------------------------------------------- what is private
 
 
 _Sources = tuple[PrivateSource, ...]
-_PrivateNames = dict[str, _Sources]
+_SourcesByName = dict[str, _Sources]
 """The private content of a view: the sources by the name for people."""
 _OutputSources = Mapping[tuple[bool, str], tuple[str, _Sources]]
 """The requester and the private sources of each earlier answer and file.
@@ -146,41 +150,47 @@ def _merge_view_sources(view: Mapping[str, _Sources]) -> _Sources:
     return tuple(dict.fromkeys(one for sources in view.values() for one in sources))
 
 
-def _trace_earlier_outputs(job: Job, ask: RequestState) -> _OutputSources:
+def _collect_output_sources(job: Job, request: RequestState) -> _OutputSources:
     """Return the requesters and private sources of the answers and files of the requests before `ask`.
 
-    Each may be made from earlier ones, so the requests are taken from the oldest on. Each step is cached.
+    An answer may be made from earlier answers, so the requests are processed from the oldest on. Each step is cached.
     """
     made: dict[tuple[bool, str], tuple[str, _Sources]] = {}
     last: FoldStep[_OutputSources] | None = None
-    for place in range(job.find_request_index(ask.id) or 0):
-        last = take_fold_step(_trace_request, last, job.asks[place], job, place, made)
+    for place in range(job.find_request_index(request.id) or 0):
+        last = compute_fold_step(_find_output_sources, last, job.requests[place], job, place, made)
         for key, of in last.result.items():
             made.setdefault(key, of)
     return made
 
 
-def _trace_request(ask: RequestState, job: Job, index: int, earlier_outputs: _OutputSources) -> _OutputSources:
+def _find_output_sources(
+    request: RequestState, job: Job, index: int, earlier_outputs: _OutputSources
+) -> _OutputSources:
     """Return the requester and the private sources of the answer and the files of one request.
 
     The sources are all that the planner and the specialists of the request saw.
     """
-    until_then = replace(job, asks=job.asks[: index + 1])
-    seen = _merge_view_sources(_PrivateViews(until_then, earlier_outputs).find_planner_view(ask))
+    until_then = replace(job, requests=job.requests[: index + 1])
+    seen = _merge_view_sources(_PrivateViews(until_then, earlier_outputs).find_planner_view(request))
     sources = tuple(
-        dict.fromkeys((*seen, *(one for work in ask.work.values() for one in _list_tool_sources(ask, work))))
+        dict.fromkeys(
+            (*seen, *(one for subtask in request.subtasks.values() for one in _list_tool_sources(request, subtask)))
+        )
     )
-    results = [work.result for work in ask.work.values() if work.result is not None]
+    results = [subtask.result for subtask in request.subtasks.values() if subtask.result is not None]
     files = [(True, file.id) for result in results for file in result.artifacts]
-    answer = [(False, compute_answer_digest(ask))] if ask.run.answer else []
-    return dict.fromkeys((*answer, *files), (ask.request.user, sources))
+    answer = [(False, compute_answer_digest(request))] if request.run.answer else []
+    return dict.fromkeys((*answer, *files), (request.spec.user, sources))
 
 
-def _list_tool_sources(ask: RequestState, work: SubtaskState) -> _Sources:
-    """Return the private sources that tools gave a subtask; if they are unknown, a single source in their place."""
-    if work.has_read_private and not work.private_sources:
-        return (make_private_source("attempts", f"{ask.id}/{work.subtask.id}", f"what {_quote_title(work)} read"),)
-    return work.private_sources
+def _list_tool_sources(request: RequestState, subtask: SubtaskState) -> _Sources:
+    """Return the private sources that tools gave a subtask; if they are not recorded, one that stands for them."""
+    if subtask.has_read_private and not subtask.private_sources:
+        return (
+            make_private_source("attempts", f"{request.id}/{subtask.spec.id}", f"what {_quote_title(subtask)} read"),
+        )
+    return subtask.private_sources
 
 
 @dataclass(slots=True)
@@ -193,109 +203,113 @@ class _PrivateViews:
 
     job: Job
     earlier_outputs: _OutputSources
-    planner_view: _PrivateNames | None = None
-    subtask_views: dict[str, _PrivateNames] = field(default_factory=dict)
+    planner_view: _SourcesByName | None = None
+    subtask_views: dict[str, _SourcesByName] = field(default_factory=dict)
 
-    def find_view(self, ask: RequestState, work: SubtaskState) -> _PrivateNames:
+    def get_view(self, request: RequestState, subtask: SubtaskState) -> _SourcesByName:
         """Return the private content in the view of the specialist or crew that works on a subtask."""
-        key = work.subtask.id
+        key = subtask.spec.id
         if key not in self.subtask_views:
             view = _merge_sources(
                 (
-                    *self._trace_materials(ask, find_needed_material(self.job, ask, work).all_material),
-                    *_yield_words_of_others(ask),
+                    *self._yield_material_sources(
+                        request, find_needed_material(self.job, request, subtask).all_material
+                    ),
+                    *_yield_words_of_others(request),
                     *(
-                        (_name_result_source(other), self._find_private_sources(ask, other))
-                        for other in _list_visible_subtasks(ask, work)
+                        (_name_result_source(other), self._find_private_sources(request, other))
+                        for other in _list_visible_subtasks(request, subtask)
                     ),
                     *(
-                        ((f"an earlier attempt at {_quote_title(work)}", _list_tool_sources(ask, work)),)
-                        if work.private
+                        ((f"an earlier attempt at {_quote_title(subtask)}", _list_tool_sources(request, subtask)),)
+                        if subtask.had_private_content
                         else ()
                     ),
                 )
             )
             brief = [
-                (f"{_BRIEF_WRITTEN_BY} {name}", sources)
-                for name, sources in self._yield_brief_sources(ask, work)
+                (f"{_BRIEF_AUTHOR_PREFIX} {name}", sources)
+                for name, sources in self._yield_brief_sources(request, subtask)
                 if name not in view
             ]
             self.subtask_views[key] = view | _merge_sources(brief)
         return self.subtask_views[key]
 
-    def _find_private_sources(self, ask: RequestState, work: SubtaskState) -> _Sources:
-        """Return all private sources that the specialists of a subtask saw, which its result is made from."""
-        inside = ask.list_all_subtasks(work.subtask.id) if work.run is not None else ()
+    def _find_private_sources(self, request: RequestState, subtask: SubtaskState) -> _Sources:
+        """Return all private sources that the specialists of a subtask saw, and that its result may contain."""
+        inside = request.list_all_subtasks(subtask.spec.id) if subtask.run is not None else ()
         seen = (
             source
-            for one in (work, *inside)
-            for source in (*_list_tool_sources(ask, one), *_merge_view_sources(self.find_view(ask, one)))
+            for one in (subtask, *inside)
+            for source in (*_list_tool_sources(request, one), *_merge_view_sources(self.get_view(request, one)))
         )
         return tuple(dict.fromkeys(seen))
 
-    def _trace_materials(self, ask: RequestState, materials: Iterable[Material]) -> Iterator[tuple[str, _Sources]]:
-        return ((_name_material_source(one), self._trace_material(ask, one)) for one in materials)
+    def _yield_material_sources(
+        self, request: RequestState, materials: Iterable[Material]
+    ) -> Iterator[tuple[str, _Sources]]:
+        return ((_name_material_source(one), self._find_material_sources(request, one)) for one in materials)
 
-    def _yield_brief_sources(self, ask: RequestState, work: SubtaskState) -> Iterator[tuple[str, _Sources]]:
+    def _yield_brief_sources(self, request: RequestState, subtask: SubtaskState) -> Iterator[tuple[str, _Sources]]:
         """Yield the private content that the authors of a brief had seen, since the brief may repeat it.
 
-        A brief that the requester wrote in full, word for word, repeats nothing. It is not enough that all its words
-        are the requester's: their order, or the choice of a passage, could tell something. A step of a crew's pipeline
-        has the words of the crew's file and of the request, so only the view of the enclosing subtask counts.
+        Nothing is yielded if the brief and each later text are whole texts of the requester. A part of such a text, or
+        its words in another order, could encode private content. A step of a crew's pipeline is worded by the crew's
+        file and the request, so only the view of the enclosing subtask counts.
         """
-        brief, later = tuple(_yield_brief_texts(work)), tuple(_yield_later_texts(ask, work))
-        fixed = _is_pipeline_step(ask, work)
-        if self._are_requesters_words(ask, (*(() if fixed else brief), *later)):
-            shown: _PrivateNames = {}
+        brief, later = tuple(_yield_brief_texts(subtask)), tuple(_yield_later_texts(request, subtask))
+        fixed = _is_pipeline_step(request, subtask)
+        if self._are_requesters_words(request, (*(() if fixed else brief), *later)):
+            shown: _SourcesByName = {}
             if not fixed:
                 return
         else:
-            shown = self.find_planner_view(ask)
-        outer = ask.work.get(work.within)
-        around = self.find_view(ask, outer) if outer is not None else {}
+            shown = self.find_planner_view(request)
+        outer = request.subtasks.get(subtask.within)
+        around = self.get_view(request, outer) if outer is not None else {}
         for name, sources in (shown | around).items():
-            yield name.removeprefix(f"{_BRIEF_WRITTEN_BY} "), sources
+            yield name.removeprefix(f"{_BRIEF_AUTHOR_PREFIX} "), sources
 
-    def _are_requesters_words(self, ask: RequestState, texts: Iterable[str]) -> bool:
+    def _are_requesters_words(self, request: RequestState, texts: Iterable[str]) -> bool:
         """Return True if the requester wrote each of the texts in full in the job."""
-        said = {normalize_word_order(text) for text in texts if text.strip()} - {normalize_word_order(ask.text)}
-        return all(_matches_wording(one, list_requester_words(self.job, ask)) for one in said)
+        said = {normalize_words(text) for text in texts if text.strip()} - {normalize_words(request.text)}
+        return all(_matches_wording(one, list_requester_words(self.job, request)) for one in said)
 
-    def find_planner_view(self, ask: RequestState) -> _PrivateNames:
+    def find_planner_view(self, request: RequestState) -> _SourcesByName:
         """Return the private content that the planner saw for the plan of a request and its revisions."""
         if self.planner_view is None:
             read = (
-                (_name_result_source(one), _list_tool_sources(ask, one))
-                for one in ask.work.values()
+                (_name_result_source(one), _list_tool_sources(request, one))
+                for one in request.subtasks.values()
                 if one.has_read_private
             )
             found = (
-                *self._trace_materials(ask, list_material(self.job, ask)),
+                *self._yield_material_sources(request, list_material(self.job, request)),
                 *(
                     (_shorten_name(one.name), (make_private_source("attached", one.file_id, one.name),))
-                    for one in ask.request.attachments
+                    for one in request.spec.attachments
                 ),
-                *_yield_words_of_others(ask),
-                *self._yield_earlier_requests(ask),
-                *(read if ask.revisions else ()),
+                *_yield_words_of_others(request),
+                *self._yield_earlier_requests(request),
+                *(read if request.revision_count else ()),
             )
             self.planner_view = _merge_sources(found)
         return self.planner_view
 
-    def _yield_earlier_requests(self, ask: RequestState) -> Iterator[tuple[str, _Sources]]:
+    def _yield_earlier_requests(self, request: RequestState) -> Iterator[tuple[str, _Sources]]:
         name = "what somebody else asked before"
         others = [
             one
-            for one in self.job.asks[: self.job.find_request_index(ask.id) or 0]
-            if one.request.user != ask.request.user
+            for one in self.job.requests[: self.job.find_request_index(request.id) or 0]
+            if one.spec.user != request.spec.user
         ]
         yield name, tuple(make_private_source("request", one.id, name) for one in others)
 
-    def _trace_material(self, ask: RequestState, material: Material) -> _Sources:
+    def _find_material_sources(self, request: RequestState, material: Material) -> _Sources:
         """Return the private sources of a material.
 
-        There are none if the requester wrote it, or if it was made for the requester from no private source. A material
-        that was made for somebody else is a private source itself.
+        A material that the requester wrote has none. One that a model made for the requester has the sources of its
+        making. Any other material is a private source itself, in addition to those of its making.
         """
         if material.origin == "requester":
             return ()
@@ -308,71 +322,73 @@ class _PrivateViews:
             return own
         key = (False, material.text) if material.file is None else (True, material.file.id)
         user, sources = self.earlier_outputs.get(key, ("", own))
-        return sources if user == ask.request.user else tuple(dict.fromkeys((*own, *sources)))
+        return sources if user == request.spec.user else tuple(dict.fromkeys((*own, *sources)))
 
 
-def _merge_sources(named_sources: Iterable[tuple[str, _Sources]]) -> _PrivateNames:
+def _merge_sources(named_sources: Iterable[tuple[str, _Sources]]) -> _SourcesByName:
     """Merge the sources of equal names. Names without sources are left out, since they are not private."""
-    view: _PrivateNames = {}
+    view: _SourcesByName = {}
     for name, sources in named_sources:
         if sources:
             view[name] = tuple(dict.fromkeys((*view.get(name, ()), *sources)))
     return view
 
 
-_BRIEF_WRITTEN_BY = "a brief written by who had seen"
+_BRIEF_AUTHOR_PREFIX = "a brief written by who had seen"
 
 
-def _is_pipeline_step(ask: RequestState, work: SubtaskState) -> bool:
+def _is_pipeline_step(request: RequestState, subtask: SubtaskState) -> bool:
     """Return True if a subtask is an unchanged step of the crew's pipeline: neither revised nor rewritten."""
-    return ask.find_enclosing_run(work).fixed and not (work.changed or work.brief or work.instead_of)
+    return request.find_enclosing_run(subtask).is_pipeline and not (
+        subtask.change_note or subtask.rewritten_brief or subtask.replaced_id
+    )
 
 
-def _yield_brief_texts(work: SubtaskState) -> Iterator[str]:
+def _yield_brief_texts(subtask: SubtaskState) -> Iterator[str]:
     """Yield the brief of a subtask and its acceptance criterion."""
-    yield work.brief_text
-    yield work.subtask.done_when
+    yield subtask.brief_text
+    yield subtask.spec.done_when
 
 
-def _yield_later_texts(ask: RequestState, work: SubtaskState) -> Iterator[str]:
+def _yield_later_texts(request: RequestState, subtask: SubtaskState) -> Iterator[str]:
     """Yield the texts in a subtask's prompt beside its brief that models or people wrote later.
 
     These are faults of its result, questions and answers, and the name and brief of an ad-hoc specialist.
     """
-    yield from work.wanting.faults if work.wanting is not None else ()
-    for said in (*ask.answered, *work.answered):
+    yield from subtask.rejected_candidate.faults if subtask.rejected_candidate is not None else ()
+    for said in (*request.question_answers, *subtask.question_answers):
         if said.question.approval is None:
             yield said.question.message
         yield _extract_answer_words(said)
-    plan = find_enclosing_plan(ask, work)
+    plan = find_enclosing_plan(request, subtask)
     for one in plan.made if plan is not None else ():
-        if one.name == work.specialist:
+        if one.name == subtask.specialist:
             yield from (one.name, one.brief)
 
 
-def _list_visible_subtasks(ask: RequestState, work: SubtaskState) -> list[SubtaskState]:
+def _list_visible_subtasks(request: RequestState, subtask: SubtaskState) -> list[SubtaskState]:
     """Return the subtasks whose results a subtask sees.
 
     These are its dependencies, the subtask that it replaces, and the same of its enclosing subtasks.
     """
-    names = (*work.subtask.after, work.instead_of)
-    outer = ask.work.get(work.within)
-    return [ask.work[name] for name in names if name in ask.work] + (
-        [] if outer is None else _list_visible_subtasks(ask, outer)
+    names = (*subtask.spec.after, subtask.replaced_id)
+    outer = request.subtasks.get(subtask.within)
+    return [request.subtasks[name] for name in names if name in request.subtasks] + (
+        [] if outer is None else _list_visible_subtasks(request, outer)
     )
 
 
-def _yield_words_of_others(ask: RequestState) -> Iterator[tuple[str, _Sources]]:
+def _yield_words_of_others(request: RequestState) -> Iterator[tuple[str, _Sources]]:
     name = "the message that it was started from"
-    if ask.request.quoted:
-        yield name, (make_private_source("quoted", ask.request.quoted, name),)
+    if request.spec.quoted:
+        yield name, (make_private_source("quoted", request.spec.quoted, name),)
     name = "what somebody else answered"
     yield (
         name,
         tuple(
             make_private_source("answer", _extract_answer_words(said), name)
-            for said in _list_worded_answers(ask)
-            if said.user != ask.request.user
+            for said in _list_worded_answers(request)
+            if said.user != request.spec.user
         ),
     )
 
@@ -384,12 +400,12 @@ def _name_material_source(material: Material) -> str:
     return known.get(material.kind, _shorten_name(material.name))
 
 
-def _name_result_source(work: SubtaskState) -> str:
-    return f"the result of {_quote_title(work)}"
+def _name_result_source(subtask: SubtaskState) -> str:
+    return f"the result of {_quote_title(subtask)}"
 
 
-def _quote_title(work: SubtaskState) -> str:
-    return f'"{_shorten_name(work.subtask.title)}"'
+def _quote_title(subtask: SubtaskState) -> str:
+    return f'"{_shorten_name(subtask.spec.title)}"'
 
 
 def _shorten_name(name: str) -> str:

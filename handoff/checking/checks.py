@@ -1,4 +1,4 @@
-"""Free checks of a result, without a model: its content, echoes of the task, named sources and confidence. Pure.
+"""Checks a result by rules, without a model call: its content, echoes of the task, sources and confidence. Pure.
 
 Each function in `CHECKS` yields remarks that quote the text concerned. A `fault` sends the result back to the
 specialist; a `doubt` only appears in the trace. A wrong remark costs more than a missing one, so an unsure check yields
@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Literal
 
 from handoff.contracts import Result
-from handoff.text.text_words import normalize_word_order
+from handoff.text.text_words import normalize_words
 
 LOW_CONFIDENCE = 60
 """The confidence of a result, 0 to 100, below which it is in doubt."""
@@ -24,7 +24,7 @@ MAX_REMARKS = 10
 MAX_QUOTE_LENGTH = 120
 """The most characters of a quotation in a remark."""
 MIN_ECHO_LENGTH = 40
-"""The least characters of a content that can be an echo of the task; a shorter one may be a proper answer."""
+"""The least number of characters of a content that is checked for echoes; a shorter one may be a proper answer."""
 
 
 RemarkKind = Literal["fault", "doubt"]
@@ -44,7 +44,7 @@ class CheckSubject:
     sources: Sequence[str] = ()
     """The names or addresses of what the tools read."""
     read_earlier_texts: Callable[[], str] = str
-    """Returns the earlier requests and answers of the thread. It is a function, as the text may be long."""
+    """Returns the earlier requests and answers of the thread as one text. It is called only if a check needs them."""
     tasks: Sequence[str] = ()
     """The request and the brief."""
 
@@ -86,8 +86,8 @@ def quote_line(text: str) -> str:
     return f"“{line if len(line) <= MAX_QUOTE_LENGTH else line[: MAX_QUOTE_LENGTH - 1] + '…'}”"
 
 
-def _check_shape(subject: CheckSubject) -> Iterable[Remark]:
-    """Check that the summary and the findings contain words, which the contract cannot."""
+def _check_blank_texts(subject: CheckSubject) -> Iterable[Remark]:
+    """Check that the summary and the findings contain words, since `Result` accepts texts of punctuation alone."""
     if _is_blank(subject.result.summary):
         yield Remark("fault", f"The summary {quote_line(subject.result.summary)} says nothing.")
     for finding in subject.result.findings:
@@ -132,22 +132,22 @@ def _check_emptiness(subject: CheckSubject) -> Iterable[Remark]:
 
 
 def _is_known_file(name: str, subject: CheckSubject) -> bool:
-    given = (
+    known_texts = (
         subject.known_words,
         subject.read_earlier_texts(),
         *subject.evidence,
         *subject.sources,
         *(one.name for one in subject.result.artifacts),
     )
-    return any(name.casefold() in text.casefold() for text in given)
+    return any(name.casefold() in text.casefold() for text in known_texts)
 
 
 def _check_echo(subject: CheckSubject) -> Iterable[Remark]:
     """Check that the content does not repeat the task: small models return a text to review as it is."""
-    content = f" {normalize_word_order(subject.result.content)} "
+    content = f" {normalize_words(subject.result.content)} "
     if len(content) < MIN_ECHO_LENGTH or subject.result.findings or subject.result.artifacts:
         return
-    tasks = (f" {normalize_word_order(text)} " for text in subject.tasks)
+    tasks = (f" {normalize_words(text)} " for text in subject.tasks)
     if any(content in task and 2 * len(content) > len(task) for task in tasks):
         yield Remark(
             "fault", f"The content {quote_line(subject.result.content)} repeats what was asked, word for word."
@@ -159,8 +159,8 @@ _ASKS_SOURCES = re.compile(r"\b((?<!open[ -])sources?|cite[sd]?|citations?|quell
 _NAMES_SOURCE = re.compile(r"https?://\S|(?<![\w-])[\w-]+\.[a-z]{2,12}\b", re.IGNORECASE)
 """A web address, or the name of a site or file."""
 _SITE_ADDRESS = re.compile(r"https?://(?:www\.)?([^/:?#]*)")
-_MIN_SITE_WORD = 4
-"""The least letters of a part of a site's name that can name the site, as in "according to Reuters"."""
+_MIN_SITE_WORD_LETTERS = 4
+"""The least number of letters of a part of a site's name that can name the site, as in "according to Reuters"."""
 
 
 def _check_source(subject: CheckSubject) -> Iterable[Remark]:
@@ -170,7 +170,7 @@ def _check_source(subject: CheckSubject) -> Iterable[Remark]:
     ):
         return
     links = _ASKS_LINKS.search(subject.done_when)
-    if not links and _list_site_words(subject.sources) & set(normalize_word_order(subject.result.content).split()):
+    if not links and _list_site_words(subject.sources) & set(normalize_words(subject.result.content).split()):
         return
     asked = links or _ASKS_SOURCES.search(subject.done_when)
     read = next((source for source in subject.sources if source.startswith("http")), "")
@@ -186,7 +186,7 @@ def _check_source(subject: CheckSubject) -> Iterable[Remark]:
 def _list_site_words(sources: Sequence[str]) -> set[str]:
     """Return the words by which a text may name the sites of these web addresses."""
     sites = [found[1].casefold() for source in sources if (found := _SITE_ADDRESS.match(source))]
-    return {part for site in sites for part in re.split(r"\W", site) if len(part) >= _MIN_SITE_WORD}
+    return {part for site in sites for part in re.split(r"\W", site) if len(part) >= _MIN_SITE_WORD_LETTERS}
 
 
 def _check_confidence(subject: CheckSubject) -> Iterable[Remark]:
@@ -196,9 +196,9 @@ def _check_confidence(subject: CheckSubject) -> Iterable[Remark]:
 
 
 CHECKS: tuple[Callable[[CheckSubject], Iterable[Remark]], ...] = (
-    _check_shape,
+    _check_blank_texts,
     _check_emptiness,
     _check_echo,
     _check_source,
 )
-"""All checks except that of the confidence, which `run_checks` adds."""
+"""All checks but `_check_confidence`, which `run_checks` adds."""

@@ -19,26 +19,26 @@ DERIVATIONS = ("pairs", "products", "multiples")
 - `products`: products of two figures, and a whole minus two parts.
 - `multiples`: a figure times or divided by one of `_USUAL_FACTORS`.
 """
-MAX_ACCIDENTS = 0.3
-"""A match counts only if at most this many accidental matches are expected among all values that were tried."""
-MAX_MISQUOTE_ACCIDENTS = 0.1
-"""The value of `MAX_ACCIDENTS` for a figure that looks like a misquotation of a known figure."""
+MAX_ACCIDENTAL_MATCHES = 0.3
+"""The most accidental matches that may be expected among all values tried; if more are, a match does not count."""
+MAX_ACCIDENTAL_MISQUOTES = 0.1
+"""The value of `MAX_ACCIDENTAL_MATCHES` for a figure that looks like a misquotation of a known figure."""
 _RANGE_FACTOR = 2.0
 """Accidental matches are estimated from the values between half and double the figure."""
 _LOG_RANGE = 1.386
 """The width of that range on a logarithmic scale (ln 4), on which the values are taken to lie evenly."""
 _MAX_QUANTITIES = 100
-"""The most figures that are paired with each other: among more, a short figure follows by accident."""
+"""The most figures that are paired with each other: among more, any short figure follows from some pair."""
 _MAX_TRIPLE_GROUP = 8
 """The most figures of which three are combined (a whole minus two parts)."""
 _POWERS_OF_TEN = {1.0, 10.0, 100.0, 1000.0}
 _MIN_PART_SHARE = 0.03
 """The least share of a whole that a part must have to be subtracted."""
 _USUAL_FACTORS = (2, 3, 4, 5, 6, 7, 8, 9, 12, 24, 30, 52, 60, 365)
-"""Factors that people use without saying so: small counts, months, hours, days. Ten is left out, since a figure that is
-ten times too large has a zero too many."""
-_ROUND_ERROR = 0.025
-"""The relative error that a round number, such as 3,000, may have."""
+"""Factors that people use without saying so: small counts, months, hours, days. Ten is left out, since a figure
+that is ten times too large is a usual mistake."""
+_ROUND_NUMBER_ERROR = 0.025
+"""The relative error that a round number, such as 3,000, may have in either direction."""
 
 
 def list_distinct_quantities(
@@ -80,19 +80,22 @@ def yield_possible_values(numeral: Numeral) -> Iterator[tuple[float, float, str]
 
 
 def compute_rounding_error(value: float, step: float) -> float:
-    """Return the greatest rounding error of a figure whose last digit has the size `step`; zeros at the end count."""
+    """Return the greatest rounding error of a figure whose last digit has the size `step`.
+
+    Zeros at the end of a whole number count as rounded, with a relative error of at most `_ROUND_NUMBER_ERROR`.
+    """
     if step >= 1.0 and value >= 100 * step:
         zeros = step
         while zeros < value and value % (zeros * 10) == 0:
             zeros *= 10
-        step = max(step, min(zeros, 2 * _ROUND_ERROR * value))
+        step = max(step, min(zeros, 2 * _ROUND_NUMBER_ERROR * value))
     return step / 2 * 1.001 + 1e-9 * value
 
 
 def follows_from_values(
     numeral: Numeral, families: Iterable[tuple[str, Sequence[float]]], max_accidents: float
 ) -> bool:
-    """Return True if a figure is among the values of the families, and probably not by accident.
+    """Return True if one of the families has the value of a figure, and probably not by accident.
 
     A family is a pair of a kind and its sorted values. The expected accidental matches add up over the families: when
     they exceed `max_accidents`, no further match counts.
@@ -133,7 +136,7 @@ def derive_value_families(
 def _derive_values(group: tuple[Quantity, ...], derivation: str) -> tuple[list[float], ...]:
     """Return the values that follow from a group in one of the `DERIVATIONS`, as sorted lists."""
     if derivation == "pairs":
-        return tuple(map(_sort_magnitudes, (_yield_sums(group), _yield_ratios(group), _yield_parts(group))))
+        return tuple(map(_sort_magnitudes, (_yield_sums(group), _yield_ratios(group), _yield_percentages_of(group))))
     if derivation == "products":
         return tuple(
             map(
@@ -166,8 +169,8 @@ def _have_like_units(one: str, other: str) -> bool:
 
 
 def _yield_sums(group: Sequence[Quantity]) -> Iterator[float]:
-    for (one, its), (other, others) in combinations(group, 2):
-        if _have_like_units(its, others):
+    for (one, kind), (other, others) in combinations(group, 2):
+        if _have_like_units(kind, others):
             yield one - other
             yield one + other
 
@@ -179,7 +182,7 @@ def _yield_ratios(group: Sequence[Quantity]) -> Iterator[float]:
             yield other / one
 
 
-def _yield_parts(group: Sequence[Quantity]) -> Iterator[float]:
+def _yield_percentages_of(group: Sequence[Quantity]) -> Iterator[float]:
     for (one, its), (other, others) in combinations(group, 2):
         if (its == "%") != (others == "%"):
             share, whole = (one / 100, other) if its == "%" else (other / 100, one)

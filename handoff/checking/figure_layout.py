@@ -17,9 +17,9 @@ _PERCENT_HEAD = re.compile(
     r"%|(?<![^\W_])(?:pct|percent\w*|prozent\w*|pour ?cent\w*|porcentaje|por ?cento|rate|quote|anteil)", re.IGNORECASE
 )
 _HEAD_RULE = re.compile(r"[\s|:+-]*")
-"""The rule below the head of a table."""
+"""Matches the line of dashes below the head of a table."""
 _MAX_SUMMED_ROWS = 60
-"""The most rows of a table whose rows are totalled as well as its columns."""
+"""The most rows of a table for which totals of rows count as well; in a longer one only totals of columns do."""
 SENTENCE_END = re.compile(r"[.!?;] +(?=[^\W\d])|[\u3002\uff01\uff1f]")
 
 
@@ -96,8 +96,10 @@ def mark_percent_columns(
                 by_line[place][index] = one._replace(kind="%")
 
 
-def yield_lists(by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]) -> Iterator[tuple[Quantity, ...]]:
-    """Yield the columns of each run of similar lines, and each line of three or more figures."""
+def yield_figure_lists(
+    by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]
+) -> Iterator[tuple[Quantity, ...]]:
+    """Yield the columns of neighbouring lines with as many cells or figures, and each line of three or more figures."""
     for (_, delimited, _), run in groupby(
         range(len(by_line)),
         key=lambda place: (cells[place][0], bool(cells[place][1]), 0 if cells[place][1] else len(by_line[place])),
@@ -117,10 +119,12 @@ def yield_lists(by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]
             yield tuple(next(yield_quantities(one)) for one in line)
 
 
-def yield_groups(text: str, by_line: list[list[Numeral]], scales: Sequence[float]) -> Iterator[tuple[Quantity, ...]]:
+def yield_figure_groups(
+    text: str, by_line: list[list[Numeral]], scales: Sequence[float]
+) -> Iterator[tuple[Quantity, ...]]:
     """Yield the figures of each line with at least two figures, and of each sentence of such a line.
 
-    `scales` are the scales that the text names.
+    `scales` are those of the text, as `find_scales` returns them.
     """
     for line in by_line:
         if len(line) > 1:

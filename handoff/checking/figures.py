@@ -1,9 +1,9 @@
 """Finds the unsupported figures of a text: no tool, file or person gave them, and they follow from no given figure.
 
-A figure is supported if a known text has it, exactly or rounded, or if its working has known numbers only and comes to
-it. Without a working, it is supported if it follows from two known figures (a sum, difference, product, ratio, share,
-change, or another unit), or is the total, mean or median of a list. Among many pairs a short figure follows from some
-by accident, so the more pairs are tried, the more digits a figure needs.
+A figure is supported if a known text has it, exactly or rounded, or if its working has only known numbers and gives the
+figure. Without a working, it is supported if it follows from two known figures (a sum, difference, product, ratio,
+share, change, or another unit), or is the total, mean or median of a list. Among many pairs, a short figure follows
+from some by accident, so the more pairs are tried, the more digits a figure needs.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from handoff.checking.derived_figures import (
     DERIVATIONS,
-    MAX_ACCIDENTS,
-    MAX_MISQUOTE_ACCIDENTS,
+    MAX_ACCIDENTAL_MATCHES,
+    MAX_ACCIDENTAL_MISQUOTES,
     derive_value_families,
     follows_from_values,
     list_distinct_quantities,
@@ -45,15 +45,15 @@ from handoff.contracts import Result
 
 MAX_SOURCE_LINES = 24
 """The most source lines that `find_source_lines` returns."""
-MAX_REPLY_READ = 40_000
-"""The first characters of a reply that are searched."""
+MAX_REPLY_CHARACTERS = 40_000
+"""The number of characters at the start of a reply that are searched."""
 
 _UNIT_SIGNS = " $€£¥%"
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure as a text writes it, from `start` to `end`. `fault` describes an error in its working; empty: none."""
+    """A figure in a text, from `start` to `end`. `fault` describes an error in its working; empty: no error."""
 
     text: str
     start: int
@@ -68,29 +68,31 @@ def find_unsupported_figures(text: str, known_texts: Iterable[str]) -> tuple[Fig
     missing.
     """
     shown = blank_non_figures(text)
-    given = left = extract_figures(shown)
-    ground = KnownFigures(shown)
-    for texts in _batch_texts(known_texts) if given else ():
-        ground.add_texts(texts)
-        left = [one for one in left if not _is_known_figure(one, ground, shown)]
-        if not left:
+    figures = unsupported = extract_figures(shown)
+    known = KnownFigures(shown)
+    for texts in _batch_texts(known_texts) if figures else ():
+        known.add_texts(texts)
+        unsupported = [one for one in unsupported if not _is_known_figure(one, known, shown)]
+        if not unsupported:
             return ()
-    faults = _check_workings(text, shown, left, ground)
-    left = [one for one in left if faults.get(one) != ""]
-    standing = [one for one in given if one not in left]
-    while left:
-        found = [one for one in left if one not in faults and _follows_from_known(one, ground, shown, standing)]
+    faults = _check_workings(text, shown, unsupported, known)
+    unsupported = [one for one in unsupported if faults.get(one) != ""]
+    standing = [one for one in figures if one not in unsupported]
+    while unsupported:
+        found = [one for one in unsupported if one not in faults and _follows_from_known(one, known, shown, standing)]
         if not found:
             break
         standing += found
-        left = [one for one in left if one not in found]
-    return tuple(Figure(text[one.start : one.end].strip(), one.start, one.end, faults.get(one, "")) for one in left)
+        unsupported = [one for one in unsupported if one not in found]
+    return tuple(
+        Figure(text[one.start : one.end].strip(), one.start, one.end, faults.get(one, "")) for one in unsupported
+    )
 
 
 def _check_workings(text: str, shown: str, figures: Sequence[Numeral], known: KnownFigures) -> dict[Numeral, str]:
     """Return the faults of the workings of some figures, by figure; an empty text for a correct working.
 
-    A working may use figures that earlier workings derive. `known` is extended by them.
+    The figures of correct workings are added to `known`, so that later workings may use them.
     """
     faults: dict[Numeral, str] = {}
     for figure, working in _index_workings(text).items():
@@ -126,7 +128,7 @@ def _check_working(working: Working, figure: Numeral, text: str, known: KnownFig
 
 
 def render_workings(text: str, unsourced: Iterable[str]) -> tuple[str, ...]:
-    """Return the workings of a text, such as `424 = 1,569 - 1,145`, without those of figures in `unsourced`."""
+    """Return the workings of a text, such as `424 = 1,569 - 1,145`, each once, without those of `unsourced` figures."""
     left = {one.strip(_UNIT_SIGNS) for one in unsourced}
     worked = _index_workings(text)
     told = ((text[one.start : one.end].strip(), working.expression) for one, working in worked.items())
@@ -204,15 +206,15 @@ def _follows_from_known(numeral: Numeral, known: KnownFigures, blanked_text: str
         tuple(dict.fromkeys((*list_distinct_quantities(supported), *known.known_quantities)))[:100],
     ]
     ways = (known.yield_list_totals(numeral), *(derive_value_families(numeral, groups, way) for way in DERIVATIONS))
-    chance = MAX_MISQUOTE_ACCIDENTS if known.may_misquote(numeral) else MAX_ACCIDENTS
+    chance = MAX_ACCIDENTAL_MISQUOTES if known.may_misquote(numeral) else MAX_ACCIDENTAL_MATCHES
     return not known.has_opposite_sign(numeral) and any(follows_from_values(numeral, way, chance) for way in ways)
 
 
 def find_misquoted_figure(figure: str, known_texts: Iterable[str]) -> str:
     """Return the figure in `known_texts` that `figure` may misquote, as written there; empty if there is none.
 
-    It has the same digits with other zeros or units; otherwise two digits are swapped; otherwise one digit differs. In
-    each case it must be the only such figure.
+    The likeliest kind counts: the same digits with other zeros or units, then two swapped digits, then one different
+    digit. There must be exactly one figure of that kind.
     """
     found: dict[int, set[str]] = {}
     for text in known_texts:
@@ -228,17 +230,17 @@ def yield_figure_lines(text: str, replies: Sequence[str]) -> Iterator[tuple[str,
         written = text[one.start : one.end]
         lines = [line for reply in replies for line in read_text_figures(reply).find_lines(one)]
         if not lines and (near := find_misquoted_figure(written, replies)):
-            lines = [line for reply in replies for line in read_text_figures(reply).find_written_line(near)]
+            lines = [line for reply in replies for line in read_text_figures(reply).find_line_with(near)]
         yield tuple(lines)
 
 
 def find_source_lines(result: Result, replies: Sequence[str]) -> tuple[str, ...]:
     """Return for each figure of the result a line of a tool reply that contains it, each line once.
 
-    Among several lines, the one with the most figures of the result is chosen. The lines are for the verifier, which
-    would otherwise see only the specialist's words.
+    Among several lines, the one with the most figures of the result is chosen. The verifier reads these lines beside
+    the specialist's words.
     """
     text = "\n".join([result.content, *(finding.message for finding in result.findings)])
-    found = list(yield_figure_lines(text, [reply[:MAX_REPLY_READ] for reply in replies]))
+    found = list(yield_figure_lines(text, [reply[:MAX_REPLY_CHARACTERS] for reply in replies]))
     held = Counter(line for lines in found for line in dict.fromkeys(lines))
     return tuple(dict.fromkeys(max(lines, key=held.__getitem__) for lines in found if lines))[:MAX_SOURCE_LINES]

@@ -21,8 +21,8 @@ from handoff.checking.figure_layout import (
     find_lines_and_cells,
     flatten_to_lines,
     mark_percent_columns,
-    yield_groups,
-    yield_lists,
+    yield_figure_groups,
+    yield_figure_lists,
 )
 from handoff.checking.numerals import YEARS, Numeral, blank_dates, blank_labels, normalize_digits, parse_numerals
 
@@ -39,17 +39,17 @@ _BOUND_WORDS = re.compile(
 )
 _BOUND_ERROR = 0.05
 """The relative error that a round bound may have."""
-_MIN_DIGITS, _FEW_DIGITS = 2, 3
-"""The least digits of a figure that can be misquoted; the most digits with which one different digit means nothing."""
+_MIN_DIGITS, _SHORT_FIGURE_DIGITS = 2, 3
+"""A misquoted figure has at least `_MIN_DIGITS` digits; more than `_SHORT_FIGURE_DIGITS` if one may differ."""
 _MAX_LIST_LENGTH = 1_000
 _MAX_GROUP_LENGTH = 60
 _MAX_LABELLED_TEXT = 20_000
-"""The most characters of a text in which labels and identifiers are told apart from figures."""
+"""The most characters of a text from which labels and identifiers are removed before its figures are grouped."""
 MAX_LINE_LENGTH = 160
 """The most characters of a quoted line."""
 _MAX_GROUPS = 40
 _MAX_WINDOWED_LIST = 24
-"""The most rows of a list whose sums of neighbouring rows, such as the months of a quarter, count as known."""
+"""The most rows of a list for which sums of neighbouring rows, such as the months of a quarter, count as known."""
 
 
 class TextFigures:
@@ -87,7 +87,7 @@ class TextFigures:
             places += [place for other, place in within if other <= value + slack]
         return [self._cut_line_around(place) for place in sorted(places)]
 
-    def find_written_line(self, written: str) -> list[str]:
+    def find_line_with(self, written: str) -> list[str]:
         """Return the first line that contains this text, as a list of one; an empty list if there is none."""
         place = self._shown.find(written)
         return [] if place < 0 else [self._cut_line_around(place)]
@@ -107,13 +107,13 @@ class TextFigures:
     @cached_property
     def groups(self) -> tuple[tuple[Quantity, ...], ...]:
         """The figures of each sentence, line and column, one group each."""
-        lines = yield_groups(self._shown, self._figures_by_line[0], self.scales)
+        lines = yield_figure_groups(self._shown, self._figures_by_line[0], self.scales)
         return tuple(group[:_MAX_GROUP_LENGTH] for group in (*lines, *self.lists))
 
     @cached_property
     def lists(self) -> tuple[tuple[Quantity, ...], ...]:
         """The columns of the text, and its lines of several figures."""
-        return tuple(yield_lists(*self._figures_by_line))
+        return tuple(yield_figure_lists(*self._figures_by_line))
 
     @cached_property
     def _figures_by_line(self) -> tuple[list[list[Numeral]], list[tuple[int, list[int]]]]:
@@ -125,11 +125,11 @@ class TextFigures:
 
 
 read_text_figures = lru_cache(maxsize=64)(TextFigures)
-"""Return the figures of a known text. Cached."""
+"""Return the `TextFigures` of a text. The last 64 are cached."""
 
 
 def find_scales(text: str) -> tuple[float, ...]:
-    """Return 1 and the scales that a text names away from numbers, such as "in thousands" in the head of a column."""
+    """Return 1.0 and the scales that a text names apart from numbers, such as 1000.0 for "in thousands"."""
     return (1.0, *(scale for scale, pattern in _SCALE_WORDS if pattern.search(text)))
 
 
@@ -177,7 +177,7 @@ def find_sentence_span(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _yield_misquotations(digits: str) -> Iterator[tuple[int, str]]:
-    """Yield the digits that these may misquote, as pairs (unlikeness, digits).
+    """Yield the digits that `digits` may misquote, as pairs (unlikeness, digits).
 
     The unlikeness is 0 for the same digits, 1 for two swapped ones, and 2 for one different digit.
     """
@@ -186,7 +186,7 @@ def _yield_misquotations(digits: str) -> Iterator[tuple[int, str]]:
     yield 0, digits
     for place, sign in enumerate(digits[:-1]):
         yield 1, f"{digits[:place]}{digits[place + 1]}{sign}{digits[place + 2 :]}"
-    for place, sign in enumerate(digits if len(digits) > _FEW_DIGITS else ""):
+    for place, sign in enumerate(digits if len(digits) > _SHORT_FIGURE_DIGITS else ""):
         yield from ((2, f"{digits[:place]}{digit}{digits[place + 1 :]}") for digit in "0123456789" if digit != sign)
 
 
@@ -207,13 +207,13 @@ class KnownFigures:
         return known
 
     def add_texts(self, texts: Iterable[str]) -> None:
-        """Add the figures of some texts. Call it before the cached properties and the groups are used."""
+        """Add the figures of texts. Cached properties and `list_groups` ignore texts added after their first use."""
         new = [read_text_figures(text) for text in texts]
         self.texts += new
         for one in new:
             for numeral in one.numerals:
                 for value, _ in numeral.readings:
-                    self._add(value, numeral, one)
+                    self._add_value(value, numeral, one)
         for values in self._values.values():
             values.sort()
 
@@ -249,7 +249,7 @@ class KnownFigures:
                 holding.setdefault(quantity, []).append(place)
         return holding
 
-    def _add(self, value: float, numeral: Numeral, source: TextFigures) -> None:
+    def _add_value(self, value: float, numeral: Numeral, source: TextFigures) -> None:
         scaled = source.scales if numeral.kind in {"", "money"} else (1.0,)
         for scale in scaled:
             self._values.setdefault(numeral.kind, []).append(value * scale)
@@ -271,7 +271,7 @@ class KnownFigures:
         )
 
     def contains_exactly(self, numeral: Numeral) -> bool:
-        """Return True if the known texts contain a number exactly, to its last digit."""
+        """Return True if the known texts contain a number to its last digit: trailing zeros do not count as rounded."""
         return any(self._contains_value(value, step / 2 + 1e-9 * value, numeral) for value, step in numeral.readings)
 
     def contains_share(self, numeral: Numeral) -> bool:
@@ -338,8 +338,8 @@ class KnownFigures:
     def list_groups(self, preferred: Iterable[Quantity]) -> list[tuple[Quantity, ...]]:
         """Return the groups of figures in a line or column, those with most of the figures `preferred` first.
 
-        If there are more than `_MAX_GROUPS` groups, only those with a figure of `preferred` are returned: among many
-        groups a short figure follows from some by accident.
+        If there are more than `_MAX_GROUPS` groups, only groups with a figure of `preferred` are returned: a short
+        figure follows by accident from one of many groups.
         """
         shared = Counter(chain.from_iterable(self._groups_by_figure.get(one, ()) for one in preferred))
         places = [place for place, _ in shared.most_common(_MAX_GROUPS)]

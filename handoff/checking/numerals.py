@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 MAX_SMALL_COUNT = 12
-"""The greatest bare count that is no figure, since it may count words, steps or rows of the text itself."""
+"""The greatest bare count that does not count as a figure: it may count words, steps or rows of the text itself."""
 YEARS = range(1800, 2200)
 """The bare numbers that count as years."""
 _MONTH = (
@@ -76,7 +76,7 @@ _NUMBER = re.compile(
 _CERTAIN_DECIMAL_MARK = re.compile(
     r"\d(?:([.,])(?=(?:\d\d?|\d{4,})(?![\d.,]{0,30}\d))|(?<![\d.,]0)(?<=0)([.,])(?=\d{3}(?!\d))|(?<=,\d{3})(\.)(?=\d))"
 )
-"""A certain decimal mark: other than three digits follow it, or a single zero stands before it."""
+"""Matches a certain decimal mark, such as one that is not followed by three digits, or follows a single zero."""
 _SCALES = {
     1e3: r"thousand|tausend|tsd\.?|mila|mille|mil|tys\.?|тыс\.?|千|k(?![\w])|k(?=[€$£])",
     1e5: r"lakhs?|lacs?",
@@ -135,7 +135,7 @@ _CHINESE_DIGITS = {**{sign: value for value, sign in enumerate("零一二三四�
 _CHINESE_PLACES = {"十": 10, "百": 100, "千": 1000}
 _CHINESE_SCALES = {"万": 1e4, "萬": 1e4, "億": 1e8, "亿": 1e8, "兆": 1e12}
 _CHARACTERS_AFTER, _CHARACTERS_BEFORE = frozenset(("", *",;|\n)]}")), frozenset(("", *",;|\n([{"))
-"""The characters after and before the bare numbers of tables."""
+"""The characters after and before a whole number, as in tables, that show that it has no unit."""
 _MAX_NUMBER_LENGTH = 30
 """The most characters of a number; a longer one is ignored."""
 _PLAIN_SIGNS = {0x066C: "'", 0x066B: ".", 0x066A: "%", 0xFF05: "%", 0x2212: "-", 0xFF0D: "-", 0x2019: "'", 0xFF0E: "."}
@@ -152,7 +152,7 @@ class Numeral(NamedTuple):
     readings: tuple[tuple[float, float], ...]
     """The possible values, each with the size of its last digit: 1.234 is (1234, 1) or (1.234, 0.001)."""
     kind: str = ""
-    """The kind of its unit: `%`, `time` (seconds), `length` (metres), `mass` (kilograms), `money` or empty."""
+    """The kind of its unit: `%`, `time` (in seconds), `length` (metres), `mass` (kilograms), `money`; empty: none."""
     sign: str = ""
     """`+`, `-` or empty."""
     factor: float = 1.0
@@ -232,15 +232,15 @@ def _parse_numeral(text: str, match: re.Match[str], marks: str) -> Numeral:
     scale, factor, kind, points = 1.0, 1.0, "", False
     after = text[end : end + 1]
     if after not in _CHARACTERS_AFTER:
-        after_it = _compile_scales_and_units().match(text, end)
-        if after_it is not None and after_it.lastgroup:
-            groups = {name: value for name, value in after_it.groupdict().items() if value}
+        unit_match = _compile_scales_and_units().match(text, end)
+        if unit_match is not None and unit_match.lastgroup:
+            groups = {name: value for name, value in unit_match.groupdict().items() if value}
             scale = next((_SCALE_PATTERNS[name][0] for name in groups if name in _SCALE_PATTERNS), 1.0)
             unit = next((name for name in groups if name in _UNITS), "")
             if unit:
                 _, factor, kind = _UNITS[unit]
                 points = unit in {"pp", "bp"}
-            end = after_it.end()
+            end = unit_match.end()
     before = text[max(0, start - 6) : start]
     if not kind and (_CURRENCY_BEFORE.search(before) or _CURRENCY_AFTER.match(text, end)):
         kind = "money"

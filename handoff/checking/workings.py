@@ -1,4 +1,4 @@
-"""Parses the workings of a text, the calculations that its author writes behind figures, and recalculates them. Pure.
+"""Parses the workings of a text, which are calculations written behind figures, and recalculates them. Pure.
 
 A working looks like this: `37 % [[= (1,569 - 1,145) / 1,145]]`. Its numbers have to be known, and code recalculates
 it. People see the figure in the text, and the working behind *Evidence*.
@@ -21,7 +21,7 @@ _WORKING = re.compile(r"[ \t\u00a0]*\[\[ ?= ?([^\[\]\n]{1,200}?) ?\]\]")
 _MAX_DISTANCE = 40
 """The most characters between a figure and its working, such as its unit."""
 _MAX_READINGS = 64
-"""The most combinations of readings that are tried for an expression, since a number such as 1.234 has two readings."""
+"""The most combinations of readings tried for an expression: a number such as 1.234 has two readings."""
 _OPERATOR_SIGNS = str.maketrans(
     {"\u00d7": "*", "\u00b7": "*", "\u00f7": "/", ":": "/", "\u2212": "-", "\u2013": "-", "^": "\x00"}
 )
@@ -95,9 +95,9 @@ def equals_figure(working: Working, figure: Numeral) -> bool:
 
 
 def yield_values(working: Working) -> Iterator[float]:
-    """Yield the possible values of a working, one for each reading of its numbers; none if it is no valid expression.
+    """Yield the possible values of a working, one for each combination of readings; none for an invalid expression.
 
-    Numbers in per cent are shares: 30 % is 0.3. Units are ignored: numbers count as they are written.
+    Numbers in per cent are shares: 30 % is 0.3. Other units are ignored: 5 km is 5.
     """
     numbers, expression = working.parse_numbers(), normalize_digits(working.expression)
     names, at, written = [], 0, ""

@@ -16,7 +16,7 @@ from handoff.conversation.message_kinds import is_question, split_words
 MAX_MEMORY_LENGTH = 500
 """The most characters of one memory."""
 MIN_MATCH_SHARE = 0.5
-"""The least share of the words of a wish to forget that a memory must have to be a possible match."""
+"""The least share of the words of a wish to forget that a matching memory contains."""
 MAX_MATCHES = 5
 _QUOTE_MARK = ">"
 _PLEASE = r"(?:please|bitte|por favor|s'il te plaît|s'il vous plaît)?[\s,]*"
@@ -66,17 +66,17 @@ class MemoryWish:
 
 
 def parse_memory_wish(text: str) -> MemoryWish | None:
-    """Parse a message that asks to remember or to forget something; return None if it asks for anything else.
+    """Return the wish of a message that asks to remember or to forget something; None for any other message.
 
-    Quoted lines are left out, so the text of the wish is empty if the message contains nothing else.
+    Quoted lines are left out. If the message quotes everything that is to be remembered, the text of the wish is empty.
     """
     if is_question(text):
         return None
     for verb, pattern in _WISHES.items():
         if (found := pattern.match(text)) is not None:
-            mine = any(part for part in found.groupdict().values())
-            said: Literal["remember", "forget"] = "forget" if verb == "forget" else "remember"
-            return MemoryWish(said, drop_quoted_lines(text[found.end() :]), mine)
+            is_personal = any(part for part in found.groupdict().values())
+            wish_verb: Literal["remember", "forget"] = "forget" if verb == "forget" else "remember"
+            return MemoryWish(wish_verb, drop_quoted_lines(text[found.end() :]), is_personal)
     return None
 
 
@@ -89,8 +89,8 @@ def drop_quoted_lines(text: str) -> str:
 def find_matching_memories(memories: Mapping[str, Memory], text: str) -> tuple[str, ...]:
     """Return the names of the memories that a text may mean, the best match first.
 
-    It is a single name if exactly one memory has the same words, or all words of the text; otherwise at most
-    `MAX_MATCHES` names of memories with at least the share `MIN_MATCH_SHARE` of the words.
+    If exactly one memory has the same words, or otherwise all words of the text, its name is the only one. If not, they
+    are at most `MAX_MATCHES` names of memories with at least the share `MIN_MATCH_SHARE` of the words.
     """
     wanted = set(split_words(text))
     shares = {name: _compute_word_share(wanted, set(split_words(one.text))) for name, one in memories.items()}
@@ -103,7 +103,7 @@ def find_matching_memories(memories: Mapping[str, Memory], text: str) -> tuple[s
 
 
 def is_certain_match(memories: Mapping[str, Memory], matches: Iterable[str], text: str) -> bool:
-    """Return True if `matches` is the name of a single memory, and that memory has all words of the text."""
+    """Return True if `matches` has exactly one name, and the memory of that name has all words of the text."""
     names = tuple(matches)
     return (
         len(names) == 1
@@ -116,10 +116,10 @@ def may_change_memory(memory: Memory, user: str, *, admin: bool) -> bool:
     return admin or user == memory.user
 
 
-def choose_memory_place(channel: str, user: str, *, is_personal: bool = False) -> str:
-    """Return the id under which a memory is stored: that of the person, or of the channel.
+def choose_memory_owner(channel: str, user: str, *, is_personal: bool = False) -> str:
+    """Return the Slack id under which a memory is stored: the person's or the channel's.
 
-    It is the person's if the memory is for them alone (`is_personal`), or comes from a direct message.
+    It is the person's if `is_personal` is set or the channel is a direct message.
     """
     return user if is_personal or channel.startswith("D") else channel
 

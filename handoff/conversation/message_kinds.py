@@ -40,7 +40,7 @@ FILLERS = _make_word_set(
     mycket leadhand
     """
 )
-"""Words that may stand beside thanks and praise without asking for anything."""
+"""Words that may stand beside words of thanks or praise in a message that asks for nothing."""
 QUESTION_WORDS = _make_word_set(
     """
     and what why how which when where can could would is are was were does do did should might so but or und
@@ -74,8 +74,8 @@ _NAME_AT_START = re.compile(
 _NAME_AT_END = re.compile(r"[,\u060c\u3001\uff0c]\s*[^\W\d_][\w.'\u2019-]*(?:\s+[^\W\d_][\w.'\u2019-]*)?\s*\W*$")
 _UNSPACED_LETTER = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 """A letter of a script without spaces between words."""
-MAX_SHORT_WORDS = 2
-"""The most words of a message that certainly is an answer."""
+MAX_STATEMENT_WORDS = 2
+"""The most words of a short statement, which counts as an answer if a question is open."""
 MAX_QUESTION_WORDS = 25
 """The most words of a question that the rules may classify."""
 
@@ -105,7 +105,7 @@ def is_question(text: str) -> bool:
 
 
 def is_plain_question(text: str) -> bool:
-    """Return True for a question of at most `MAX_QUESTION_WORDS` that begins with a question word and calls nobody."""
+    """Return True for a question of at most `MAX_QUESTION_WORDS` words with a question word first, and no addressee."""
     said = split_words(text)
     if not is_question(text) or not said or len(said) > MAX_QUESTION_WORDS or said[0] not in QUESTION_WORDS:
         return False
@@ -138,7 +138,7 @@ def _ends_with_name(text: str, name: str) -> bool:
     return bool(comma) and bool(head.strip()) and " ".join(split_words(tail)) == name
 
 
-def names_option(text: str, options: Iterable[str]) -> bool:
+def chooses_option(text: str, options: Iterable[str]) -> bool:
     """Return True if a text contains one of the options, or is the number of one, from 1."""
     said = f" {' '.join(split_words(text))} "
     forms = [" ".join(split_words(option)) for option in options]
@@ -148,14 +148,14 @@ def names_option(text: str, options: Iterable[str]) -> bool:
 
 
 def is_short_statement(text: str) -> bool:
-    """Return True if a text has at most `MAX_SHORT_WORDS` words and is no question."""
-    return not is_question(text) and len(split_words(text)) <= MAX_SHORT_WORDS and len(text) <= 40
+    """Return True if a text has at most `MAX_STATEMENT_WORDS` words and is no question."""
+    return not is_question(text) and len(split_words(text)) <= MAX_STATEMENT_WORDS and len(text) <= 40
 
 
 def split_crew_name(text: str, crew_names: Iterable[str]) -> tuple[str, str]:
-    """Split off the crew that a text begins with (“review: ...”): return its name and the rest of the text.
+    """Return the name of the crew that a text begins with, as in “review: ...”, and the text after the colon.
 
-    If the text begins with no crew's name, return an empty name and the whole text.
+    If the text begins with no crew's name or nothing follows, return an empty name and the whole text.
     """
     head, colon, rest = text.partition(":")
     said = head.strip().casefold()

@@ -1,8 +1,8 @@
-"""Finds what a request points at without naming it: “summarise this”, “what was decided here?”. Pure.
+"""Finds the object that a request points at without naming it: “summarise this”, “what was decided here?”. Pure.
 
-It looks for words of ten languages, and for nothing else. A request that contains or names its object (a link, a
-#channel, a file, a text after a colon) points at nothing. A word that means something else in another of the ten
-languages counts only beside words of its own language.
+It knows pointing words of ten languages. A request that contains or names its object (a link, a #channel, a file, a
+text after a colon) points at nothing. A word that is ambiguous between languages counts only if the words beside it fit
+its own language.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
-Pointer = Literal["", "view", "thread", "channel", "canvas"]
-"""The object that a request points at: nothing, whatever view is open in Slack, or an open view of one kind."""
+ReferenceKind = Literal["", "view", "thread", "channel", "canvas"]
+"""The object that a request points at: nothing (empty), the open view of any kind (`view`), or one of one kind."""
 
 MAX_WORDS = 30
-"""The most words of a request that may point at something; a longer one names its object itself."""
+"""The most words of a request that may point at something. A longer one is taken to name its object."""
 MAX_WORDS_AFTER = 5
-"""The most words after a clause that ends with a lone “this”; if there are more, they say what “this” is."""
+"""The most words after a clause that ends with “this” without a noun. More words are taken to describe the object."""
 
 
 def _make_word_set(text: str) -> frozenset[str]:
@@ -26,7 +26,7 @@ def _make_word_set(text: str) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class PointingWords:
+class ReferenceWords:
     """The pointing words of one language.
 
     - `determiners`: words before a noun, as in “this thread”.
@@ -35,6 +35,7 @@ class PointingWords:
     - `pronouns`: words for the object without a noun. They count at the end of a clause, or before a word of
       `following_words`.
     - `ambiguous_pronouns`: the same for words with other meanings. They count only before a word of `following_words`.
+      A pair of words, such as `podsumuj_to`, counts at the end of a clause as well.
     - `place_words`: words for the place. They count anywhere but at the beginning, and not beside a word of
       `excluding_words`.
     """
@@ -53,8 +54,8 @@ class PointingWords:
 
 _FRENCH_WORDS = "que qui quoi est été s'est ce c'est le la les du des je tu nous on a au avec qu'est-ce passé depuis"
 """Words that show that “hier” (yesterday) or “qui” (who) is French, and not German or Italian for “here”."""
-SPACED_LANGUAGES: tuple[PointingWords, ...] = (
-    PointingWords(  # English
+SPACED_LANGUAGES: tuple[ReferenceWords, ...] = (
+    ReferenceWords(  # English
         determiners=_make_word_set("this these"),
         thread_nouns=_make_word_set("thread message post reply"),
         channel_nouns=_make_word_set("channel"),
@@ -67,7 +68,7 @@ SPACED_LANGUAGES: tuple[PointingWords, ...] = (
         place_words=_make_word_set("here"),
         excluding_words=_make_word_set("new work am do post put paste send reply write answer tell"),
     ),
-    PointingWords(  # German
+    ReferenceWords(  # German
         determiners=_make_word_set("dieser diese dieses diesen diesem"),
         thread_nouns=_make_word_set("thread threads nachricht beitrag"),
         channel_nouns=_make_word_set("channel channels kanal kanals"),
@@ -85,7 +86,7 @@ SPACED_LANGUAGES: tuple[PointingWords, ...] = (
             f"neu arbeite bin schreib schreibe poste antworte antworten sende {_FRENCH_WORDS}"
         ),
     ),
-    PointingWords(  # French
+    ReferenceWords(  # French
         determiners=_make_word_set("ce cet cette ces"),
         thread_nouns=_make_word_set("fil message thread"),
         channel_nouns=_make_word_set("canal salon channel"),
@@ -96,7 +97,7 @@ SPACED_LANGUAGES: tuple[PointingWords, ...] = (
         place_words=_make_word_set("ici"),
         excluding_words=_make_word_set("nouveau nouvelle travaille écris poste réponds envoie"),
     ),
-    PointingWords(  # Spanish
+    ReferenceWords(  # Spanish
         determiners=_make_word_set("este esta estos"),
         thread_nouns=_make_word_set("hilo mensaje"),
         channel_nouns=_make_word_set("canal"),
@@ -107,7 +108,7 @@ SPACED_LANGUAGES: tuple[PointingWords, ...] = (
         place_words=_make_word_set("aquí acá"),
         excluding_words=_make_word_set("nuevo nueva trabajo escribe publica responde envía"),
     ),
-    PointingWords(  # Italian
+    ReferenceWords(  # Italian
         determiners=_make_word_set("questo questa questi"),
         thread_nouns=_make_word_set("thread messaggio filo"),
         channel_nouns=_make_word_set("canale"),
@@ -119,7 +120,7 @@ SPACED_LANGUAGES: tuple[PointingWords, ...] = (
         excluding_words=_make_word_set(f"nuovo nuova lavoro scrivi pubblica rispondi invia {_FRENCH_WORDS}")
         - _make_word_set("qui la le a"),
     ),
-    PointingWords(  # Portuguese
+    ReferenceWords(  # Portuguese
         determiners=_make_word_set("este esta esse essa estas essas"),
         thread_nouns=_make_word_set("thread fio tópico mensagem"),
         channel_nouns=_make_word_set("canal"),
@@ -130,7 +131,7 @@ SPACED_LANGUAGES: tuple[PointingWords, ...] = (
         place_words=_make_word_set("aqui"),
         excluding_words=_make_word_set("novo nova trabalho escreve escreva publica responde responda envia"),
     ),
-    PointingWords(  # Dutch
+    ReferenceWords(  # Dutch
         determiners=_make_word_set("dit deze"),
         thread_nouns=_make_word_set("thread draad draadje bericht"),
         channel_nouns=_make_word_set("kanaal channel"),
@@ -141,7 +142,7 @@ SPACED_LANGUAGES: tuple[PointingWords, ...] = (
         place_words=_make_word_set("hier"),
         excluding_words=_make_word_set(f"nieuw werk schrijf plaats antwoord stuur {_FRENCH_WORDS}"),
     ),
-    PointingWords(  # Polish
+    ReferenceWords(  # Polish
         determiners=_make_word_set("ten tę ta tej tego tym te tych"),
         thread_nouns=_make_word_set("wątek wątku wiadomość"),
         channel_nouns=_make_word_set("kanał kanału kanale"),
@@ -153,7 +154,7 @@ SPACED_LANGUAGES: tuple[PointingWords, ...] = (
         excluding_words=_make_word_set("nowy nowa pracuję napisz odpowiedz wyślij"),
     ),
 )
-UNSPACED_PATTERNS: tuple[tuple[Pointer, re.Pattern[str]], ...] = (
+UNSPACED_PATTERNS: tuple[tuple[ReferenceKind, re.Pattern[str]], ...] = (
     (
         "thread",
         re.compile("このスレッド|このメッセージ|この投稿|这个消息列|这个帖子|这条消息|此消息|這則訊息|這個討論串"),
@@ -180,7 +181,7 @@ _CLAUSE_END = re.compile(r"\s*(?:[.?!,;)]|$)")
 _TEXT_FOLLOWS = re.compile(r"[:\uff1a]\s*\S")
 
 
-def find_pointer(text: str) -> Pointer:
+def find_implicit_reference(text: str) -> ReferenceKind:
     """Return the kind of object that a request points at without naming it; empty if it points at nothing."""
     said = unicodedata.normalize("NFKC", text.strip()).replace("\u2019", "'").casefold()
     if "\n" in said or "```" in said or _NAMED_OBJECT.search(said):
@@ -191,12 +192,12 @@ def find_pointer(text: str) -> Pointer:
     words = list(_WORD.finditer(said))
     if len(words) > MAX_WORDS:
         return ""
-    return next((pointer for one in SPACED_LANGUAGES if (pointer := _classify_pointer(said, words, one))), "")
+    return next((pointer for one in SPACED_LANGUAGES if (pointer := _classify_reference(said, words, one))), "")
 
 
-def _classify_pointer(text: str, word_matches: list[re.Match[str]], language: PointingWords) -> Pointer:
+def _classify_reference(text: str, word_matches: list[re.Match[str]], language: ReferenceWords) -> ReferenceKind:
     words = [one[0] for one in word_matches]
-    nouns: tuple[tuple[Pointer, frozenset[str]], ...]
+    nouns: tuple[tuple[ReferenceKind, frozenset[str]], ...]
     nouns = (
         ("thread", language.thread_nouns),
         ("channel", language.channel_nouns),
@@ -218,10 +219,10 @@ def _classify_pointer(text: str, word_matches: list[re.Match[str]], language: Po
     return ""
 
 
-def _stands_alone(text: str, word_matches: list[re.Match[str]], index: int, language: PointingWords) -> bool:
-    """Return True if the word at index `index` stands for the object by itself: no noun belongs to it.
+def _stands_alone(text: str, word_matches: list[re.Match[str]], index: int, language: ReferenceWords) -> bool:
+    """Return True if the word at `index` stands for the object by itself, without a noun.
 
-    A word of `held` counts at the end of a clause only as a pair with the word before it, as in `podsumuj_to`.
+    An ambiguous pronoun counts at the end of a clause only in a pair with the word before it, as in `podsumuj_to`.
     """
     word, more = word_matches[index][0], len(word_matches) - index - 1
     pair = f"{word_matches[index - 1][0]}_{word}" if index else ""

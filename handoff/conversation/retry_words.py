@@ -1,4 +1,4 @@
-"""Recognises messages that ask for a second try: “retry from prices”, “continue”, “again with the same files”.
+"""Recognises messages that ask for a retry: “retry from prices”, “continue”, “again with the same files”.
 
 A message counts only if it says nothing else. “Again for Lisbon” and “the same for Q2” are requests of their own, for
 which the planner sees the plan of the last request (`repeats_last_request`).
@@ -15,7 +15,7 @@ from handoff.contracts import Contract
 from handoff.conversation.message_kinds import split_words
 
 RetryMode = Literal["retry", "continue", "whole"]
-"""The parts of the earlier request that a second try reuses.
+"""The parts of the earlier request that a retry reuses.
 
 - `retry`: the complete results. Subtasks that failed or lack something run again, with all that build on them.
 - `continue`: everything, as it was when a person stopped the request. Running attempts go on after their last turn.
@@ -24,7 +24,7 @@ RetryMode = Literal["retry", "continue", "whole"]
 
 
 class RetryRef(Contract):
-    """A reference from a second try to the request that it tries again."""
+    """A reference from a retry to the request that it repeats."""
 
     of: str
     """The id of that request."""
@@ -34,26 +34,26 @@ class RetryRef(Contract):
     gone: tuple[str, ...] = ()
     """The names of files that are no longer stored."""
     groups: tuple[str, ...] = ()
-    """The user groups of the person who asks for the second try, at that time."""
+    """The user groups of the person who asks for the retry, at that time."""
     admin: bool = False
     """True if that person was an admin at that time."""
 
 
 MAX_REPEAT_WORDS = 60
-"""The most words of a request that repeats the last one with a change; a longer one is a request of its own."""
+"""The most words of a request that repeats the last one with a change; a longer one counts as a new request."""
 MAX_WISH_LENGTH = 200
-"""The most characters of a message that asks for a second try and nothing else."""
+"""The most characters of a message that asks for a retry and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetryWish:
-    """A person's wish for a second try."""
+    """A person's wish to retry a request."""
 
     mode: RetryMode = "retry"
     step_words: str = ""
     """The step from which to run again, in the person's words; empty: no step is named."""
     time_words: str = ""
-    """The time for the second try, in the person's words; empty: now."""
+    """The time for the retry, in the person's words; empty: now."""
     request: str = ""
     """The id of the request to try again; empty: the last one."""
 
@@ -92,7 +92,7 @@ _REPEATS_LAST = re.compile(
     r"(?:that|it|this))\b[ ,]+(?:but |now |only |just )*(?:for|with|in|of|on|about|from|as|to|using|without|per)\b",
     re.IGNORECASE,
 )
-_FOREIGN_WISHES: Mapping[RetryMode, tuple[str, ...]] = {
+_FOREIGN_RETRY_WISHES: Mapping[RetryMode, tuple[str, ...]] = {
     "retry": (
         "nochmal versuchen", "erneut versuchen", "versuch es nochmal", "réessaie", "réessayer", "reintenta",
         "reinténtalo", "inténtalo de nuevo", "riprova", "tenta de novo", "tente novamente", "probeer opnieuw",
@@ -101,11 +101,11 @@ _FOREIGN_WISHES: Mapping[RetryMode, tuple[str, ...]] = {
         "weiter", "mach weiter", "weitermachen", "continuez", "reprends", "continúa", "continua", "sigue", "ga door",
     ),
 }  # fmt: skip
-"""Messages in other languages that ask for a second try, as a whole."""
+"""Messages in other languages that ask for a retry. The whole message must be one of them."""
 
 
 def parse_retry_wish(text: str) -> RetryWish | None:
-    """Parse a message that asks for a second try; return None if it asks for anything else."""
+    """Return the wish of a message that asks for a retry and nothing else; None for any other message."""
     said = " ".join(text.split())
     if len(said) > MAX_WISH_LENGTH or not said:
         return None
@@ -113,11 +113,11 @@ def parse_retry_wish(text: str) -> RetryWish | None:
         return RetryWish(step_words=found["step"].strip(" .!"))
     if found := _LATER.match(said):
         return RetryWish("whole", time_words=found["when"].strip())
-    ways: tuple[tuple[re.Pattern[str], RetryMode], ...]
-    ways = ((_RETRY, "retry"), (_CONTINUE, "continue"), (_WHOLE, "whole"))
+    patterns: tuple[tuple[re.Pattern[str], RetryMode], ...]
+    patterns = ((_RETRY, "retry"), (_CONTINUE, "continue"), (_WHOLE, "whole"))
     plain = " ".join(split_words(said))
-    modes = [mode for pattern, mode in ways if pattern.match(said)]
-    modes += [mode for mode, words in _FOREIGN_WISHES.items() if plain in words]
+    modes = [mode for pattern, mode in patterns if pattern.match(said)]
+    modes += [mode for mode, words in _FOREIGN_RETRY_WISHES.items() if plain in words]
     return RetryWish(modes[0]) if modes else None
 
 

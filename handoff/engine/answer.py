@@ -1,8 +1,8 @@
 """The way from the results of a run to its answer: the outstanding effects, the material, and the transitions.
 
-The steps are: condense material that is too long; write a draft; have the verifier compare it with the evidence; write
-it once more at most, if the verifier or the check of figures found faults. Each step ends with an event, so a crash
-repeats no finished step.
+The steps are: condense material that is too long; write a draft; have the verifier compare the draft with the evidence;
+if the verifier or the check of figures found faults, write it once more. Each step ends with an event, so no finished
+step is repeated after a crash.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from handoff.answering.reducing import ReductionStage
 
 MIN_CALL_SECONDS = 60.0
-"""The least seconds for a model call for the answer, even if the run's time is up."""
+"""The seconds that a model call for the answer gets at least, even if the run's time is up."""
 REFUTED_FAULT = "“{sentence}” is wrong: {source} has “{quotation}”."
 UNANSWERED_FAULT = "The answer leaves out what the request asks for here: “{words}”."
 """The faults of a draft that the verifier found, worded for the synthesizer."""
@@ -38,60 +38,65 @@ UNSOURCED_FAULT = "No source has “{figure}”: leave it out, or give the figur
 # ---------------------------------------------------------------- outstanding effects
 
 
-def list_answer_effects(ask: RequestState, run: PlanRun, now: float) -> tuple[list[Effect], float | None]:
+def list_answer_effects(request: RequestState, run: PlanRun, now: float) -> tuple[list[Effect], float | None]:
     """Return the outstanding effects of a run whose subtasks have all ended, and the time to look again, or None.
 
     After the run's deadline nothing is condensed any more: the answer is written from the results as they are.
     """
     late = is_past_deadline(run, now)
-    condensing = [] if run.draft is not None or late else find_reduction_stage(ask, run).parts
-    if condensing:
-        return [ReduceMaterial(ask.id, part.round, part.part, run.within) for part in condensing], run.deadline
+    parts = [] if run.draft is not None or late else find_reduction_stage(request, run).parts
+    if parts:
+        return [ReduceMaterial(request.id, part.round, part.part, run.within) for part in parts], run.deadline
     if run.draft is None:
-        return [_choose_answer_effect(ask, run)], None
-    if run.verified is None and needs_verification(ask, run):
-        return [VerifyAnswer(ask.id, late, run.within)], None if late else run.deadline
-    return [_choose_answer_effect(ask, run, list_draft_faults(ask, run))], None
+        return [_choose_answer_effect(request, run)], None
+    if run.verification is None and needs_verification(request, run):
+        return [VerifyAnswer(request.id, late, run.within)], None if late else run.deadline
+    return [_choose_answer_effect(request, run, list_draft_faults(request, run))], None
 
 
-def _choose_answer_effect(ask: RequestState, run: PlanRun, faults: tuple[str, ...] = ()) -> WriteAnswer | SelectAnswer:
-    if choose_strategy(ask, run) == "select":
-        return SelectAnswer(ask.id, faults, run.within)
-    return WriteAnswer(ask.id, faults, run.within)
+def _choose_answer_effect(
+    request: RequestState, run: PlanRun, faults: tuple[str, ...] = ()
+) -> WriteAnswer | SelectAnswer:
+    if choose_strategy(request, run) == "select":
+        return SelectAnswer(request.id, faults, run.within)
+    return WriteAnswer(request.id, faults, run.within)
 
 
-def needs_verification(ask: RequestState, run: PlanRun) -> bool:
+def needs_verification(request: RequestState, run: PlanRun) -> bool:
     """Return True if the verifier has to check the answer of a run.
 
-    It checks only answers of requests that may state facts. A single result without sources, evidence, findings and
-    doubts, such as the draft of a greeting, states none.
+    Only answers to requests are checked, not those of inner crews, and only if they may state facts. A single result
+    without sources, evidence, findings and doubts, such as the draft of a greeting, states none.
     """
     if run.within or run.plan is None or not run.terms.verifier:
         return False
-    there = collect_results(ask, run).values()
+    there = collect_results(request, run).values()
     return len(there) > 1 or any(one.readings or one.evidence or one.findings or one.doubts for one in there)
 
 
-def list_draft_faults(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
-    """Return the faults of a draft that the synthesizer can correct, worded for it.
+def list_draft_faults(request: RequestState, run: PlanRun) -> tuple[str, ...]:
+    """Return the faults of a draft that the synthesizer can correct, worded for the synthesizer.
 
-    Unanswered parts of the request count only if there are several results, since a single one has no more to give.
+    Unanswered parts of the request count only if there are several results: a single result was used in full already.
     """
-    found = run.verified
+    found = run.verification
     faults: list[str] = []
     if found is not None:
         faults += (
             REFUTED_FAULT.format(sentence=one.sentence, source=one.evidence.source, quotation=one.evidence.quotation)
             for one in found.refuted
         )
-        if len(collect_results(ask, run)) > 1:
+        if len(collect_results(request, run)) > 1:
             faults += (UNANSWERED_FAULT.format(words=words) for words in found.unanswered)
-    return (*faults, *(UNSOURCED_FAULT.format(figure=one) for one in list_unconfirmed_figures(run, run.invented)))
+    return (
+        *faults,
+        *(UNSOURCED_FAULT.format(figure=one) for one in list_unconfirmed_figures(run, run.invented_figures)),
+    )
 
 
 def list_unconfirmed_figures(run: PlanRun, figures: Iterable[str]) -> tuple[str, ...]:
-    """Return those of `figures` that the verifier did not confirm, each once."""
-    borne_out = run.verified.borne_out if run.verified is not None else ()
+    """Return the members of `figures` that the verifier did not confirm, each once."""
+    borne_out = run.verification.borne_out if run.verification is not None else ()
     return tuple(one for one in dict.fromkeys(figures) if one not in borne_out)
 
 
@@ -100,13 +105,13 @@ def is_past_deadline(run: PlanRun, now: float) -> bool:
     return run.deadline is not None and run.deadline <= now
 
 
-def is_written_as_draft(ask: RequestState, run: PlanRun, now: float) -> bool:
-    """Return True if a text that is written now is a draft, which the verifier checks first."""
-    return needs_verification(ask, run) and not is_past_deadline(run, now)
+def needs_draft(request: RequestState, run: PlanRun, now: float) -> bool:
+    """Return True if a text written at `now` becomes a draft for the verifier, not the answer itself."""
+    return needs_verification(request, run) and not is_past_deadline(run, now)
 
 
 def compute_call_seconds(run: PlanRun, now: float) -> float:
-    """Return the seconds for a call for the answer, at most `MIN_CALL_SECONDS` past the run's deadline."""
+    """Return the seconds for a call: those to the run's deadline, from `MIN_CALL_SECONDS` to `terms.call_seconds`."""
     most = run.terms.call_seconds
     return most if run.deadline is None else min(most, max(MIN_CALL_SECONDS, run.deadline - now))
 
@@ -114,78 +119,82 @@ def compute_call_seconds(run: PlanRun, now: float) -> float:
 # ---------------------------------------------------------------- the material of the answer
 
 
-def collect_results(ask: RequestState, run: PlanRun) -> dict[str, Result]:
+def collect_results(request: RequestState, run: PlanRun) -> dict[str, Result]:
     """Return the results of a run by subtask, in the order of the plan."""
-    return {work.subtask.id: work.result for work in ask.list_subtasks(run.within) if work.result is not None}
+    return {
+        subtask.spec.id: subtask.result for subtask in request.list_subtasks(run.within) if subtask.result is not None
+    }
 
 
-def collect_rivals(ask: RequestState, run: PlanRun) -> dict[str, SubtaskState]:
+def collect_rivals(request: RequestState, run: PlanRun) -> dict[str, SubtaskState]:
     """Return the subtasks whose result no other result builds on, by id. The strategy `select` chooses among them."""
-    there = collect_results(ask, run)
-    used = {name for other in there for name in ask.work[other].subtask.after}
-    return {name: ask.work[name] for name in there if name not in used}
+    there = collect_results(request, run)
+    used = {name for other in there for name in request.subtasks[other].spec.after}
+    return {name: request.subtasks[name] for name in there if name not in used}
 
 
-def choose_strategy(ask: RequestState, run: PlanRun) -> Strategy:
+def choose_strategy(request: RequestState, run: PlanRun) -> Strategy:
     """Return the strategy of a run's plan; `merge` in place of `select` if only one subtask could be selected."""
     if run.plan is None or run.plan.strategy != "select":
         return run.plan.strategy if run.plan is not None else "merge"
-    own = [work for work in ask.list_subtasks(run.within) if not work.dropped]
-    used = {name for work in own for name in work.subtask.after}
-    return "select" if sum(work.subtask.id not in used for work in own) > 1 else "merge"
+    own = [subtask for subtask in request.list_subtasks(run.within) if not subtask.is_dropped]
+    used = {name for subtask in own for name in subtask.spec.after}
+    return "select" if sum(subtask.spec.id not in used for subtask in own) > 1 else "merge"
 
 
-def render_contents(ask: RequestState, run: PlanRun) -> tuple[dict[str, str], dict[str, int]]:
+def render_contents(request: RequestState, run: PlanRun) -> tuple[dict[str, str], dict[str, int]]:
     """Return the contents of the results, and the numbers of replaced passages, both by subtask id.
 
-    A passage that several results have is replaced by a pointer in all but one, preferably one that no other builds on.
-    Findings that `list_graded_findings` returns are left out. If one of the results is to be selected, all contents are
-    complete.
+    A passage that several results have stays in one, preferably one that no other builds on; the others get a pointer.
+    Findings that `list_graded_findings` returns are left out. With the strategy `select`, all contents are complete.
     """
-    listed = choose_strategy(ask, run) != "select"
+    listed = choose_strategy(request, run) != "select"
     texts = {
-        name: render_subtask_result(ask, run, ask.work[name], skip_graded=listed) for name in collect_results(ask, run)
+        name: render_subtask_result(request, run, request.subtasks[name], skip_graded=listed)
+        for name in collect_results(request, run)
     }
     if not listed:
         return texts, {}
-    last = collect_rivals(ask, run)
+    last = collect_rivals(request, run)
     order = (*last, *(name for name in texts if name not in last))
-    titles = tuple((name, ask.work[name].subtask.title) for name in texts)
+    titles = tuple((name, request.subtasks[name].spec.title) for name in texts)
     fresh, lost = _drop_repeated_passages(tuple(texts.items()), order, titles)
     return dict(fresh), dict(lost)
 
 
-def list_graded_findings(ask: RequestState, run: PlanRun) -> tuple[MergedFinding, ...]:
+def list_graded_findings(request: RequestState, run: PlanRun) -> tuple[MergedFinding, ...]:
     """Return the graded findings of all results (`is_graded`), each once, the most severe first.
 
     Unsure findings are left out if the terms keep them apart.
     """
-    there = collect_results(ask, run)
+    results = collect_results(request, run)
     if run.terms.unsure == "apart":
         least = run.terms.confidence
-        there = {
+        results = {
             name: one.model_copy(update={"findings": tuple(each for each in one.findings if each.confidence >= least)})
-            if ask.work[name].run is None
+            if request.subtasks[name].run is None
             else one
-            for name, one in there.items()
+            for name, one in results.items()
         }
-    found = merge_graded_findings(there, {name: ask.work[name].subtask.title for name in there})
+    found = merge_graded_findings(results, {name: request.subtasks[name].spec.title for name in results})
     return tuple(
-        MergedFinding(one.finding, one.result_titles, find_line_link(one.finding, ask.materials)) for one in found
+        MergedFinding(one.finding, one.result_titles, find_line_link(one.finding, request.materials)) for one in found
     )
 
 
-def render_subtask_result(ask: RequestState, run: PlanRun, work: SubtaskState, *, skip_graded: bool = False) -> str:
+def render_subtask_result(
+    request: RequestState, run: PlanRun, subtask: SubtaskState, *, skip_graded: bool = False
+) -> str:
     """Return the text of a subtask's result with a line about its unsure findings; empty without a result.
 
     A crew's result has such a line already. With `skip_graded`, the findings that `list_graded_findings` returns are
     left out.
     """
-    if work.result is None:
+    if subtask.result is None:
         return ""
-    if work.run is not None:
-        return render_result(work.result, skip_graded=skip_graded)
-    return render_with_unsure_note(work.result, run.terms, ask.text, skip_graded=skip_graded)
+    if subtask.run is not None:
+        return render_result(subtask.result, skip_graded=skip_graded)
+    return render_with_unsure_note(subtask.result, run.terms, request.text, skip_graded=skip_graded)
 
 
 @lru_cache(maxsize=64)
@@ -197,15 +206,15 @@ def _drop_repeated_passages(
     return tuple(kept.items()), tuple(lost.items())
 
 
-def find_reduction_stage(ask: RequestState, run: PlanRun) -> ReductionStage:
-    """Return the state of condensing. Rival results are not condensed: one of them becomes the answer as it is."""
+def find_reduction_stage(request: RequestState, run: PlanRun) -> ReductionStage:
+    """Return the state of condensing the results. With the strategy `select` they are not condensed."""
     from handoff.answering import reducing  # noqa: PLC0415 - only where material is condensed
 
-    texts, _ = render_contents(ask, run)
-    notes = tuple(Note(source=ask.work[name].subtask.title, text=text) for name, text in texts.items())
-    if choose_strategy(ask, run) == "select":
+    texts, _ = render_contents(request, run)
+    notes = tuple(Note(source=request.subtasks[name].spec.title, text=text) for name, text in texts.items())
+    if choose_strategy(request, run) == "select":
         return reducing.ReductionStage(notes)
-    return reducing.plan_reduction(notes, run.reduced, get_results_budget(run))
+    return reducing.plan_reduction(notes, run.condensed_notes, get_results_budget(run))
 
 
 def get_results_budget(run: PlanRun) -> int:
@@ -218,137 +227,147 @@ def get_results_budget(run: PlanRun) -> int:
 # ---------------------------------------------------------------- the gaps of the answer
 
 
-def list_resultless_subtasks(ask: RequestState, run: PlanRun) -> tuple[SubtaskState, ...]:
-    """Return the subtasks of a run without a result. Gaps inside a crew's subtask are gaps of its result instead."""
+def list_resultless_subtasks(request: RequestState, run: PlanRun) -> tuple[SubtaskState, ...]:
+    """Return the subtasks of a run that ended without a result. Those inside a crew's subtask are not among them."""
     return tuple(
-        work for work in ask.list_subtasks(run.within) if work.state in {"error", "skipped"} and not work.dropped
+        subtask
+        for subtask in request.list_subtasks(run.within)
+        if subtask.state in {"error", "skipped"} and not subtask.is_dropped
     )
 
 
-def list_unfillable_gaps(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
+def list_unfillable_gaps(request: RequestState, run: PlanRun) -> tuple[str, ...]:
     """Return one line for people for each gap that no subtask could fill.
 
     These are files that could not be fetched or that no subtask needed, and parts that nobody in the crew can do.
     """
-    passed = {line for one in list_unneeded_thread_files(ask) for line in (one.fault, *one.gaps)}
-    files = () if run.within else tuple(fault for fault in ask.file_faults if fault not in passed)
+    passed = {line for one in list_unneeded_thread_files(request) for line in (one.fault, *one.gaps)}
+    files = () if run.within else tuple(fault for fault in request.file_faults if fault not in passed)
     parts = run.plan.missing if run.plan is not None else ()
-    unread = () if run.within else list_unneeded_files(ask)
-    said = (render_phrase("unread", ask.text, what=one.name) for one in unread)
-    return (*files, *said, *(render_phrase("nobody", ask.text, what=part) for part in parts))
+    unread = () if run.within else list_unneeded_files(request)
+    said = (render_phrase("unread", request.text, what=one.name) for one in unread)
+    return (*files, *said, *(render_phrase("nobody", request.text, what=part) for part in parts))
 
 
-def list_answer_gaps(ask: RequestState, run: PlanRun) -> tuple[str, ...]:
+def list_answer_gaps(request: RequestState, run: PlanRun) -> tuple[str, ...]:
     """Return the gaps of an answer, one line for people each."""
-    lines = [f"{work.subtask.title}: {work.reason}" for work in list_resultless_subtasks(ask, run)]
-    own = [work for work in ask.list_subtasks(run.within) if not work.dropped]
+    lines = [f"{subtask.spec.title}: {subtask.reason}" for subtask in list_resultless_subtasks(request, run)]
+    own = [subtask for subtask in request.list_subtasks(run.within) if not subtask.is_dropped]
     lines += [
-        gap for work in own if work.result is not None for gap in _list_result_gaps(work, work.result, len(own) == 1)
+        gap
+        for subtask in own
+        if subtask.result is not None
+        for gap in _list_result_gaps(subtask, subtask.result, len(own) == 1)
     ]
-    if run.left_out:
-        lines.append(render_phrase("passages", ask.text, n=len(run.left_out)))
-    if run.answer is not None and run.verified is not None:
-        lines += [render_phrase("unanswered", ask.text, what=words) for words in run.verified.unanswered]
+    if run.left_out_passages:
+        lines.append(render_phrase("passages", request.text, n=len(run.left_out_passages)))
+    if run.answer is not None and run.verification is not None:
+        lines += [render_phrase("unanswered", request.text, what=words) for words in run.verification.unanswered]
     if not run.within:  # writes in doubt are named once, by the request's own run
-        lines += [f"{UNKNOWN_WRITE_WORDS}: {what}" for what in ask.unknown_writes]
-        lines += _list_unapproved_calls(ask)
-    return tuple(dict.fromkeys((*list_unfillable_gaps(ask, run), *lines)))
+        lines += [f"{UNKNOWN_WRITE_WORDS}: {what}" for what in request.unknown_writes]
+        lines += _list_unapproved_calls(request)
+    return tuple(dict.fromkeys((*list_unfillable_gaps(request, run), *lines)))
 
 
-def _list_unapproved_calls(ask: RequestState) -> list[str]:
+def _list_unapproved_calls(request: RequestState) -> list[str]:
     """Return one line for each call that people denied or did not decide on in time."""
-    text = ask.text
+    text = request.text
     return [
         render_phrase("expired" if outcome == "expired" else "denied", text, what=approval.what)
-        for work in ask.work.values()
-        for approval, outcome in work.unapproved_calls
+        for subtask in request.subtasks.values()
+        for approval, outcome in subtask.unapproved_calls
     ]
 
 
-def _list_result_gaps(work: SubtaskState, result: Result, is_single: bool) -> list[str]:  # noqa: FBT001 - of a private function
-    """Return the gaps of one result, each with the title of its subtask, but for an only result (`is_single`)."""
-    title = work.subtask.title
+def _list_result_gaps(subtask: SubtaskState, result: Result, is_single: bool) -> list[str]:  # noqa: FBT001 - of a private function
+    """Return the gaps of one result, each with its subtask's title, which a single result (`is_single`) omits."""
+    title = subtask.spec.title
     return [gap if is_single or gap.startswith(title) else f"{title}: {gap}" for gap in result.gaps]
 
 
 # ---------------------------------------------------------------- transitions
 
 
-def apply_material_reduced(ask: RequestState, run: PlanRun, event: ev.MaterialReduced) -> RequestState:
+def apply_material_reduced(request: RequestState, run: PlanRun, event: ev.MaterialReduced) -> RequestState:
     """Store the condensed notes of one part of a round."""
     key = (event.round, event.part)
-    if key in run.reduced:
-        return ask
-    reduced = MappingProxyType({**run.reduced, key: event.notes})
-    ask = ask.with_run(replace(run, reduced=reduced, left_out=(*run.left_out, *event.left_out)))
-    ask = ask.with_pack_decision(event.at, run.within, event.pack)
+    if key in run.condensed_notes:
+        return request
+    reduced = MappingProxyType({**run.condensed_notes, key: event.notes})
+    request = request.with_run(
+        replace(run, condensed_notes=reduced, left_out_passages=(*run.left_out_passages, *event.left_out))
+    )
+    request = request.with_pack_decision(event.at, run.within, event.pack)
     why = f"the material exceeds {get_results_budget(run):,} tokens"
     if event.left_out:
         why += "; left out: " + "; ".join(event.left_out)
-    return ask.with_decision(event.at, run.within, f"condense, round {event.round}, part {event.part}", why)
+    return request.with_decision(event.at, run.within, f"condense, round {event.round}, part {event.part}", why)
 
 
-def apply_answer_written(ask: RequestState, run: PlanRun, event: ev.AnswerWritten) -> RequestState:
-    """Make the text a draft if the verifier has to check it or if a first text has invented figures, else the answer.
+def apply_answer_written(request: RequestState, run: PlanRun, event: ev.AnswerWritten) -> RequestState:
+    """Make the text a draft or the answer.
 
-    After the deadline, or for the second text, invented figures are only marked.
+    It is a draft if the verifier has to check it, or if it is the first text and has invented figures. After the
+    deadline, and in a second text, invented figures are only recorded as unsupported.
     """
     if run.is_concluded:
-        return ask
+        return request
     if event.chosen:
-        ask = ask.with_decision(event.at, event.chosen, "select", event.why)
-        run = replace(run, chosen=event.chosen)
+        request = request.with_decision(event.at, event.chosen, "select", event.why)
+        run = replace(run, chosen_subtask=event.chosen)
     run = replace(run, workings=event.workings)
     if run.plan is None and event.why:
-        ask = ask.with_decision(event.at, run.within, "answer without a plan", event.why)
-    ask = ask.with_pack_decision(event.at, run.within, event.pack)
-    again = event.invented if run.draft is None and not is_past_deadline(run, event.at) else ()
-    if again:
-        ask = ask.with_decision(event.at, run.within, "figures of no source", ", ".join(again))
-    if not event.draft and not again:
-        return conclude_run(ask, run, event.text, event.at, event.unsupported)
-    kept = replace(run, draft=event.text, is_rewritten=run.draft is not None, verified=None)
-    return ask.with_run(replace(kept, invented=again, unsupported=event.unsupported))
+        request = request.with_decision(event.at, run.within, "answer without a plan", event.why)
+    request = request.with_pack_decision(event.at, run.within, event.pack)
+    invented = event.invented if run.draft is None and not is_past_deadline(run, event.at) else ()
+    if invented:
+        request = request.with_decision(event.at, run.within, "figures of no source", ", ".join(invented))
+    if not event.draft and not invented:
+        return conclude_run(request, run, event.text, event.at, event.unsupported)
+    next_run = replace(run, draft=event.text, is_rewritten=run.draft is not None, verification=None)
+    return request.with_run(replace(next_run, invented_figures=invented, unsupported_figures=event.unsupported))
 
 
 def conclude_run(
-    ask: RequestState, run: PlanRun, text: str, at: float, unsupported: tuple[str, ...] = ()
+    request: RequestState, run: PlanRun, text: str, at: float, unsupported: tuple[str, ...] = ()
 ) -> RequestState:
-    """Conclude a run with an answer. For the request's own run, code adds what the answer must not leave out."""
-    inherited = (one for result in collect_results(ask, run).values() for one in result.unsupported if one in text)
+    """Conclude a run with an answer. For the request's own run, omissions and refutations are added to the text."""
+    inherited = (one for result in collect_results(request, run).values() for one in result.unsupported if one in text)
     figures = list_unconfirmed_figures(run, (*unsupported, *inherited))
     answer = text
     if not run.within:
-        answer = add_omissions(text, list_graded_findings(ask, run), _collect_final_contents(ask, run), ask.text)
-        answer = add_refutations(answer, run.verified, ask.text)
-    return ask.with_run(replace(run, answer=answer, unsupported=figures, written=at))
+        answer = add_omissions(
+            text, list_graded_findings(request, run), _collect_final_contents(request, run), request.text
+        )
+        answer = add_refutations(answer, run.verification, request.text)
+    return request.with_run(replace(run, answer=answer, unsupported_figures=figures, concluded_at=at))
 
 
-def _collect_final_contents(ask: RequestState, run: PlanRun) -> dict[str, str]:
+def _collect_final_contents(request: RequestState, run: PlanRun) -> dict[str, str]:
     """Return the contents of the results that no other result builds on, by title.
 
     Results with a published file are left out, since the file contains them.
     """
-    if run.plan is None or choose_strategy(ask, run) != "merge":
+    if run.plan is None or choose_strategy(request, run) != "merge":
         return {}
-    there = collect_results(ask, run)
-    parts = ((work.subtask.title, there[name]) for name, work in collect_rivals(ask, run).items())
+    there = collect_results(request, run)
+    parts = ((subtask.spec.title, there[name]) for name, subtask in collect_rivals(request, run).items())
     return {title: one.content for title, one in parts if all(file.publish_as == "nothing" for file in one.artifacts)}
 
 
-def apply_answer_verified(ask: RequestState, run: PlanRun, event: ev.AnswerVerified) -> RequestState:
-    """Make the draft the answer, or have it written once more if the verifier found faults in a first draft."""
-    if run.draft is None or run.verified is not None or run.is_concluded:
-        return ask
-    run = replace(run, verified=event)
-    ask = ask.with_pack_decision(event.at, run.within, event.pack)
-    faults = list_draft_faults(ask, run)
+def apply_answer_verified(request: RequestState, run: PlanRun, event: ev.AnswerVerified) -> RequestState:
+    """Make the draft the answer, or keep it for a rewrite if the verifier found faults in a first draft in time."""
+    if run.draft is None or run.verification is not None or run.is_concluded:
+        return request
+    run = replace(run, verification=event)
+    request = request.with_pack_decision(event.at, run.within, event.pack)
+    faults = list_draft_faults(request, run)
     if faults and not run.is_rewritten and not is_past_deadline(run, event.at):
-        ask = ask.with_decision(event.at, run.within, "write the answer again", " ".join(faults))
-        return ask.with_run(run)
+        request = request.with_decision(event.at, run.within, "write the answer again", " ".join(faults))
+        return request.with_run(run)
     why = event.doubt or "; ".join(one.sentence for one in event.refuted) or "the verifier refuted nothing"
-    ask = ask.with_decision(event.at, run.within, "let the answer out", why)
-    return conclude_run(ask, run, run.draft or "", event.at, run.unsupported)
+    request = request.with_decision(event.at, run.within, "let the answer out", why)
+    return conclude_run(request, run, run.draft or "", event.at, run.unsupported_figures)
 
 
 TRANSITIONS: Mapping[str, Callable[[RequestState, PlanRun, Any], RequestState]] = {
@@ -356,4 +375,4 @@ TRANSITIONS: Mapping[str, Callable[[RequestState, PlanRun, Any], RequestState]] 
     "AnswerVerified": apply_answer_verified,
     "AnswerWritten": apply_answer_written,
 }
-"""The function for each type of event in this file. It changes the run that the event's `within` names."""
+"""The functions by type of event. Each changes the run that the event's `within` names."""

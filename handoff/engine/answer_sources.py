@@ -1,4 +1,4 @@
-"""Lists the texts that an answer's figures may come from, and finds the figures that follow from none of them."""
+"""Lists the texts that an answer's figures may come from, and finds figures that follow from none of them."""
 
 from __future__ import annotations
 
@@ -14,42 +14,44 @@ from handoff.state.job_state import PlanRun, RequestState
 
 
 def find_unsourced_figures(
-    ask: RequestState, run: PlanRun, text: str, earlier_texts: Sequence[str] = ()
+    request: RequestState, run: PlanRun, text: str, earlier_texts: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Return the figures of a text, as written, that no result, tool or person gave and that follow from no given one.
+    """Return the figures of a text, as written, that no result, tool or person gave and that follow from none given.
 
     Unsupported figures of results do not count as a source. `earlier_texts` are the earlier requests and answers.
     """
-    return _list_unknown_figures(ask, run, text, list_figure_sources(ask, run, earlier_texts))
+    return _list_unknown_figures(request, run, text, list_figure_sources(request, run, earlier_texts))
 
 
 def find_invented_figures(
-    ask: RequestState, run: PlanRun, text: str, earlier_texts: Sequence[str] = ()
+    request: RequestState, run: PlanRun, text: str, earlier_texts: Sequence[str] = ()
 ) -> tuple[str, ...]:
     """Return the figures of a text, as written, that neither a source nor a result has: the synthesizer invented them.
 
     `earlier_texts` are the earlier requests and answers.
     """
-    contents = (text for result in collect_results(ask, run).values() for text in (result.content, result.summary))
-    return _list_unknown_figures(ask, run, text, (*list_figure_sources(ask, run, earlier_texts), *contents))
+    contents = (text for result in collect_results(request, run).values() for text in (result.content, result.summary))
+    return _list_unknown_figures(request, run, text, (*list_figure_sources(request, run, earlier_texts), *contents))
 
 
-def _list_unknown_figures(ask: RequestState, run: PlanRun, text: str, known_texts: Sequence[str]) -> tuple[str, ...]:
+def _list_unknown_figures(
+    request: RequestState, run: PlanRun, text: str, known_texts: Sequence[str]
+) -> tuple[str, ...]:
     if not any(sign.isdigit() for sign in text):
         return ()
-    sure = {str(each) for result in collect_results(ask, run).values() for each in list_confidences(result)}
+    sure = {str(each) for result in collect_results(request, run).values() for each in list_confidences(result)}
     found = [one for one in find_unsupported_figures(text, known_texts) if one.text.rstrip(" %") not in sure]
     return list_written_figures(text, found)
 
 
-def list_figure_sources(ask: RequestState, run: PlanRun, earlier_texts: Sequence[str] = ()) -> tuple[str, ...]:
+def list_figure_sources(request: RequestState, run: PlanRun, earlier_texts: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the texts that an answer's figures may come from: results, tool lines, people's words, gaps, titles."""
-    own = ask.list_subtasks(run.within)
-    answers = (note.text for work in ask.work.values() for note in work.answers)
-    titles = (f"{work.subtask.title} {work.reason}" for work in own)
-    ours = (*list_answer_gaps(ask, run), *run.left_out)
-    given = (text for result in collect_results(ask, run).values() for text in _yield_sourced_texts(result))
-    return (ask.text, build_run_brief(ask, run), *given, *answers, *titles, *ours, *earlier_texts)
+    own = request.list_subtasks(run.within)
+    answers = (note.text for subtask in request.subtasks.values() for note in subtask.answer_notes)
+    titles = (f"{subtask.spec.title} {subtask.reason}" for subtask in own)
+    ours = (*list_answer_gaps(request, run), *run.left_out_passages)
+    given = (text for result in collect_results(request, run).values() for text in _yield_sourced_texts(result))
+    return (request.text, build_run_brief(request, run), *given, *answers, *titles, *ours, *earlier_texts)
 
 
 def _yield_sourced_texts(result: Result) -> Iterator[str]:

@@ -52,8 +52,8 @@ from handoff.state.job_state import (
 from handoff.state.state_values import Failure
 from handoff.text.change_names import names_code_change
 
-CHECKPOINTS = (ev.TurnTaken, ev.ToolStarted, ev.ToolReturned)
-"""Events that change no state of a run or subtask. They are most of a log, so states are not updated after them."""
+CHECKPOINT_EVENTS = (ev.TurnTaken, ev.ToolStarted, ev.ToolReturned)
+"""Events after which states of runs and subtasks stay the same, so that they are not updated. Most events are these."""
 
 
 MESSAGE_EVENTS = ev.MessageHeard | ev.MessageSorted | ev.MessageAcknowledged | ev.RequestEdited | ev.RequestWithdrawn
@@ -61,8 +61,8 @@ DELETION_EVENTS = ev.FileDeleted | ev.CopiesDropped
 """Events of deleted files, and of the copies that are deleted from the store."""
 
 
-def fold(log: Iterable[ev.Event]) -> Job | None:
-    """Return the job of a whole log; None for an empty log. Raises ValueError if it begins with another event."""
+def fold_log(log: Iterable[ev.Event]) -> Job | None:
+    """Return the job of a whole log; None for an empty log. Raises ValueError if it begins without RequestAdded."""
     job: Job | None = None
     for event in log:
         job = apply_event(job, event)
@@ -83,7 +83,7 @@ def apply_event(job: Job | None, event: ev.Event) -> Job:
     if isinstance(event, ev.CancelRequested):
         return replace(_cancel_requests(job, event), seq=seq)
     if isinstance(event, ev.TakenOver):
-        return replace(_resume_clocks(job, event.at), takeovers=job.takeovers + 1, seq=seq)
+        return replace(_resume_clocks(job, event.at), takeover_count=job.takeover_count + 1, seq=seq)
     if isinstance(event, ev.WorkResumed):
         return replace(_resume_clocks(job, event.at, event.away), seq=seq)
     if isinstance(event, ev.SetAside):
@@ -94,11 +94,14 @@ def apply_event(job: Job | None, event: ev.Event) -> Job:
 
 
 def _cancel_requests(job: Job, event: ev.CancelRequested) -> Job:
-    """Stop the requests that the person may stop. If none is left open, the job leaves quarantine to report that."""
-    ends = {ask.id for ask in rights.list_stoppable_requests(job, rights.Actor(event.user, event.groups, event.admin))}
-    asks = tuple(cancel_request(ask, event) if ask.id in ends else ask for ask in job.asks)
-    left = any(rights.is_stoppable(ask) for ask in asks)
-    return replace(job, asks=asks, quarantine=job.quarantine if left else None)
+    """Stop the requests that the person may stop. If none stays open, the job leaves quarantine to report that."""
+    ends = {
+        request.id
+        for request in rights.list_stoppable_requests(job, rights.Actor(event.user, event.groups, event.admin))
+    }
+    requests = tuple(cancel_request(request, event) if request.id in ends else request for request in job.requests)
+    left = any(rights.is_stoppable(request) for request in requests)
+    return replace(job, requests=requests, quarantine=job.quarantine if left else None)
 
 
 def _apply_thread_event(job: Job, event: MESSAGE_EVENTS | DELETION_EVENTS) -> Job:
@@ -114,15 +117,15 @@ def _apply_thread_event(job: Job, event: MESSAGE_EVENTS | DELETION_EVENTS) -> Jo
             after = thread_messages.apply_request_edit(job, event)
         case ev.RequestWithdrawn():
             after, gone = thread_messages.withdraw_message(job, event)
-            for ask in gone:
-                after = after.with_request(end_withdrawn_request(ask, event))
+            for request in gone:
+                after = after.with_request(end_withdrawn_request(request, event))
             after = mark_deleted_sources(after, event.message)
         case ev.FileDeleted():
             return mark_deleted_sources(job, event.file)
         case ev.CopiesDropped():
-            return replace(job, copies=job.copies[event.count :])
-    for ask, _ in after.list_changed_requests(job):
-        after = after if ask.is_over else after.with_request(_update_states(ask, event.at))
+            return replace(job, copies_to_delete=job.copies_to_delete[event.count :])
+    for request, _ in after.list_changed_requests(job):
+        after = after if request.is_over else after.with_request(_update_states(request, event.at))
     return after
 
 
@@ -131,21 +134,21 @@ def _apply_request_added(job: Job | None, event: ev.RequestAdded) -> Job:
     if job.find_request(event.request.id) is not None:
         return replace(job, seq=job.seq + 1)
     failure = Failure("the request", event.refusal) if event.refusal else None
-    before = job.asks[-1].request.crew if job.asks else event.usual
-    request = event.request if event.request.crew else event.request.model_copy(update={"crew": before})
-    ask = RequestState(request=request, run=PlanRun(failure=failure), refusal=event.refusal)
-    if not needs_gathering(event.request):
-        ask = replace(ask, gathered=True)
+    before = job.requests[-1].spec.crew if job.requests else event.usual
+    spec = event.request if event.request.crew else event.request.model_copy(update={"crew": before})
+    request = RequestState(spec=spec, run=PlanRun(failure=failure), refusal=event.refusal)
+    if not needs_material(event.request):
+        request = replace(request, is_gathered=True)
     if event.again is not None:
-        ask = retry.apply_retry(job, ask, event.again, event.at)
+        request = retry.apply_retry(job, request, event.again, event.at)
     people = job.people | {event.request.user}
     return thread_messages.add_queued_receipt(
-        replace(job, asks=(*job.asks, ask), people=people, seq=job.seq + 1), ask.id, job.current_request
+        replace(job, requests=(*job.requests, request), people=people, seq=job.seq + 1), request.id, job.current_request
     )
 
 
-def needs_gathering(request: Request) -> bool:
-    """Return True if a request may have material that has to be fetched before it is planned."""
+def needs_material(request: Request) -> bool:
+    """Return True if a request may have material to fetch before planning: files, messages, memories, code changes."""
     wanted = request.attachments or request.look_back or request.recalls or request.reads
     return bool(wanted) or names_code_change(request.text)
 
@@ -157,78 +160,85 @@ def _apply_request_event(job: Job, event: ev.RequestEvent) -> Job:
     if isinstance(event, ev.QuestionAnswered):
         job = replace(job, people=job.people | {event.user})
     place = job.find_request_index(event.request)
-    if place is None or job.asks[place].is_over:
+    if place is None or job.requests[place].is_over:
         return replace(job, seq=seq)
-    ask = job.asks[place]
-    changed = TRANSITIONS[type(event).__name__](ask, event)
-    if changed is ask:
+    request = job.requests[place]
+    changed = TRANSITIONS[type(event).__name__](request, event)
+    if changed is request:
         return replace(job, seq=seq)
-    if not isinstance(event, CHECKPOINTS):
+    if not isinstance(event, CHECKPOINT_EVENTS):
         changed = _update_states(changed, event.at)
-    job = replace(job, asks=(*job.asks[:place], changed, *job.asks[place + 1 :]), seq=seq)
+    job = replace(job, requests=(*job.requests[:place], changed, *job.requests[place + 1 :]), seq=seq)
     return mark_deleted_materials(job) if isinstance(event, ev.MaterialGathered) else job
 
 
 def _resume_clocks(job: Job, at: float, away_seconds: float = 0.0) -> Job:
-    """Let the clocks of the job continue at `at`, after `away_seconds` seconds in which no instance worked on it."""
-    ask = job.current_request
-    if ask is None:
+    """Let the clocks of the current request continue at `at`. `away_seconds` without an instance do not count."""
+    request = job.current_request
+    if request is None:
         return job
-    if ask.run.waits_since is None:
-        ask = ask.with_run(replace(ask.run, paused=ask.run.paused + away_seconds))
-    for name, work in ask.work.items():
-        if work.state == "in_progress":
-            ask = ask.with_subtask(replace(work, resumed=at))
-        if work.run is not None and work.run.waits_since is None:
-            ask = ask.with_subtask(
-                replace(ask.work[name], run=replace(work.run, paused=work.run.paused + away_seconds))
+    if request.run.waits_since is None:
+        request = request.with_run(replace(request.run, paused_seconds=request.run.paused_seconds + away_seconds))
+    for name, subtask in request.subtasks.items():
+        if subtask.state == "in_progress":
+            request = request.with_subtask(replace(subtask, resumed_at=at))
+        if subtask.run is not None and subtask.run.waits_since is None:
+            request = request.with_subtask(
+                replace(
+                    request.subtasks[name],
+                    run=replace(subtask.run, paused_seconds=subtask.run.paused_seconds + away_seconds),
+                )
             )
-    place = job.find_request_index(ask.id)
-    return replace(job, asks=tuple(ask if index == place else other for index, other in enumerate(job.asks)))
+    place = job.find_request_index(request.id)
+    return replace(
+        job, requests=tuple(request if index == place else other for index, other in enumerate(job.requests))
+    )
 
 
 # ---------------------------------------------------------------- the states of the request and of its runs
 
 
-def _update_states(ask: RequestState, at: float) -> RequestState:
+def _update_states(request: RequestState, at: float) -> RequestState:
     """Return the request with its state, and the states of its runs, updated from their subtasks."""
-    run = ask.run
+    run = request.run
     if run.is_concluded:
-        if not _has_visible_end(ask):
-            return ask.with_run(_set_run_state(run, "synthesizing" if run.answer is not None else "working", at))
+        if not _has_visible_end(request):
+            return request.with_run(_set_run_state(run, "synthesizing" if run.answer is not None else "working", at))
         if run.answer is not None:
-            return replace(ask, run=replace(run, state="completed"), ended=at)
-        return replace(ask, run=replace(run, state="cancelled" if ask.cancelled_by else "failed"), ended=at)
+            return replace(request, run=replace(run, state="completed"), ended=at)
+        return replace(request, run=replace(run, state="cancelled" if request.cancelled_by else "failed"), ended=at)
     if run.plan is None:
-        return ask.with_run(_set_run_state(run, "submitted" if ask.question is None else "input_required", at))
-    if ask.has_cost_limits:
-        ask = approvals.open_cost_approvals(ask, at)
-    run, own = ask.run, ask.list_subtasks("")
-    if any(work.run is not None for work in own):
-        ask = _update_nested_states(ask, at)
-        own = ask.list_subtasks("")
-    return ask.with_run(_set_run_state(run, _derive_run_state(ask, run, own), at))
+        return request.with_run(_set_run_state(run, "submitted" if request.question is None else "input_required", at))
+    if request.has_cost_limits:
+        request = approvals.open_cost_approvals(request, at)
+    run, own = request.run, request.list_subtasks("")
+    if any(subtask.run is not None for subtask in own):
+        request = _update_nested_states(request, at)
+        own = request.list_subtasks("")
+    return request.with_run(_set_run_state(run, _derive_run_state(request, run, own), at))
 
 
-def _update_nested_states(ask: RequestState, at: float) -> RequestState:
-    """Update the states of crew runs, the innermost first. A subtask has `input_required` while its crew's run has."""
-    for work in reversed([work for work in ask.list_all_subtasks("") if is_crew_working(work)]):
-        name = work.subtask.id
-        run = ask.get_run(name)
-        started = run.plan is not None and not run.is_concluded
-        run = _set_run_state(run, _derive_run_state(ask, run, ask.list_subtasks(name)) if started else "working", at)
-        waits: SubtaskStatus = "input_required" if run.state == "input_required" else "in_progress"
-        ask = ask.with_subtask(replace(ask.work[name], run=run, state=waits))
-    return ask
+def _update_nested_states(request: RequestState, at: float) -> RequestState:
+    """Update the states of crew runs, innermost first. While a crew's run is `input_required`, so is its subtask."""
+    for subtask in reversed([subtask for subtask in request.list_all_subtasks("") if is_crew_working(subtask)]):
+        name = subtask.spec.id
+        run = request.get_run(name)
+        has_started = run.plan is not None and not run.is_concluded
+        run = _set_run_state(
+            run, _derive_run_state(request, run, request.list_subtasks(name)) if has_started else "working", at
+        )
+        state: SubtaskStatus = "input_required" if run.state == "input_required" else "in_progress"
+        request = request.with_subtask(replace(request.subtasks[name], run=run, state=state))
+    return request
 
 
-def _derive_run_state(ask: RequestState, run: PlanRun, subtasks: tuple[SubtaskState, ...]) -> RequestStatus:
+def _derive_run_state(request: RequestState, run: PlanRun, subtasks: tuple[SubtaskState, ...]) -> RequestStatus:
     """Return the state of a run that follows from the states of its subtasks."""
-    states = {work.state for work in subtasks}
+    states = {subtask.state for subtask in subtasks}
     if states <= SETTLED_STATES:
         return "synthesizing"
-    waits = "input_required" in states and "in_progress" not in states
-    if waits and not list_ready_subtasks(ask, run) and not replan.find_due_trigger(ask):
+    is_waiting = "input_required" in states and "in_progress" not in states
+    if is_waiting and not list_ready_subtasks(request, run) and not replan.find_due_trigger(request):
         return "input_required"
     return "working"
 
@@ -240,12 +250,12 @@ def _set_run_state(run: PlanRun, state: RequestStatus, at: float) -> PlanRun:
     if state == "input_required":
         return replace(run, state=state, waits_since=at)
     if run.waits_since is not None:
-        run = replace(run, paused=run.paused + max(0.0, at - run.waits_since), waits_since=None)
+        run = replace(run, paused_seconds=run.paused_seconds + max(0.0, at - run.waits_since), waits_since=None)
     return replace(run, state=state)
 
 
-def _has_visible_end(ask: RequestState) -> bool:
-    needed = [make_answer_key(ask.id)]
-    if not ask.refusal:
-        needed.append(make_card_end_key(ask.id))
-    return all(key in ask.posted for key in needed)
+def _has_visible_end(request: RequestState) -> bool:
+    needed = [make_answer_key(request.id)]
+    if not request.refusal:
+        needed.append(make_card_end_key(request.id))
+    return all(key in request.posted_ids for key in needed)

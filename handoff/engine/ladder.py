@@ -13,18 +13,18 @@ from types import MappingProxyType
 from handoff.contracts import Member, Result, Tier, Usage
 from handoff.engine import replan
 from handoff.engine.questions import GO_ON_WITHOUT, make_subtask_question
-from handoff.engine.subtask import end_subtask, end_subtasks, list_unsettled_subtasks
+from handoff.engine.subtask import end_subtasks, end_with_best_result, list_unsettled_subtasks
 from handoff.state.job_state import RequestState, SubtaskState, replace
 from handoff.state.state_values import Candidate, FailureCause, RecoveryStep, ReplanTrigger
 
 MAX_FAILURES = 3
-"""The number of failures, or of failed model calls, after which a subtask gets no more attempts."""
+"""The number of failures, or of failed model calls, of a subtask after which it gets no more attempts."""
 MAX_QUESTIONS = 3
-"""The most questions about one subtask, by its specialists and the ladder together."""
+"""The most questions to people about one subtask, asked by its specialists and by the ladder together."""
 MAX_LOST_OWNERS = 3
-"""The number of owners in a row that a job may bring down without progress. Then an instance tries the job alone, and
-it goes into quarantine if it brings that owner down, too."""
-RETRY_DELAYS = (1.0, 4.0)
+"""The number of owners in a row that a job may bring down without progress. After that, an instance runs the job alone;
+if it goes down too, the job is put into quarantine."""
+RETRY_DELAY_SECONDS = (1.0, 4.0)
 """Seconds to wait before the first and the second retry after a passing fault."""
 MIN_ATTEMPT_SECONDS = 1.0
 """The least seconds that a subtask must have left for another attempt."""
@@ -73,8 +73,8 @@ LADDER: Mapping[FailureCause, tuple[RecoveryStep, ...]] = MappingProxyType(
 )
 """The recovery steps for each cause of failure, in the order in which they are taken.
 
-A subtask takes a step as often as it is in the list, but `fallback` as long as the specialist that failed last has a
-fallback that was not tried, and `ask` up to `MAX_QUESTIONS` times.
+A subtask takes a step as often as the list has it. Two steps have other limits: `fallback` is taken while the last
+specialist has an untried fallback, and `ask` at most `MAX_QUESTIONS` times.
 
 A step is skipped if it cannot be taken: no fallback, no higher tier, no time or no revision is left. `ask` is taken
 only if the specialist itself asks, or before a critical subtask is given up. After `MAX_FAILURES` failures only
@@ -82,7 +82,7 @@ only if the specialist itself asks, or before a critical subtask is given up. Af
 """
 
 _SELF_LIMITED_STEPS: frozenset[RecoveryStep] = frozenset({"ask", "fallback"})
-"""Steps with limits of their own."""
+"""Steps that are not limited by how often they are in the list."""
 _HIGHER_TIER: Mapping[Tier, Tier] = MappingProxyType({"fast": "balanced", "balanced": "deep"})
 
 
@@ -93,11 +93,11 @@ class FailureSituation:
     specialist: str
     """The specialist that failed."""
     tier: Tier
-    failures: int = 1
+    failure_count: int = 1
     """The number of failures, including the present one."""
     failed_calls: int = 0
     """The number of failed model calls."""
-    questions: int = 0
+    question_count: int = 0
     """The number of questions about the subtask."""
     steps_taken: tuple[RecoveryStep, ...] = ()
     """The recovery steps that were taken before."""
@@ -120,44 +120,50 @@ class FailureSituation:
 
 @dataclass(frozen=True, slots=True)
 class NextRecovery:
-    """The recovery step to take. `specialist`, `tier` and `delay` (seconds) are those of the next attempt, if any."""
+    """The recovery step to take.
+
+    `specialist`, `tier` and `delay_seconds` (seconds) are those of the next attempt, if any.
+    """
 
     step: RecoveryStep
     specialist: str
     tier: Tier
-    delay: float = 0.0
+    delay_seconds: float = 0.0
 
 
 def choose_recovery_step(cause: FailureCause, situation: FailureSituation) -> NextRecovery:
     """Choose the recovery step that follows a failure or an escalation of a subtask."""
-    rungs = LADDER[cause]
-    for place, rung in enumerate(rungs):
-        if rung not in _SELF_LIMITED_STEPS and situation.steps_taken.count(rung) >= rungs[: place + 1].count(rung):
+    steps = LADDER[cause]
+    for place, step in enumerate(steps):
+        if step not in _SELF_LIMITED_STEPS and situation.steps_taken.count(step) >= steps[: place + 1].count(step):
             continue
-        if found := _evaluate_step(rung, cause, situation):
+        if found := _evaluate_step(step, cause, situation):
             return found
     return NextRecovery("without", situation.specialist, situation.tier)
 
 
 def _evaluate_step(step: RecoveryStep, cause: FailureCause, situation: FailureSituation) -> NextRecovery | None:
-    """Return a recovery step with its specialist, tier and delay; None if it cannot be taken now."""
+    """Return a recovery step with the specialist, tier and delay of its attempt; None if it cannot be taken now."""
     if step == "ask":
-        asked = cause == "ambiguous_input" or (situation.is_critical and not _has_failed_too_often(situation))
+        may_ask = cause == "ambiguous_input" or (situation.is_critical and not _has_failed_too_often(situation))
         return (
             NextRecovery(step, situation.specialist, situation.tier)
-            if asked and situation.questions < MAX_QUESTIONS
+            if may_ask and situation.question_count < MAX_QUESTIONS
             else None
         )
     if step == "without" or _has_failed_too_often(situation) or situation.seconds_left < MIN_ATTEMPT_SECONDS:
         return None
     if step == "fallback":
-        steps_in = situation.fallback and situation.fallback not in (situation.specialist, *situation.tried_specialists)
+        has_fallback = situation.fallback and situation.fallback not in (
+            situation.specialist,
+            *situation.tried_specialists,
+        )
         delay = (
-            max(situation.pause_seconds, RETRY_DELAYS[-1]) if cause == "passing" else 0.0
+            max(situation.pause_seconds, RETRY_DELAY_SECONDS[-1]) if cause == "passing" else 0.0
         )  # the fallback calls the same provider
         return (
             NextRecovery(step, situation.fallback, situation.fallback_tier or situation.tier, delay)
-            if steps_in and delay < situation.seconds_left
+            if has_fallback and delay < situation.seconds_left
             else None
         )
     if step == "replan":
@@ -167,7 +173,8 @@ def _evaluate_step(step: RecoveryStep, cause: FailureCause, situation: FailureSi
         return NextRecovery(step, situation.specialist, tier) if tier else None
     if step == "retry":
         delay = max(
-            situation.pause_seconds, RETRY_DELAYS[min(situation.steps_taken.count("retry"), len(RETRY_DELAYS) - 1)]
+            situation.pause_seconds,
+            RETRY_DELAY_SECONDS[min(situation.steps_taken.count("retry"), len(RETRY_DELAY_SECONDS) - 1)],
         )
         return (
             NextRecovery(step, situation.specialist, situation.tier, delay) if delay < situation.seconds_left else None
@@ -184,36 +191,36 @@ def _find_higher_tier(situation: FailureSituation) -> Tier | None:
 
 
 def _has_failed_too_often(situation: FailureSituation) -> bool:
-    return situation.failures >= MAX_FAILURES or situation.failed_calls >= MAX_FAILURES
+    return situation.failure_count >= MAX_FAILURES or situation.failed_calls >= MAX_FAILURES
 
 
 # ---------------------------------------------------------------- the seconds of a subtask
 
 
-def get_subtask_seconds(ask: RequestState, work: SubtaskState) -> float:
+def get_subtask_seconds(request: RequestState, subtask: SubtaskState) -> float:
     """Return the seconds for all attempts at a subtask: by the terms of its run, or of the crew that works on it."""
-    member = ask.find_member(work)
+    member = request.find_member(subtask)
     if member is not None and member.crew is not None:
         return member.crew.job_seconds
-    return ask.find_enclosing_run(work).terms.subtask_seconds
+    return request.find_enclosing_run(subtask).terms.subtask_seconds
 
 
-def compute_seconds_left(ask: RequestState, work: SubtaskState) -> float:
-    """Return the seconds that earlier attempts at a subtask have left over."""
-    return max(0.0, get_subtask_seconds(ask, work) - work.spent)
+def compute_seconds_left(request: RequestState, subtask: SubtaskState) -> float:
+    """Return the seconds that a subtask has left after its earlier attempts, at least 0."""
+    return max(0.0, get_subtask_seconds(request, subtask) - subtask.spent_seconds)
 
 
-def compute_attempt_seconds(ask: RequestState, work: SubtaskState) -> float:
+def compute_attempt_seconds(request: RequestState, subtask: SubtaskState) -> float:
     """Return the seconds for the next attempt: those that the subtask has left, but at least `MIN_ATTEMPT_SECONDS`."""
-    return max(MIN_ATTEMPT_SECONDS, compute_seconds_left(ask, work))
+    return max(MIN_ATTEMPT_SECONDS, compute_seconds_left(request, subtask))
 
 
 # ---------------------------------------------------------------- taking a recovery step
 
 
 def recover_from_failure(
-    ask: RequestState,
-    work: SubtaskState,
+    request: RequestState,
+    subtask: SubtaskState,
     cause: FailureCause,
     message: str,
     at: float,
@@ -227,84 +234,98 @@ def recover_from_failure(
     the subtask, the subtasks inside are ended as well.
 
     Args:
-        ask: The request.
-        work: The subtask.
+        request: The request.
+        subtask: The subtask.
         cause: The cause of the failure. `ambiguous_input`, a specialist's question, does not count as a failure.
         message: The failure in words for people.
         at: The time of the failure.
         partial_result: The result so far, if there is one.
         pause: The seconds that the provider asks to wait.
     """
-    if work.run is not None:
-        ask = end_subtasks(ask, list_unsettled_subtasks(ask, work), f"the crew let go of it: {message}", at)
-    asked = cause == "ambiguous_input"
-    work = replace(work, failures=work.failures if asked else (*work.failures, message))
-    if partial_result is not None and work.best is None:
-        work = replace(work, best=Candidate(partial_result.model_copy(update={"usage": Usage()}), partial=True))
-    return take_recovery_step(ask, work, cause, message, at, pause=pause)
+    if subtask.run is not None:
+        request = end_subtasks(
+            request, list_unsettled_subtasks(request, subtask), f"the crew let go of it: {message}", at
+        )
+    is_question = cause == "ambiguous_input"
+    subtask = replace(subtask, failures=subtask.failures if is_question else (*subtask.failures, message))
+    if partial_result is not None and subtask.best_candidate is None:
+        subtask = replace(
+            subtask, best_candidate=Candidate(partial_result.model_copy(update={"usage": Usage()}), is_partial=True)
+        )
+    return take_recovery_step(request, subtask, cause, message, at, pause=pause)
 
 
 def take_recovery_step(
-    ask: RequestState, work: SubtaskState, cause: FailureCause, message: str, at: float, *, pause: float = 0.0
+    request: RequestState, subtask: SubtaskState, cause: FailureCause, message: str, at: float, *, pause: float = 0.0
 ) -> RequestState:
     """Take the next recovery step after a recorded failure, or end the subtask with its best result so far."""
-    member = ask.find_member(work)
+    member = request.find_member(subtask)
     following = choose_recovery_step(
         cause,
         FailureSituation(
-            specialist=work.specialist,
-            tier=work.tier or "balanced",
-            failures=len(work.failures),
-            failed_calls=work.failed_calls,
-            questions=work.questions,
-            steps_taken=work.rungs,
+            specialist=subtask.specialist,
+            tier=subtask.tier or "balanced",
+            failure_count=len(subtask.failures),
+            failed_calls=subtask.failed_call_count,
+            question_count=subtask.question_count,
+            steps_taken=subtask.recovery_steps,
             fallback=member.fallback if member else "",
-            tried_specialists=work.tried,
-            is_critical=work.subtask.critical,
-            seconds_left=compute_seconds_left(ask, work),
+            tried_specialists=subtask.tried_specialists,
+            is_critical=subtask.spec.critical,
+            seconds_left=compute_seconds_left(request, subtask),
             pause_seconds=pause,
             tiers=member.tiers if member else (),
-            may_replan="replan" in LADDER[cause] and replan.may_ask_planner(ask),
-            fallback_tier=_find_fallback_tier(ask, work, member),
+            may_replan="replan" in LADDER[cause] and replan.may_ask_planner(request),
+            fallback_tier=_find_fallback_tier(request, subtask, member),
         ),
     )
-    ask = ask.with_decision(at, work.subtask.id, following.step, f"{RECOVERY_STEPS[following.step].meaning}: {message}")
+    request = request.with_decision(
+        at, subtask.spec.id, following.step, f"{RECOVERY_STEPS[following.step].meaning}: {message}"
+    )
     if following.step == "without":
-        return end_subtask(ask, replace(work, trouble=cause), message, at)
-    work = replace(work, rungs=(*work.rungs, following.step))
+        return end_with_best_result(request, replace(subtask, failure_cause=cause), message, at)
+    subtask = replace(subtask, recovery_steps=(*subtask.recovery_steps, following.step))
     if following.step == "ask":
-        return _ask_people(ask, work, cause, message, at)
+        return _ask_people(request, subtask, cause, message, at)
     if following.step == "replan":
-        trigger = ReplanTrigger(work.subtask.id, message[: replan.MAX_TRIGGER_LENGTH], "failure", work.within)
-        return replan.add_trigger(ask.with_subtask(replace(work, state="pending", trouble=cause)), trigger)
+        trigger = ReplanTrigger(subtask.spec.id, message[: replan.MAX_TRIGGER_LENGTH], "failure", subtask.within)
+        return replan.add_trigger(request.with_subtask(replace(subtask, state="pending", failure_cause=cause)), trigger)
     if following.step == "refine":
-        return ask.with_subtask(replace(work, state="pending", refining=message, trouble=cause))
-    return ask.with_subtask(_reset_for_attempt(work, following, at))
+        return request.with_subtask(replace(subtask, state="pending", refining_error=message, failure_cause=cause))
+    return request.with_subtask(_reset_for_attempt(subtask, following, at))
 
 
-def _find_fallback_tier(ask: RequestState, work: SubtaskState, member: Member | None) -> Tier | None:
-    """Return the tier of the fallback itself, since the present model may be down; None if the plan names a tier."""
-    stand_in = ask.find_enclosing_run(work).members.get(member.fallback) if member else None
-    return stand_in.tier if stand_in and work.subtask.tier is None else None
+def _find_fallback_tier(request: RequestState, subtask: SubtaskState, member: Member | None) -> Tier | None:
+    """Return the fallback's own tier, since the present tier's model may be down; None if the plan names a tier."""
+    fallback = request.find_enclosing_run(subtask).members.get(member.fallback) if member else None
+    return fallback.tier if fallback and subtask.spec.tier is None else None
 
 
-def _reset_for_attempt(work: SubtaskState, next_recovery: NextRecovery, at: float) -> SubtaskState:
-    """Return the subtask ready for another attempt. The seconds that it has to wait count as spent."""
-    passed_on = next_recovery.specialist != work.specialist
+def _reset_for_attempt(subtask: SubtaskState, next_recovery: NextRecovery, at: float) -> SubtaskState:
+    """Return the subtask ready for another attempt. The delay before the attempt counts as spent time."""
+    is_reassigned = next_recovery.specialist != subtask.specialist
     return replace(
-        work,
-        tried=(*work.tried, work.specialist) if passed_on else work.tried,
+        subtask,
+        tried_specialists=(*subtask.tried_specialists, subtask.specialist)
+        if is_reassigned
+        else subtask.tried_specialists,
         state="pending",
         specialist=next_recovery.specialist,
         tier=next_recovery.tier,
-        not_before=at + next_recovery.delay if next_recovery.delay else 0.0,
-        spent=work.spent + next_recovery.delay,
+        not_before=at + next_recovery.delay_seconds if next_recovery.delay_seconds else 0.0,
+        spent_seconds=subtask.spent_seconds + next_recovery.delay_seconds,
     )
 
 
-def _ask_people(ask: RequestState, work: SubtaskState, cause: FailureCause, message: str, at: float) -> RequestState:
-    question = work.question
+def _ask_people(
+    request: RequestState, subtask: SubtaskState, cause: FailureCause, message: str, at: float
+) -> RequestState:
+    question = subtask.question
     if cause != "ambiguous_input" or question is None:
-        text = f"{work.subtask.title} cannot be done as it is: {message} What now?"
-        question = make_subtask_question(ask, work, at, text, (TRY_ONCE_MORE, GO_ON_WITHOUT), assumption=GO_ON_WITHOUT)
-    return ask.with_subtask(replace(work, state="input_required", question=question, questions=work.questions + 1))
+        text = f"{subtask.spec.title} cannot be done as it is: {message} What now?"
+        question = make_subtask_question(
+            request, subtask, at, text, (TRY_ONCE_MORE, GO_ON_WITHOUT), assumption=GO_ON_WITHOUT
+        )
+    return request.with_subtask(
+        replace(subtask, state="input_required", question=question, question_count=subtask.question_count + 1)
+    )

@@ -1,7 +1,7 @@
 """Handles requests that only open a thread, for the run of a schedule or for a typed command.
 
-A job's id is computed from its thread, which has no id before its first message is posted. So such work begins as a job
-with an id of its own: it posts the first message, and records the work as a request of the new thread's job.
+A job's id is computed from its thread, which has no id before its first message is posted. So such work begins as a
+temporary job. That job posts the first message, and records the work as a request of the new thread's job.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ OPENING_STEP = "opening the thread"
 OPENED_ANSWER = "The thread is open; the work goes on there."
 
 
-def find_opening_effect(ask: RequestState) -> OpenThread | None:
+def find_opening_effect(request: RequestState) -> OpenThread | None:
     """Return the effect of a request that opens a thread; None if it opens none, or has ended."""
-    return OpenThread(ask.id) if ask.request.opens and not ask.run.is_concluded else None
+    return OpenThread(request.id) if request.spec.opens and not request.run.is_concluded else None
 
 
-def apply_thread_opened(ask: RequestState, event: ev.ThreadOpened) -> RequestState:
-    """End a request that opens a thread. The thread's first message counts as its visible end."""
-    if ask.run.is_concluded or not ask.request.opens:
-        return ask
+def apply_thread_opened(request: RequestState, event: ev.ThreadOpened) -> RequestState:
+    """End a request that opens a thread. The first message is its visible end; if it could not be posted, it failed."""
+    if request.run.is_concluded or not request.spec.opens:
+        return request
     if event.ts or event.quiet:
-        run = replace(ask.run, answer=event.why or OPENED_ANSWER, written=event.at)
+        run = replace(request.run, answer=event.why or OPENED_ANSWER, concluded_at=event.at)
     else:
-        run = replace(ask.run, failure=Failure(OPENING_STEP, event.why), written=event.at)
-    ends = {make_answer_key(ask.id): event.ts, make_card_end_key(ask.id): event.ts}
-    ask = replace(ask, run=run, posted=MappingProxyType({**ask.posted, **ends}))
-    return ask.with_decision(event.at, "", "kept quiet", event.why) if event.quiet else ask
+        run = replace(request.run, failure=Failure(OPENING_STEP, event.why), concluded_at=event.at)
+    ends = {make_answer_key(request.id): event.ts, make_card_end_key(request.id): event.ts}
+    request = replace(request, run=run, posted_ids=MappingProxyType({**request.posted_ids, **ends}))
+    return request.with_decision(event.at, "", "kept quiet", event.why) if event.quiet else request

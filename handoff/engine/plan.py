@@ -1,7 +1,7 @@
 """Transitions for the planner's replies: a question, a first plan, a rejected plan, a revision.
 
-A revision never changes subtasks that have started. One that would is rejected as a whole, and the plan stays as it
-was.
+A revision never changes subtasks that have started. A revision that would change one is rejected as a whole, and the
+plan stays as it was.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Plan, PlanChange, Subtask
 from handoff.engine import ladder, questions, replan, reused_subtasks
-from handoff.engine.nested import count_subtasks_left
+from handoff.engine.nested import count_addable_subtasks
 from handoff.engine.subtask import settle_run
 from handoff.state.job_state import PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import Failure, QuestionAnswer, ReplanTrigger
@@ -19,7 +19,7 @@ from handoff.state.state_values import Failure, QuestionAnswer, ReplanTrigger
 MAX_REJECTED_PLANS = 2
 """The number of rejected plans after which the run fails: the planner may correct its plan once."""
 PLANNED_ANEW_DECISION = "planned again"
-"""The name of the decision that a second try gets a new plan."""
+"""The name, in the trace, of the decision to make a new plan for a retry."""
 _CHANGE_WORDS = {
     "added": "new",
     "dropped": "no longer needed",
@@ -31,65 +31,69 @@ _CHANGE_WORDS = {
 # ---------------------------------------------------------------- a question before there is a plan
 
 
-def open_planner_question(ask: RequestState, event: ev.PlannerAsked) -> RequestState:
-    """Open the planner's question. The planner may ask one question per request."""
-    if ask.run.is_concluded or ask.run.plan is not None or ask.question is not None or ask.answer_notes:
-        return ask
-    ask = ask.with_pack_decision(event.at, "", event.pack)
-    ask = ask.with_decision(event.at, "", "ask before planning", "; ".join((event.question, *event.reasons)))
-    return replace(ask, question=questions.make_planner_question(ask, event), usage=ask.usage + event.usage)
+def open_planner_question(request: RequestState, event: ev.PlannerAsked) -> RequestState:
+    """Open the planner's question. Ignore a second one: the planner may ask one question per request."""
+    if request.run.is_concluded or request.run.plan is not None or request.question is not None or request.answer_notes:
+        return request
+    request = request.with_pack_decision(event.at, "", event.pack)
+    request = request.with_decision(event.at, "", "ask before planning", "; ".join((event.question, *event.reasons)))
+    return replace(request, question=questions.make_planner_question(request, event), usage=request.usage + event.usage)
 
 
-def record_planner_answer(ask: RequestState, event: ev.QuestionAnswered) -> RequestState:
+def record_planner_answer(request: RequestState, event: ev.QuestionAnswered) -> RequestState:
     """Record the answer to the planner's question. The planner is then asked again with the answer."""
-    question = ask.question
-    if ask.run.is_concluded or question is None or not question.may_answer(event.user, event.groups):
-        return ask
+    question = request.question
+    if request.run.is_concluded or question is None or not question.may_answer(event.user, event.groups):
+        return request
     if event.number not in {0, question.number}:
-        return ask
+        return request
     answered = QuestionAnswer(question, event.user, event.text, event.at)
-    return replace(ask, question=None, answered=(*ask.answered, answered))
+    return replace(request, question=None, question_answers=(*request.question_answers, answered))
 
 
 # ---------------------------------------------------------------- a first plan
 
 
-def apply_plan(ask: RequestState, run: PlanRun, event: ev.PlanProposed) -> RequestState:
-    """Begin to follow a plan: add its subtasks to those of the request."""
-    if run.plan is not None or (ask.question is not None and not run.within):
-        return ask
-    if run.within and (fault := _find_plan_misfit(ask, event.plan)):
-        ask = ask.with_decision(event.at, run.within, "plan rejected", fault)
-        return _record_rejection(ask, run, (fault,), event.at)
+def apply_plan(request: RequestState, run: PlanRun, event: ev.PlanProposed) -> RequestState:
+    """Begin to follow a proposed plan: add its subtasks to those of the request. Ignore it if the run has a plan."""
+    if run.plan is not None or (request.question is not None and not run.within):
+        return request
+    if run.within and (fault := _find_plan_misfit(request, event.plan)):
+        request = request.with_decision(event.at, run.within, "plan rejected", fault)
+        return _record_rejection(request, run, (fault,), event.at)
     members = {member.name: member for member in event.members}
-    taken = reused_subtasks.reuse_subtasks(ask, event) if not run.within else None
+    reused_states = reused_subtasks.reuse_subtasks(request, event) if not run.within else None
     estimates = {estimate.subtask: estimate for estimate in event.estimates}
-    work = make_subtask_states(event.plan, members, estimates, run.within) if taken is None else taken
-    ask = ask.with_pack_decision(event.at, run.within, event.pack)
+    work = make_subtask_states(event.plan, members, estimates, run.within) if reused_states is None else reused_states
+    request = request.with_pack_decision(event.at, run.within, event.pack)
     for reason in event.reasons:
-        ask = ask.with_decision(event.at, run.within, "planned", reason)
+        request = request.with_decision(event.at, run.within, "planned", reason)
     if event.anew:
-        ask = ask.with_decision(event.at, run.within, PLANNED_ANEW_DECISION, event.anew)
-    goes_on = bool(run.handed_over)
+        request = request.with_decision(event.at, run.within, PLANNED_ANEW_DECISION, event.anew)
+    goes_on = bool(run.handover_reason)
     run = replace(
-        run, plan=event.plan, fixed=event.pipeline, is_first=event.is_first, members=MappingProxyType(members)
+        run,
+        plan=event.plan,
+        is_pipeline=event.pipeline,
+        is_first_responder=event.is_first,
+        members=MappingProxyType(members),
     )
     if not run.within and not goes_on:  # a crew's run got its terms and its start time when its attempt began
-        run = replace(run, since=event.at, paused=0.0, terms=event.terms)
-        ask, run = reused_subtasks.resume_stopped_run(ask, run, event)
-    ask = replace(ask, work=MappingProxyType({**ask.work, **work})).with_run(run)
-    return ask if taken is None else settle_run(ask, event.at)
+        run = replace(run, clock_started=event.at, paused_seconds=0.0, terms=event.terms)
+        request, run = reused_subtasks.resume_stopped_run(request, run, event)
+    request = replace(request, subtasks=MappingProxyType({**request.subtasks, **work})).with_run(run)
+    return request if reused_states is None else settle_run(request, event.at)
 
 
-def _find_plan_misfit(ask: RequestState, plan: Plan) -> str:
+def _find_plan_misfit(request: RequestState, plan: Plan) -> str:
     """Return the reason why a crew's plan does not fit into the request; empty if it fits.
 
-    Other subtasks may have been added since the planner was asked, so there may be too many, or the same ids.
+    Subtasks that were added since the planner was asked may leave too little room, or use the same ids.
     """
-    if len(plan.subtasks) > (room := count_subtasks_left(ask)):
+    if len(plan.subtasks) > (room := count_addable_subtasks(request)):
         return f"The plan has {len(plan.subtasks)} subtasks, and only {room} are left for all of this request."
-    taken = [subtask.id for subtask in plan.subtasks if subtask.id in ask.work]
-    return f"The ids {', '.join(taken)} are taken; choose others." if taken else ""
+    used_ids = [subtask.id for subtask in plan.subtasks if subtask.id in request.subtasks]
+    return f"The ids {', '.join(used_ids)} are taken; choose others." if used_ids else ""
 
 
 def make_subtask_states(
@@ -98,7 +102,7 @@ def make_subtask_states(
     """Return the initial states of a plan's subtasks, by id. `within` is the id of the enclosing subtask."""
     return {
         subtask.id: SubtaskState(
-            subtask=subtask,
+            spec=subtask,
             specialist=subtask.specialist,
             within=within,
             tier=subtask.tier or members[subtask.specialist].tier,
@@ -108,15 +112,15 @@ def make_subtask_states(
     }
 
 
-def apply_rejection(ask: RequestState, run: PlanRun, event: ev.PlanRejected) -> RequestState:
+def apply_rejected_plan(request: RequestState, run: PlanRun, event: ev.PlanRejected) -> RequestState:
     """Record a rejected plan: the planner may try once more, or the run fails."""
     if run.within and run.plan is not None:
-        return ask
-    ask = ask.with_pack_decision(event.at, run.within, event.pack)
-    return _record_rejection(ask, run, event.faults, event.at)
+        return request
+    request = request.with_pack_decision(event.at, run.within, event.pack)
+    return _record_rejection(request, run, event.faults, event.at)
 
 
-def _record_rejection(ask: RequestState, run: PlanRun, faults: tuple[str, ...], at: float) -> RequestState:
+def _record_rejection(request: RequestState, run: PlanRun, faults: tuple[str, ...], at: float) -> RequestState:
     run = replace(run, rejections=(*run.rejections, faults))
     if len(run.rejections) >= MAX_REJECTED_PLANS:
         failure = Failure(
@@ -124,37 +128,42 @@ def _record_rejection(ask: RequestState, run: PlanRun, faults: tuple[str, ...], 
             "the planner returned no usable plan: " + " ".join(faults[:3]),
             "Say it in other words, or in smaller steps, and mention me again.",
         )
-        run = replace(run, failure=failure, written=at)
-    return ask.with_run(run)
+        run = replace(run, failure=failure, concluded_at=at)
+    return request.with_run(run)
 
 
 # ---------------------------------------------------------------- a revision
 
 
-def apply_revised_plan(ask: RequestState, event: ev.PlanRevised) -> RequestState:
-    """Apply a revision of a plan, if it is still valid, or keep the plan.
+def apply_revised_plan(request: RequestState, event: ev.PlanRevised) -> RequestState:
+    """Apply a revision of a plan if it is still valid; otherwise keep the plan.
 
     If the trigger was a failure and the planner left the failed subtask unchanged, take the next step of the ladder.
     """
-    trigger = next((one for one in ask.replans if (one.within, one.subtask) == (event.within, event.subtask)), None)
-    if trigger is None or ask.run.is_concluded:
-        return ask
-    free, matters = replan.list_changeable_ids(ask, trigger), replan.is_relevant_trigger(ask, trigger)
-    ask = replan.remove_trigger(ask, trigger).charge_enclosing(event.within, event.usage)
-    ask = ask.with_pack_decision(event.at, _find_trigger_subtask(trigger), event.pack)
-    if not matters:
+    trigger = next(
+        (one for one in request.replan_triggers if (one.within, one.subtask) == (event.within, event.subtask)), None
+    )
+    if trigger is None or request.run.is_concluded:
+        return request
+    changeable_ids, is_relevant = (
+        replan.list_changeable_ids(request, trigger),
+        replan.is_relevant_trigger(request, trigger),
+    )
+    request = replan.remove_trigger(request, trigger).charge_enclosing(event.within, event.usage)
+    request = request.with_pack_decision(event.at, _find_trigger_subtask(trigger), event.pack)
+    if not is_relevant:
         why = "all that it was about had started or ended by then"
-        return ask.with_decision(event.at, _find_trigger_subtask(trigger), "plan kept", why)
-    run = ask.get_run(event.within)
+        return request.with_decision(event.at, _find_trigger_subtask(trigger), "plan kept", why)
+    run = request.get_run(event.within)
     faults = event.faults
     if event.plan is not None and run.plan is not None:
-        faults = _find_revision_faults(ask, run, event, run.plan, event.plan, free)
+        faults = _find_revision_faults(request, run, event, run.plan, event.plan, changeable_ids)
     if faults or event.plan is None:
         why = " ".join(faults) or "the planner gave no other"
-        ask = ask.with_decision(event.at, _find_trigger_subtask(trigger), "plan kept", why)
+        request = request.with_decision(event.at, _find_trigger_subtask(trigger), "plan kept", why)
     else:
-        ask = _apply_revision(ask, run, event, event.plan)
-    return settle_run(_take_next_step(ask, trigger, event), event.at, event.within)
+        request = _apply_revision(request, run, event, event.plan)
+    return settle_run(_take_next_recovery_step(request, trigger, event), event.at, event.within)
 
 
 def _find_trigger_subtask(trigger: ReplanTrigger) -> str:
@@ -162,7 +171,7 @@ def _find_trigger_subtask(trigger: ReplanTrigger) -> str:
 
 
 def _find_revision_faults(
-    ask: RequestState,
+    request: RequestState,
     run: PlanRun,
     event: ev.PlanRevised,
     old_plan: Plan,
@@ -175,10 +184,10 @@ def _find_revision_faults(
     """
     new = {subtask.id: subtask for subtask in new_plan.subtasks}
     known = {subtask.id: subtask for subtask in old_plan.subtasks}
-    changed = {change.subtask for change in event.changes} & set(ask.work)
+    changed = {change.subtask for change in event.changes} & set(request.subtasks)
     changed |= {name for name, subtask in known.items() if new.get(name) != subtask}
     faults = [f"{name} has started, and would be changed." for name in sorted(changed - changeable_ids)]
-    faults += [f"{name} was dropped before." for name in new if name not in known and name in ask.work]
+    faults += [f"{name} was dropped before." for name in new if name not in known and name in request.subtasks]
     faults += [
         f"{subtask.id} would wait for {name}, which is not in the plan."
         for subtask in new_plan.subtasks
@@ -189,30 +198,36 @@ def _find_revision_faults(
     return (*faults, *(f"There is no {name} in the crew." for name in sorted(strangers)))
 
 
-def _apply_revision(ask: RequestState, run: PlanRun, event: ev.PlanRevised, plan: Plan) -> RequestState:
+def _apply_revision(request: RequestState, run: PlanRun, event: ev.PlanRevised, plan: Plan) -> RequestState:
     """Return the request with its new plan, and with a decision in the trace for each change."""
     changes = {change.subtask: change for change in event.changes}
     estimates = {estimate.subtask: estimate for estimate in event.estimates}
     new = {subtask.id: subtask for subtask in plan.subtasks}
-    instead = {name: change.subtask for change in event.changes for name in change.by}
-    fresh = {
+    replaced_ids = {name: change.subtask for change in event.changes for name in change.by}
+    added_subtasks = {
         name: _make_added_subtask(
-            run, subtask, changes.get(name), estimates.get(name), ask.work.get(instead.get(name, ""))
+            run, subtask, changes.get(name), estimates.get(name), request.subtasks.get(replaced_ids.get(name, ""))
         )
         for name, subtask in new.items()
-        if name not in ask.work
+        if name not in request.subtasks
     }
     work: dict[str, SubtaskState] = {}
-    for name, one in ask.work.items():
-        mine = one.within == run.within and not one.dropped
+    for name, one in request.subtasks.items():
+        mine = one.within == run.within and not one.is_dropped
         work[name] = _revise_subtask(run, one, new.get(name), changes.get(name), event) if mine else one
         if name in estimates:
             work[name] = replace(work[name], estimate=estimates[name])
-        work.update({other: fresh[other] for other, replaced in instead.items() if replaced == name and other in fresh})
-    work.update({name: one for name, one in fresh.items() if name not in work})
+        work.update(
+            {
+                other: added_subtasks[other]
+                for other, replaced in replaced_ids.items()
+                if replaced == name and other in added_subtasks
+            }
+        )
+    work.update({name: one for name, one in added_subtasks.items() if name not in work})
     for change in event.changes:
-        ask = ask.with_decision(event.at, change.subtask, f"plan changed: {change.kind}", change.why)
-    return replace(ask, work=MappingProxyType(work)).with_run(replace(run, plan=plan))
+        request = request.with_decision(event.at, change.subtask, f"plan changed: {change.kind}", change.why)
+    return replace(request, subtasks=MappingProxyType(work)).with_run(replace(run, plan=plan))
 
 
 def _make_added_subtask(
@@ -223,43 +238,50 @@ def _make_added_subtask(
     If it replaces the subtask `replaced`, it inherits the answers of people.
     """
     return SubtaskState(
-        subtask=subtask,
+        spec=subtask,
         specialist=subtask.specialist,
         within=run.within,
         tier=subtask.tier or run.members[subtask.specialist].tier,
         estimate=estimate,
-        changed=_describe_plan_change(change),
-        instead_of=replaced.subtask.id if replaced is not None else "",
-        answers=replaced.answers if replaced is not None else (),
+        change_note=_describe_plan_change(change),
+        replaced_id=replaced.spec.id if replaced is not None else "",
+        answer_notes=replaced.answer_notes if replaced is not None else (),
     )
 
 
 def _revise_subtask(
-    run: PlanRun, work: SubtaskState, subtask: Subtask | None, change: PlanChange | None, event: ev.PlanRevised
+    run: PlanRun, subtask: SubtaskState, spec: Subtask | None, change: PlanChange | None, event: ev.PlanRevised
 ) -> SubtaskState:
     """Return the state of an old subtask under the new plan.
 
-    `subtask` is its new definition (None: it left the plan). Without a `change` only its dependencies may differ.
+    `spec` is its new definition (None: it left the plan). Without a `change` only its dependencies may differ.
     """
-    if subtask is None or (change is not None and change.kind in {"dropped", "replaced"}):
-        gone = subtask is None
-        reason = _describe_plan_change(change) if gone or change is None else change.why
-        over = replace(work, subtask=subtask or work.subtask, state="skipped", dropped=gone, reason=reason)
+    if spec is None or (change is not None and change.kind in {"dropped", "replaced"}):
+        has_left_plan = spec is None
+        reason = _describe_plan_change(change) if has_left_plan or change is None else change.why
+        ended_subtask = replace(
+            subtask, spec=spec or subtask.spec, state="skipped", is_dropped=has_left_plan, reason=reason
+        )
         return replace(
-            over, ended=event.at, changed=_describe_plan_change(change), refining="", trouble=None, question=None
+            ended_subtask,
+            ended=event.at,
+            change_note=_describe_plan_change(change),
+            refining_error="",
+            failure_cause=None,
+            question=None,
         )
     if change is None:
-        return work if work.subtask == subtask else replace(work, subtask=subtask)
+        return subtask if subtask.spec == spec else replace(subtask, spec=spec)
     return replace(
-        work,
-        subtask=subtask,
-        specialist=subtask.specialist,
-        tier=subtask.tier or run.members[subtask.specialist].tier,
-        brief="" if subtask.intent != work.subtask.intent else work.brief,
-        wanting=None,
-        trouble=None,
+        subtask,
+        spec=spec,
+        specialist=spec.specialist,
+        tier=spec.tier or run.members[spec.specialist].tier,
+        rewritten_brief="" if spec.intent != subtask.spec.intent else subtask.rewritten_brief,
+        rejected_candidate=None,
+        failure_cause=None,
         not_before=0.0,
-        changed=_describe_plan_change(change),
+        change_note=_describe_plan_change(change),
     )
 
 
@@ -267,9 +289,11 @@ def _describe_plan_change(change: PlanChange | None) -> str:
     return f"{_CHANGE_WORDS[change.kind]}: {change.why}" if change is not None else "no longer in the plan"
 
 
-def _take_next_step(ask: RequestState, trigger: ReplanTrigger, event: ev.PlanRevised) -> RequestState:
+def _take_next_recovery_step(request: RequestState, trigger: ReplanTrigger, event: ev.PlanRevised) -> RequestState:
     """Take the next step of the ladder for a failed subtask that the planner left unchanged."""
-    work = ask.work.get(trigger.subtask)
-    if trigger.cause != "failure" or work is None or work.state != "pending" or work.trouble is None:
-        return ask
-    return ladder.take_recovery_step(ask, replace(work, trouble=None), work.trouble, trigger.words, event.at)
+    subtask = request.subtasks.get(trigger.subtask)
+    if trigger.cause != "failure" or subtask is None or subtask.state != "pending" or subtask.failure_cause is None:
+        return request
+    return ladder.take_recovery_step(
+        request, replace(subtask, failure_cause=None), subtask.failure_cause, trigger.words, event.at
+    )

@@ -3,8 +3,8 @@
 Three triggers lead to a revision:
 
 - The requester corrects the request. This concerns all plans that are followed.
-- A result has news: a finding whose `where` is `plan`, or a grave finding or a gap in a result that a subtask which has
-  not started builds on. A crew's pipeline is revised only for a finding whose `where` is `plan`.
+- A result has a finding whose `where` is `plan`. Grave findings and gaps count as well, if a subtask that has not
+  started builds on the result and the plan is no pipeline.
 - A subtask fails and reaches the step `replan` of the ladder.
 
 Inside a crew, findings and failures concern the crew's own plan. A finding is also part of the crew's result, so it may
@@ -21,135 +21,150 @@ from handoff.state.state_values import ReplanTrigger
 
 MAX_REVISIONS = 2
 """The number of times that the planner may be asked to revise the plans of one request, apart from corrections."""
-PLAN_PLACE = "plan"
+PLAN_FINDING_WHERE = "plan"
 """The `where` of a finding about the plan."""
 MAX_TRIGGER_LENGTH = 600
 """The most characters of a finding, failure or correction that the planner is told."""
 
 
-def describe_plan_conflict(result: Result) -> str:
+def join_plan_findings(result: Result) -> str:
     """Return the findings of a result about the plan, joined and in their own words; empty if there are none."""
-    said = (one.message for one in result.findings if one.where.strip(" .:#`'\"").casefold() == PLAN_PLACE)
+    said = (one.message for one in result.findings if one.where.strip(" .:#`'\"").casefold() == PLAN_FINDING_WHERE)
     return " ".join(" ".join(said).split())[:MAX_TRIGGER_LENGTH]
 
 
-def find_plan_news(ask: RequestState, work: SubtaskState, result: Result) -> str:
-    """Return the news of a result that the planner could not foresee, in its own words; empty if there is none."""
-    if said := describe_plan_conflict(result):
-        return said
-    if ask.get_run(work.within).fixed or not _has_unstarted_dependents(ask, work):
+def find_replan_reason(request: RequestState, subtask: SubtaskState, result: Result) -> str:
+    """Return the findings of a result about the plan, or else its grave findings and gaps; empty if none counts.
+
+    Grave findings and gaps count only outside a pipeline, and if a subtask that has not started builds on the result.
+    """
+    if plan_findings := join_plan_findings(result):
+        return plan_findings
+    if request.get_run(subtask.within).is_pipeline or not _has_unstarted_dependents(request, subtask):
         return ""
     grave = [one.message for one in result.findings if one.severity in GRAVE_SEVERITIES]
     return " ".join(" ".join((*grave, *result.gaps)).split())[:MAX_TRIGGER_LENGTH]
 
 
-def _has_unstarted_dependents(ask: RequestState, work: SubtaskState) -> bool:
+def _has_unstarted_dependents(request: RequestState, subtask: SubtaskState) -> bool:
     """Return True if a subtask that has not started builds on this one, directly or through others.
 
     Subtasks with an `only_for` do not count, since the plan foresees findings for them.
     """
-    free = {
-        one.subtask.id: one.subtask for one in list_unstarted_subtasks(ask, work.within) if one.subtask.only_for is None
+    unstarted = {
+        one.spec.id: one.spec for one in list_unstarted_subtasks(request, subtask.within) if one.spec.only_for is None
     }
-    reached, new = {work.subtask.id}, {work.subtask.id}
+    reached, new = {subtask.spec.id}, {subtask.spec.id}
     while new:
-        new = {name for name, one in free.items() if name not in reached and reached & {*one.after}}
+        new = {name for name, one in unstarted.items() if name not in reached and reached & {*one.after}}
         reached |= new
     return len(reached) > 1
 
 
-def list_unstarted_subtasks(ask: RequestState, within: str) -> tuple[SubtaskState, ...]:
+def list_unstarted_subtasks(request: RequestState, within: str) -> tuple[SubtaskState, ...]:
     """Return the subtasks of a plan that have not started, which a revision may change."""
-    return tuple(work for work in ask.list_subtasks(within) if work.state == "pending" and work.attempt == 0)
+    return tuple(
+        subtask for subtask in request.list_subtasks(within) if subtask.state == "pending" and subtask.attempt == 0
+    )
 
 
-def list_changeable_ids(ask: RequestState, trigger: ReplanTrigger) -> frozenset[str]:
+def list_changeable_ids(request: RequestState, trigger: ReplanTrigger) -> frozenset[str]:
     """Return the ids of the subtasks that a revision may change: those not started, and the one that failed."""
-    free = {work.subtask.id for work in list_unstarted_subtasks(ask, trigger.within)}
-    failed = ask.work.get(trigger.subtask) if trigger.cause == "failure" else None
-    return frozenset(free | {failed.subtask.id} if failed is not None and failed.state == "pending" else free)
+    unstarted_ids = {subtask.spec.id for subtask in list_unstarted_subtasks(request, trigger.within)}
+    failed = request.subtasks.get(trigger.subtask) if trigger.cause == "failure" else None
+    return frozenset(
+        unstarted_ids | {failed.spec.id} if failed is not None and failed.state == "pending" else unstarted_ids
+    )
 
 
-def explain_kept_plan(ask: RequestState, within: str) -> str:
+def explain_kept_plan(request: RequestState, within: str) -> str:
     """Return the reason why the planner is not asked about a finding; empty if it is asked."""
-    if not may_ask_planner(ask):
+    if not may_ask_planner(request):
         return f"the planner is asked {MAX_REVISIONS} times a request at most"
-    return "" if list_unstarted_subtasks(ask, within) else "everything in it has started"
+    return "" if list_unstarted_subtasks(request, within) else "everything in it has started"
 
 
-def may_ask_planner(ask: RequestState) -> bool:
-    """Return True if the planner may be asked once more, after all triggers that are still open."""
-    return ask.revisions + sum(not _is_uncounted(one) for one in _list_open_triggers(ask)) < MAX_REVISIONS
+def may_ask_planner(request: RequestState) -> bool:
+    """Return True if `MAX_REVISIONS` allows one more trigger besides those that are still open."""
+    return request.revision_count + sum(not _is_correction(one) for one in _list_open_triggers(request)) < MAX_REVISIONS
 
 
-def add_trigger(ask: RequestState, trigger: ReplanTrigger) -> RequestState:
+def add_trigger(request: RequestState, trigger: ReplanTrigger) -> RequestState:
     """Add a trigger to those about which the planner is asked.
 
     Call it only if `may_ask_planner`, or for a correction.
     """
-    return replace(ask, replans=(*_list_open_triggers(ask), trigger))
+    return replace(request, replan_triggers=(*_list_open_triggers(request), trigger))
 
 
-def remove_trigger(ask: RequestState, trigger: ReplanTrigger) -> RequestState:
+def remove_trigger(request: RequestState, trigger: ReplanTrigger) -> RequestState:
     """Remove a trigger, and those that are no longer relevant; count one revision, unless it is a correction."""
-    left = tuple(one for one in _list_open_triggers(ask) if one != trigger)
-    return replace(ask, replans=left, revisions=ask.revisions + (not _is_uncounted(trigger)))
+    left = tuple(one for one in _list_open_triggers(request) if one != trigger)
+    return replace(request, replan_triggers=left, revision_count=request.revision_count + (not _is_correction(trigger)))
 
 
-def find_due_trigger(ask: RequestState) -> ReplanTrigger | None:
+def find_due_trigger(request: RequestState) -> ReplanTrigger | None:
     """Return the trigger about which the planner is to be asked now; None if there is none.
 
     The planner is asked about one trigger at a time.
     """
-    spent = ask.revisions >= MAX_REVISIONS
-    return next((one for one in _list_open_triggers(ask) if _is_uncounted(one) or not spent), None)
+    is_limit_reached = request.revision_count >= MAX_REVISIONS
+    return next((one for one in _list_open_triggers(request) if _is_correction(one) or not is_limit_reached), None)
 
 
-def is_awaiting_revision(ask: RequestState, work: SubtaskState) -> bool:
+def is_awaiting_revision(request: RequestState, subtask: SubtaskState) -> bool:
     """Return True if a subtask has to wait for a revision.
 
     A subtask that has not started waits for any revision of its plan, and a failed one if its failure is the trigger.
     """
-    if not ask.replans:
+    if not request.replan_triggers:
         return False
-    asked = [one for one in _list_open_triggers(ask) if _is_uncounted(one) or ask.revisions < MAX_REVISIONS]
-    if work.attempt == 0:
-        return any(work.within == one.within for one in asked)
-    return any(work.subtask.id == one.subtask and one.cause == "failure" for one in asked)
+    due_triggers = [
+        one for one in _list_open_triggers(request) if _is_correction(one) or request.revision_count < MAX_REVISIONS
+    ]
+    if subtask.attempt == 0:
+        return any(subtask.within == one.within for one in due_triggers)
+    return any(subtask.spec.id == one.subtask and one.cause == "failure" for one in due_triggers)
 
 
-def _is_uncounted(trigger: ReplanTrigger) -> bool:
+def _is_correction(trigger: ReplanTrigger) -> bool:
     """Return True for a correction, which does not count towards `MAX_REVISIONS`."""
     return trigger.cause == "correction"
 
 
-def list_followed_plans(ask: RequestState) -> tuple[str, ...]:
+def list_active_plan_ids(request: RequestState) -> tuple[str, ...]:
     """Return the plans that are followed now: "" for the request's own, and for each crew's the id of its subtask."""
     inner = (
-        work.subtask.id for work in ask.list_all_subtasks("") if work.run is not None and work.run.plan is not None
+        subtask.spec.id
+        for subtask in request.list_all_subtasks("")
+        if subtask.run is not None and subtask.run.plan is not None
     )
-    return ("", *(name for name in inner if _is_followed_plan(ask, name)))
+    return ("", *(name for name in inner if _is_active_plan(request, name)))
 
 
-def _list_open_triggers(ask: RequestState) -> tuple[ReplanTrigger, ...]:
-    return tuple(one for one in ask.replans if is_relevant_trigger(ask, one))
+def _list_open_triggers(request: RequestState) -> tuple[ReplanTrigger, ...]:
+    return tuple(one for one in request.replan_triggers if is_relevant_trigger(request, one))
 
 
-def is_relevant_trigger(ask: RequestState, trigger: ReplanTrigger) -> bool:
+def is_relevant_trigger(request: RequestState, trigger: ReplanTrigger) -> bool:
     """Return True if the planner still has to be asked about a trigger.
 
-    It is not if everything has started, if a deadline ended the failed subtask, or if the crew no longer follows that
-    plan, since the crew's next attempt makes a new one.
+    A correction or finding is no longer relevant once all subtasks of its plan have started, and a failure once its
+    subtask has ended. No trigger is relevant if its plan is not followed any more.
     """
     if trigger.cause == "correction":
-        return _is_followed_plan(ask, trigger.within) and bool(list_unstarted_subtasks(ask, trigger.within))
-    work = ask.work.get(trigger.subtask)
-    if work is None or not _is_followed_plan(ask, trigger.within):
+        return _is_active_plan(request, trigger.within) and bool(list_unstarted_subtasks(request, trigger.within))
+    subtask = request.subtasks.get(trigger.subtask)
+    if subtask is None or not _is_active_plan(request, trigger.within):
         return False
-    return bool(list_unstarted_subtasks(ask, trigger.within)) if trigger.cause == "finding" else work.state == "pending"
+    return (
+        bool(list_unstarted_subtasks(request, trigger.within))
+        if trigger.cause == "finding"
+        else subtask.state == "pending"
+    )
 
 
-def _is_followed_plan(ask: RequestState, within: str) -> bool:
+def _is_active_plan(request: RequestState, within: str) -> bool:
     """Return True if the plan of the subtask `within` and all enclosing plans are followed now."""
-    work = ask.work.get(within)
-    return not within or (work is not None and is_crew_working(work) and _is_followed_plan(ask, work.within))
+    subtask = request.subtasks.get(within)
+    return not within or (subtask is not None and is_crew_working(subtask) and _is_active_plan(request, subtask.within))

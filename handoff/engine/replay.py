@@ -13,12 +13,12 @@ from typing import get_args
 
 from handoff import events as ev
 from handoff.contracts import PATH_SEPARATOR
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from handoff.state.job_state import Job, replace
 
 CHECKPOINT_TYPES = frozenset({"TurnTaken", "ToolReturned"})
 ATTEMPT_END_TYPES = frozenset({"ResultReturned", "AttemptFailed", "Escalated"})
-HARMLESS_TYPES = frozenset(
+CHECKPOINT_INDEPENDENT_TYPES = frozenset(
     {
         "RequestAdded",
         "MessageHeard",
@@ -38,19 +38,20 @@ HARMLESS_TYPES = frozenset(
         "FeedbackGiven",
     }
 )
-"""Types of events that do not depend on checkpoints, and that leave no attempt running in a request that has ended.
+"""Types of events whose outcome does not depend on checkpoints.
 
-If such an event ends a request, no attempt is running by then, or the request's attempts end with it.
+After such an event, no attempt is still running in a request that has ended.
 """
 _EVENT_CLASSES = get_args(get_args(ev.Event)[0])
 CLOSING_TYPES = (
-    frozenset(one.__name__ for one in _EVENT_CLASSES if not issubclass(one, ev.AttemptEvent)) - HARMLESS_TYPES
+    frozenset(one.__name__ for one in _EVENT_CLASSES if not issubclass(one, ev.AttemptEvent))
+    - CHECKPOINT_INDEPENDENT_TYPES
 )
 """Types of all other events that belong to no attempt. They may end a request while an attempt is running."""
 
 # Parts of a line as `events.dump_event` writes it.
 _TYPE_FIELD = '"type":"'
-_LINE_END = re.compile(rf'{_TYPE_FIELD}([A-Za-z]+)","v":[0-9]+\}}')
+_TYPE_AT_END = re.compile(rf'{_TYPE_FIELD}([A-Za-z]+)","v":[0-9]+\}}')
 _LINE_END_LENGTH = 60
 _CONTINUE_MODE = '"mode":"continue"'
 _ATTEMPT_FIELD = '","attempt":'
@@ -65,44 +66,48 @@ def parse_log(lines: Sequence[str]) -> Job | None:
         ValueError: A line is not a valid event, or the first event is not RequestAdded.
     """
     read = [ev.load_event(line) for line in _select_needed_lines(lines)]
-    job = fold(read)
+    job = fold_log(read)
     return replace(job, seq=len(lines)) if job is not None else None
 
 
 def _select_needed_lines(lines: Sequence[str]) -> list[str]:
-    """Return the lines without the checkpoints of attempts that ended later. The first line always stays."""
+    """Return the lines of a log without the checkpoints of attempts that have ended. The first line always stays."""
     kinds, attempts, kept = [], [], []
-    whole = {""}  # attempts whose lines are all parsed; "" stands for lines without a recognised attempt
-    named: dict[str, str] = {}  # the event type by the end of the line, as there are few different ends
+    fully_parsed_attempts = {
+        ""
+    }  # attempts whose lines are all parsed; "" stands for lines without a recognised attempt
+    kind_by_tail: dict[str, str] = {}  # the event type by the end of the line, as there are few different ends
     match = _ATTEMPT_FIELDS.match
     for line in lines:
         tail = line[line.rfind(_TYPE_FIELD, -_LINE_END_LENGTH) :]
-        kind = named.get(tail)
+        kind = kind_by_tail.get(tail)
         if kind is None:
-            read = _LINE_END.fullmatch(tail)
-            kind = named[tail] = read[1] if read else ""
+            type_match = _TYPE_AT_END.fullmatch(tail)
+            kind = kind_by_tail[tail] = type_match[1] if type_match else ""
         if (
             kind == "RequestAdded" and _CONTINUE_MODE in line
         ):  # its attempts continue from checkpoints of another request
             return list(lines)
-        found = match(line) if kind not in HARMLESS_TYPES else None
-        attempt = found[1] if found else ""
+        attempt_match = match(line) if kind not in CHECKPOINT_INDEPENDENT_TYPES else None
+        attempt = attempt_match[1] if attempt_match else ""
         if kind not in CHECKPOINT_TYPES and kind not in ATTEMPT_END_TYPES:
-            if not attempt and kind not in HARMLESS_TYPES and kind not in CLOSING_TYPES:
+            if not attempt and kind not in CHECKPOINT_INDEPENDENT_TYPES and kind not in CLOSING_TYPES:
                 return list(lines)
-            whole.add(attempt)
+            fully_parsed_attempts.add(attempt)
         kinds.append(kind)
         attempts.append(attempt)
     ended: set[str] = set()
     for place in range(len(lines) - 1, 0, -1):
         kind, attempt = kinds[place], attempts[place]
         if kind in ATTEMPT_END_TYPES:
-            inside = attempt[: attempt.rfind(_ATTEMPT_FIELD)] + PATH_SEPARATOR  # a crew's attempt ends those inside it
-            ended = {one for one in ended if not one.startswith(inside)}
+            inner_prefix = (
+                attempt[: attempt.rfind(_ATTEMPT_FIELD)] + PATH_SEPARATOR
+            )  # a crew's attempt ends those inside it
+            ended = {one for one in ended if not one.startswith(inner_prefix)}
             ended.add(attempt)
-        elif kind not in CHECKPOINT_TYPES and kind not in HARMLESS_TYPES:
+        elif kind not in CHECKPOINT_TYPES and kind not in CHECKPOINT_INDEPENDENT_TYPES:
             ended.clear()
-        elif attempt in ended and attempt not in whole:
+        elif attempt in ended and attempt not in fully_parsed_attempts:
             continue
         kept.append(lines[place])
     kept += lines[:1]

@@ -8,7 +8,7 @@ from handoff.answering.fixed_words import render_phrase
 from handoff.checking.checks import quote_line
 from handoff.contracts import Result, Usage
 from handoff.engine import replan
-from handoff.engine.answer import conclude_run, is_written_as_draft, render_subtask_result
+from handoff.engine.answer import conclude_run, needs_draft, render_subtask_result
 from handoff.engine.nested import combine_results, is_crew_working
 from handoff.events import TurnTaken
 from handoff.state.job_state import SETTLED_STATES, PlanRun, RequestState, SubtaskState, replace
@@ -19,69 +19,70 @@ _REWORD_ADVICE = "Ask in other words, or for a part of it."
 _APPROVE_LATER_ADVICE = "If it is to be done after all, have it tried again, and approve it then."
 
 
-def list_ready_subtasks(ask: RequestState, run: PlanRun) -> list[SubtaskState]:
+def list_ready_subtasks(request: RequestState, run: PlanRun) -> list[SubtaskState]:
     """Return the pending subtasks of a run whose dependencies have all ended.
 
     Subtasks whose dependencies all ended without a result are not among them: `settle_run` has skipped them.
     """
     return [
-        work
-        for work in ask.list_subtasks(run.within)
-        if work.state == "pending" and all(ask.work[name].state in SETTLED_STATES for name in work.subtask.after)
+        subtask
+        for subtask in request.list_subtasks(run.within)
+        if subtask.state == "pending"
+        and all(request.subtasks[name].state in SETTLED_STATES for name in subtask.spec.after)
     ]
 
 
-def charge_aborted_turns(ask: RequestState, works: Iterable[SubtaskState]) -> RequestState:
+def charge_aborted_turns(request: RequestState, works: Iterable[SubtaskState]) -> RequestState:
     """Charge the turns of attempts that are cut off, since these attempts report no usage themselves."""
-    for work in works:
-        usage = sum((point.turn.usage for point in work.checkpoints if isinstance(point, TurnTaken)), Usage())
-        ask, now = ask.charge_subtask(ask.work[work.subtask.id], usage)
-        ask = ask.with_subtask(now)
-    return ask
+    for subtask in works:
+        usage = sum((point.turn.usage for point in subtask.checkpoints if isinstance(point, TurnTaken)), Usage())
+        request, charged_subtask = request.charge_subtask(request.subtasks[subtask.spec.id], usage)
+        request = request.with_subtask(charged_subtask)
+    return request
 
 
 # ---------------------------------------------------------------- the end of a subtask
 
 
-def complete_subtask(ask: RequestState, work: SubtaskState, result: Result, at: float) -> RequestState:
+def complete_subtask(request: RequestState, subtask: SubtaskState, result: Result, at: float) -> RequestState:
     """End a subtask with a result. The usage of the result must be charged already."""
-    news = replan.find_plan_news(ask, work, result)
-    if lost := _phrase_missing_dependencies(ask, work):
-        result = result.model_copy(update={"gaps": (*result.gaps, *lost)})
-    done = replace(work, state="complete", result=result, ended=at, refining="", question=None, not_before=0.0)
-    return settle_run(_add_finding_trigger(ask.with_subtask(done), done, news, at), at, work.within)
+    news = replan.find_replan_reason(request, subtask, result)
+    if missing_gaps := _phrase_missing_dependencies(request, subtask):
+        result = result.model_copy(update={"gaps": (*result.gaps, *missing_gaps)})
+    done = replace(subtask, state="complete", result=result, ended=at, refining_error="", question=None, not_before=0.0)
+    return settle_run(_add_finding_trigger(request.with_subtask(done), done, news, at), at, subtask.within)
 
 
-def _phrase_missing_dependencies(ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
+def _phrase_missing_dependencies(request: RequestState, subtask: SubtaskState) -> tuple[str, ...]:
     """Return a gap that names the dependencies without a result; empty if all have one."""
-    others = [ask.work[name] for name in work.subtask.after]
-    lost = [repr(other.subtask.title) for other in others if other.result is None and not other.dropped]
+    others = [request.subtasks[name] for name in subtask.spec.after]
+    lost = [repr(other.spec.title) for other in others if other.result is None and not other.is_dropped]
     if not lost:
         return ()
-    return (render_phrase("without", ask.text, title=work.subtask.title, others=", ".join(lost)),)
+    return (render_phrase("without", request.text, title=subtask.spec.title, others=", ".join(lost)),)
 
 
-def _add_finding_trigger(ask: RequestState, work: SubtaskState, words: str, at: float) -> RequestState:
-    """Add a trigger for the planner if a result has news (`words`) that may change the plan, and it may be asked."""
+def _add_finding_trigger(request: RequestState, subtask: SubtaskState, words: str, at: float) -> RequestState:
+    """Add a replan trigger for the findings in `words`, if any; record the reason if the planner is not asked."""
     if not words:
-        return ask
-    if why_not := replan.explain_kept_plan(ask, work.within):
-        return ask.with_decision(at, work.subtask.id, "plan kept", f"{quote_line(words)}: {why_not}")
-    ask = ask.with_decision(at, work.subtask.id, "ask the planner again", words)
-    return replan.add_trigger(ask, ReplanTrigger(work.subtask.id, words, "finding", work.within))
+        return request
+    if why_not := replan.explain_kept_plan(request, subtask.within):
+        return request.with_decision(at, subtask.spec.id, "plan kept", f"{quote_line(words)}: {why_not}")
+    request = request.with_decision(at, subtask.spec.id, "ask the planner again", words)
+    return replan.add_trigger(request, ReplanTrigger(subtask.spec.id, words, "finding", subtask.within))
 
 
-def fail_subtask(ask: RequestState, work: SubtaskState, reason: str, at: float) -> RequestState:
+def fail_subtask(request: RequestState, subtask: SubtaskState, reason: str, at: float) -> RequestState:
     """End a subtask in error, without a result."""
-    over = replace(work, state="error", reason=reason, ended=at, refining="", question=None)
-    return settle_run(ask.with_subtask(over), at, work.within)
+    failed_subtask = replace(subtask, state="error", reason=reason, ended=at, refining_error="", question=None)
+    return settle_run(request.with_subtask(failed_subtask), at, subtask.within)
 
 
-def end_subtask(ask: RequestState, work: SubtaskState, message: str, at: float) -> RequestState:
+def end_with_best_result(request: RequestState, subtask: SubtaskState, message: str, at: float) -> RequestState:
     """End a subtask with its best result so far and `message` as a gap, or in error if there is no result."""
-    if work.best is None:
-        return fail_subtask(ask, work, message, at)
-    return complete_subtask(ask, work, add_faults_to_gaps(work.best, message), at)
+    if subtask.best_candidate is None:
+        return fail_subtask(request, subtask, message, at)
+    return complete_subtask(request, subtask, add_faults_to_gaps(subtask.best_candidate, message), at)
 
 
 def add_faults_to_gaps(candidate: Candidate, *more: str) -> Result:
@@ -91,100 +92,107 @@ def add_faults_to_gaps(candidate: Candidate, *more: str) -> Result:
     return result.model_copy(update={"gaps": tuple(dict.fromkeys(named))})
 
 
-def end_subtasks(ask: RequestState, ending: list[SubtaskState], reason: str, at: float) -> RequestState:
-    """End several subtasks for the reason `reason`, before one of them is skipped because of another.
+def end_subtasks(request: RequestState, ending: list[SubtaskState], reason: str, at: float) -> RequestState:
+    """End several subtasks at once for the reason `reason`, so that none is skipped because another one ended.
 
-    Each ends with its best result so far. The result of a crew is combined from the results inside it.
+    Each ends with its best result so far; without one, in error, or skipped if it never began. The result of a crew is
+    combined from the results inside it.
     """
-    for work in ending:
-        over, best = work.end_attempt(), work.best
-        if is_crew_working(work):
-            ask = end_subtasks(ask, list_unsettled_subtasks(ask, work), reason, at)
-            there = combine_results(ask, ask.get_run(work.subtask.id))
-            best = best if there is None else Candidate(there, partial=True)
+    for subtask in ending:
+        ended_subtask, best = subtask.end_attempt(), subtask.best_candidate
+        if is_crew_working(subtask):
+            request = end_subtasks(request, list_unsettled_subtasks(request, subtask), reason, at)
+            combined_result = combine_results(request, request.get_run(subtask.spec.id))
+            best = best if combined_result is None else Candidate(combined_result, is_partial=True)
         if best is not None:
-            over = replace(over, state="complete", result=add_faults_to_gaps(best, reason), ended=at)
+            ended_subtask = replace(ended_subtask, state="complete", result=add_faults_to_gaps(best, reason), ended=at)
         else:
-            never = work.attempt == 0
-            over = replace(over, state="skipped" if never else "error", reason=reason, ended=at)
-        ask = ask.with_subtask(replace(over, refining="", question=None))
-    return ask
+            is_unstarted = subtask.attempt == 0
+            ended_subtask = replace(
+                ended_subtask, state="skipped" if is_unstarted else "error", reason=reason, ended=at
+            )
+        request = request.with_subtask(replace(ended_subtask, refining_error="", question=None))
+    return request
 
 
-def list_unsettled_subtasks(ask: RequestState, work: SubtaskState) -> list[SubtaskState]:
+def list_unsettled_subtasks(request: RequestState, subtask: SubtaskState) -> list[SubtaskState]:
     """Return the subtasks inside `work` that have not ended; none if no crew worked on it."""
-    if work.run is None:
+    if subtask.run is None:
         return []
-    return [one for one in ask.list_subtasks(work.subtask.id) if one.state not in SETTLED_STATES]
+    return [one for one in request.list_subtasks(subtask.spec.id) if one.state not in SETTLED_STATES]
 
 
 # ---------------------------------------------------------------- consequences for the run
 
 
-def settle_run(ask: RequestState, at: float, within: str = "") -> RequestState:
-    """Update a run after a subtask ended: skip subtasks that cannot or need not run, and end a run without synthesis.
+def settle_run(request: RequestState, at: float, within: str = "") -> RequestState:
+    """Update a run after a subtask ended: skip subtasks that cannot or need not run, and conclude it if all have ended.
 
-    If all subtasks have ended, a run without results fails, and the result of a single subtask becomes the answer, or a
-    draft if the verifier has to check it. `within` is the subtask whose inner run is meant; empty: the request's own.
+    A run without results fails. The result of a single subtask becomes the answer, or a draft if the verifier has to
+    check it. Several results wait for the synthesizer. `within` is the subtask of an inner run; empty: the request's.
     """
-    ask = _skip_blocked_subtasks(ask, at, within)
-    run, own = ask.get_run(within), ask.list_subtasks(within)
-    if any(work.state not in SETTLED_STATES for work in own):
-        return ask
-    results = [work for work in own if work.result is not None]
+    request = _skip_blocked_subtasks(request, at, within)
+    run, subtasks = request.get_run(within), request.list_subtasks(within)
+    if any(subtask.state not in SETTLED_STATES for subtask in subtasks):
+        return request
+    results = [subtask for subtask in subtasks if subtask.result is not None]
     if not results:
-        return ask.with_run(replace(run, failure=_make_no_result_failure(ask, own), written=at))
-    if sum(not work.dropped for work in own) == 1 and results[0].result is not None:
-        alone, inner = results[0].result, results[0].run
-        text = alone.content if inner is not None else render_subtask_result(ask, run, results[0])
+        return request.with_run(replace(run, failure=_make_no_result_failure(request, subtasks), concluded_at=at))
+    if sum(not subtask.is_dropped for subtask in subtasks) == 1 and results[0].result is not None:
+        only_result, inner = results[0].result, results[0].run
+        text = only_result.content if inner is not None else render_subtask_result(request, run, results[0])
         return (
-            ask.with_run(replace(run, draft=text))
-            if is_written_as_draft(ask, run, at)
-            else conclude_run(ask, run, text, at)
+            request.with_run(replace(run, draft=text))
+            if needs_draft(request, run, at)
+            else conclude_run(request, run, text, at)
         )
-    return ask
+    return request
 
 
-def _skip_blocked_subtasks(ask: RequestState, at: float, within: str) -> RequestState:
+def _skip_blocked_subtasks(request: RequestState, at: float, within: str) -> RequestState:
     """Skip pending subtasks that are stranded or needless, and those that become so in turn.
 
     A subtask is stranded if all its dependencies ended without a result, and needless by its own `only_for`.
     """
-    while over := [one for one in ask.list_subtasks(within) if _is_stranded(ask, one) or _is_needless(ask, one)]:
-        for work in over:
-            needless = not _is_stranded(ask, work)
-            titles = ", ".join(repr(ask.work[name].subtask.title) for name in work.subtask.after)
-            only_for = work.subtask.only_for
-            said = (
+    while blocked := [
+        one for one in request.list_subtasks(within) if _is_stranded(request, one) or _is_needless(request, one)
+    ]:
+        for subtask in blocked:
+            needless = not _is_stranded(request, subtask)
+            titles = ", ".join(repr(request.subtasks[name].spec.title) for name in subtask.spec.after)
+            only_for = subtask.spec.only_for
+            reason = (
                 f"no finding is {only_for.description}" if needless and only_for is not None else f"it needed {titles}"
             )
-            ask = ask.with_subtask(replace(work, state="skipped", dropped=needless, reason=said, ended=at))
-            ask = ask.with_decision(at, work.subtask.id, "left out" if needless else "skipped", said)
-    return ask
+            request = request.with_subtask(
+                replace(subtask, state="skipped", is_dropped=needless, reason=reason, ended=at)
+            )
+            request = request.with_decision(at, subtask.spec.id, "left out" if needless else "skipped", reason)
+    return request
 
 
-def _is_stranded(ask: RequestState, work: SubtaskState) -> bool:
-    after = [ask.work[name] for name in work.subtask.after]
-    lost = all(other.state in {"error", "skipped"} and not other.dropped for other in after)
-    return work.state == "pending" and bool(after) and lost
+def _is_stranded(request: RequestState, subtask: SubtaskState) -> bool:
+    after = [request.subtasks[name] for name in subtask.spec.after]
+    lost = all(other.state in {"error", "skipped"} and not other.is_dropped for other in after)
+    return subtask.state == "pending" and bool(after) and lost
 
 
-def _is_needless(ask: RequestState, work: SubtaskState) -> bool:
-    """Return True if no result that a pending subtask builds on has a finding that fits its `only_for`.
+def _is_needless(request: RequestState, subtask: SubtaskState) -> bool:
+    """Return True if a pending subtask's dependencies have all ended without a finding that fits its `only_for`.
 
     A subtask without `only_for`, or one that is held back for the planner, is not needless.
     """
-    only_for, after = work.subtask.only_for, [ask.work[name] for name in work.subtask.after]
+    only_for, after = subtask.spec.only_for, [request.subtasks[name] for name in subtask.spec.after]
     if (
         only_for is None
         or not after
-        or work.state != "pending"
-        or work.attempt
-        or replan.is_awaiting_revision(ask, work)
+        or subtask.state != "pending"
+        or subtask.attempt
+        or replan.is_awaiting_revision(request, subtask)
     ):
         return False
     found = (one for other in after if other.result is not None for one in other.result.findings)
-    return all(other.state in SETTLED_STATES for other in after) and not any(only_for.fits(one) for one in found)
+    return all(other.state in SETTLED_STATES for other in after) and not any(only_for.is_met_by(one) for one in found)
 
 
 def has_only_scope_failures(works: Iterable[SubtaskState]) -> bool:
@@ -192,23 +200,25 @@ def has_only_scope_failures(works: Iterable[SubtaskState]) -> bool:
 
     A subtask with a denied call does not count as out of scope, since people may approve the call next time.
     """
-    failed = [work for work in works if work.state == "error"]
-    return bool(failed) and all(work.trouble == "out_of_scope" and not _has_denied_call(work) for work in failed)
+    failed = [subtask for subtask in works if subtask.state == "error"]
+    return bool(failed) and all(
+        subtask.failure_cause == "out_of_scope" and not _has_denied_call(subtask) for subtask in failed
+    )
 
 
-def _has_denied_call(work: SubtaskState) -> bool:
-    return any(one.ruling is not None and not one.ruling.is_approved for one in work.answered)
+def _has_denied_call(subtask: SubtaskState) -> bool:
+    return any(one.ruling is not None and not one.ruling.is_approved for one in subtask.question_answers)
 
 
-def _make_no_result_failure(ask: RequestState, subtasks: tuple[SubtaskState, ...]) -> Failure:
-    first = next((work for work in subtasks if work.state == "error"), subtasks[0])
+def _make_no_result_failure(request: RequestState, subtasks: tuple[SubtaskState, ...]) -> Failure:
+    first = next((subtask for subtask in subtasks if subtask.state == "error"), subtasks[0])
     advice = (
         _REWORD_ADVICE
         if has_only_scope_failures(subtasks)
         else "Once that is fixed, press *Try again*. Finished parts are kept."
     )
-    if ask.unknown_writes:
+    if request.unknown_writes:
         advice = _CHECK_FIRST_ADVICE
     elif _has_denied_call(first):
         advice = _APPROVE_LATER_ADVICE
-    return Failure(first.subtask.title, first.reason, advice)
+    return Failure(first.spec.title, first.reason, advice)

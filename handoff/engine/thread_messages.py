@@ -1,9 +1,9 @@
 """Handles the messages that people write in the thread of a job: their purpose, and what follows from it.
 
 A message may be a request, a correction of the request under way, an answer to a question, or a thank-you. Without a
-mention it counts only if it is meant for the bot. Free rules (`classify_by_rules`) sort a message if they are certain;
-the dispatcher sorts the rest. Then this module applies it: only the requester may correct a request, and only until its
-answer is being written. Later, such a message becomes a request of its own.
+mention it counts only if it is meant for the bot. Rules without a model (`classify_by_rules`) find its purpose if they
+are certain; otherwise the dispatcher, a supervisor's role, finds it. Only the requester may correct a request, and only
+until its answer is being written. Later, such a message becomes a request of its own.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from collections.abc import Iterable
 from handoff import events as ev
 from handoff.contracts import Request, Usage
 from handoff.conversation import message_kinds
-from handoff.effects import Acknowledge, Effect, SortMessage
+from handoff.effects import AcknowledgeMessage, ClassifyMessage, Effect
 from handoff.engine import corrections, retry
 from handoff.engine.transitions import apply_question_answered
 from handoff.events import MessageAim
 from handoff.state.job_state import Job, RequestState, replace
-from handoff.state.state_values import HeardMessage, Outcome, Question, ThreadActivity, may_answer
+from handoff.state.state_values import HeardMessage, MessageOutcome, Question, ThreadActivity, may_answer
 
-CERTAIN_QUESTION_SECONDS = 15 * 60.0
+FOLLOW_UP_QUESTION_SECONDS = 15 * 60.0
 """Seconds after the bot's last message in which a plain question of a requester is certainly for the bot."""
 MAX_FOLLOW_UP_SECONDS = 24 * 3600.0
 """Seconds after the bot's last message, after which a message without a mention counts only if it is a question."""
 MAX_LATE_EDIT_SECONDS = 3600.0
 """Seconds after the answer in which people are told that an edit came too late. Later edits are ignored."""
 MAX_SPEAKERS = 20
-SORTING_DELAYS = (5.0, 20.0, 60.0, 180.0, 600.0)
+SORTING_DELAY_SECONDS = (5.0, 20.0, 60.0, 180.0, 600.0)
 """Seconds before each further try to sort a message whose purpose could not be decided."""
 
 # ---------------------------------------------------------------- outstanding effects
@@ -39,50 +39,51 @@ def list_message_effects(job: Job, now: float) -> tuple[list[Effect], float | No
 
     The time is None if no message waits for a further try.
     """
-    if not job.asks:
+    if not job.requests:
         return [], None
-    waits = [one.not_before for one in job.heard if one.not_before > now]
-    return [_make_message_effect(job, one) for one in job.heard if one.not_before <= now], min(waits, default=None)
+    retry_times = [one.not_before for one in job.pending_messages if one.not_before > now]
+    return [_make_message_effect(job, one) for one in job.pending_messages if one.not_before <= now], min(
+        retry_times, default=None
+    )
 
 
 def _make_message_effect(job: Job, heard_message: HeardMessage) -> Effect:
     if heard_message.outcome:
-        return Acknowledge(heard_message.receipt, job.latest_request.id)
-    aims, otherwise = _list_possible_aims(job, heard_message)
-    return SortMessage(
+        return AcknowledgeMessage(heard_message.receipt, job.latest_request.id)
+    aims, default_aim = _list_possible_aims(job, heard_message)
+    return ClassifyMessage(
         heard_message.receipt,
         job.latest_request.id,
         heard_message.message.text,
-        heard_message.mentioned,
+        heard_message.is_mention,
         aims,
-        otherwise,
+        default_aim,
     )
 
 
 def find_waiting_message(job: Job, receipt: str) -> HeardMessage | None:
     """Return the message with that receipt that is still to be sorted or acknowledged; None if there is none."""
-    return next((one for one in job.heard if one.receipt == receipt), None)
+    return next((one for one in job.pending_messages if one.receipt == receipt), None)
 
 
 def _list_possible_aims(job: Job, heard_message: HeardMessage) -> tuple[tuple[MessageAim, ...], MessageAim]:
     """Return the purposes that a message may have now, and the one to assume if it cannot be decided.
 
-    If a message may change the work or follow up on it, that is `unknown`: it is sorted again later, so that no
+    A message that may be a correction or a follow-up is assumed to be `unknown`. It is sorted again later, so that no
     correction is lost because a model did not reply.
 
-    A requester's message may be a correction even if it is too late for one: `apply_message_aim` then makes it a
-    request.
+    `correction` is possible even if it is too late for one: `apply_message_aim` then makes the message a request.
     """
-    asked = list_answerable_questions(job, heard_message)
-    corrects = job.current_request is not None and job.current_request.request.user == heard_message.message.user
-    unless: MessageAim = "request" if heard_message.mentioned and not corrects else "unknown"
-    aims: list[MessageAim] = ["answer", "explain"] if asked else []
-    aims += ["correction"] if corrects else []
+    open_questions = list_answerable_questions(job, heard_message)
+    may_be_correction = job.current_request is not None and job.current_request.spec.user == heard_message.message.user
+    default_aim: MessageAim = "request" if heard_message.is_mention and not may_be_correction else "unknown"
+    aims: list[MessageAim] = ["answer", "explain"] if open_questions else []
+    aims += ["correction"] if may_be_correction else []
     aims += ["request", "thanks"]
-    aims += [] if heard_message.mentioned else ["nothing"]
-    if asked:
+    aims += [] if heard_message.is_mention else ["nothing"]
+    if open_questions:
         return tuple(aims), "explain" if message_kinds.is_question(heard_message.message.text) else "answer"
-    return tuple(aims), unless
+    return tuple(aims), default_aim
 
 
 # ---------------------------------------------------------------- the free rules
@@ -91,43 +92,52 @@ def _list_possible_aims(job: Job, heard_message: HeardMessage) -> tuple[tuple[Me
 def classify_by_rules(job: Job, heard_message: HeardMessage, people_names: Iterable[str] = ()) -> MessageAim | None:
     """Return the purpose of a message if the rules are certain; None: the dispatcher has to decide.
 
-    `people_names` are the names of the other people in the thread. Whether the author may do it is up to
-    `apply_message_aim`.
+    `people_names` are the names of the other people in the thread. The rights of the author are not checked here, but
+    in `apply_message_aim`.
     """
     text, user = heard_message.message.text, heard_message.message.user
     if message_kinds.is_thanks(text) and not heard_message.message.attachments:
         return "thanks"
-    if not heard_message.mentioned and message_kinds.is_addressed_to(text, people_names):
+    if not heard_message.is_mention and message_kinds.is_addressed_to(text, people_names):
         return "nothing"
-    asked = list_answerable_questions(job, heard_message)
-    if asked:
-        return "answer" if any(is_plain_answer(text, question.options) for _, question in asked) else None
-    if message_kinds.is_short_statement(text) and find_open_approval(job, heard_message):
+    open_questions = list_answerable_questions(job, heard_message)
+    if open_questions:
+        return "answer" if any(is_plain_answer(text, question.options) for _, question in open_questions) else None
+    if message_kinds.is_short_statement(text) and find_approval_subtask_id(job, heard_message):
         return "answer"  # words decide no approval: its author is shown where the buttons are
     if job.current_request is not None:
-        if job.current_request.request.user == user:
+        if job.current_request.spec.user == user:
             return (
-                None if _may_correct(job.current_request, heard_message) or not heard_message.mentioned else "request"
+                None if _may_correct(job.current_request, heard_message) or not heard_message.is_mention else "request"
             )
-        return "request" if heard_message.mentioned else "nothing"
-    return "request" if heard_message.mentioned else _classify_follow_up(job, heard_message)
+        return "request" if heard_message.is_mention else "nothing"
+    return "request" if heard_message.is_mention else _classify_follow_up(job, heard_message)
 
 
 def _classify_follow_up(job: Job, heard_message: HeardMessage) -> MessageAim | None:
     """Return the purpose of a message without a mention while no request is under way; None if it is not certain."""
-    text, user, before = heard_message.message.text, heard_message.message.user, heard_message.before
-    since = heard_message.message.at - before.spoke
-    mine = user in {ask.request.user for ask in job.asks}
-    if since > MAX_FOLLOW_UP_SECONDS and not message_kinds.is_question(text):
+    text, user, before = heard_message.message.text, heard_message.message.user, heard_message.activity_before
+    seconds_since = heard_message.message.at - before.bot_spoke_at
+    is_from_requester = user in {request.spec.user for request in job.requests}
+    if seconds_since > MAX_FOLLOW_UP_SECONDS and not message_kinds.is_question(text):
         return "nothing"
-    if before.others and before.speakers[-1:] != (user,) and not mine:
+    if before.is_for_others and before.speakers[-1:] != (user,) and not is_from_requester:
         return "nothing"  # it replies to a message for somebody else
-    if not mine and before.speakers:
+    if not is_from_requester and before.speakers:
         return "nothing"  # people talk among themselves
-    if mine and not heard_message.message.attachments and retry.parse_plain_retry(job, text, user) is not None:
+    if (
+        is_from_requester
+        and not heard_message.message.attachments
+        and retry.parse_plain_retry(job, text, user) is not None
+    ):
         return "request"
-    alone = all(speaker == user for speaker in before.speakers) and not before.others
-    if mine and alone and since <= CERTAIN_QUESTION_SECONDS and message_kinds.is_plain_question(text):
+    is_only_speaker = all(speaker == user for speaker in before.speakers) and not before.is_for_others
+    if (
+        is_from_requester
+        and is_only_speaker
+        and seconds_since <= FOLLOW_UP_QUESTION_SECONDS
+        and message_kinds.is_plain_question(text)
+    ):
         return "request"
     return None
 
@@ -135,7 +145,7 @@ def _classify_follow_up(job: Job, heard_message: HeardMessage) -> MessageAim | N
 def is_plain_answer(text: str, options: Iterable[str]) -> bool:
     """Return True if a text certainly answers an open question: it names an option, or is one or two words."""
     return not message_kinds.is_question(text) and (
-        message_kinds.names_option(text, options) or message_kinds.is_short_statement(text)
+        message_kinds.chooses_option(text, options) or message_kinds.is_short_statement(text)
     )
 
 
@@ -143,92 +153,109 @@ def is_plain_answer(text: str, options: Iterable[str]) -> bool:
 
 
 def record_message(job: Job, event: ev.MessageHeard) -> Job:
-    """Add a message to those that are to be sorted. Of a message for other people only the author is recorded."""
+    """Add a new message to those to be sorted. If it is for other people, record only its author."""
     message = event.message
-    if job.find_request(message.id) is not None or any(one.message.id == message.id for one in job.heard):
+    if job.find_request(message.id) is not None or any(one.message.id == message.id for one in job.pending_messages):
         return job
-    before = job.talk
+    before = job.thread_activity
     speakers = (*before.speakers, message.user)[-MAX_SPEAKERS:]
-    job = replace(job, talk=ThreadActivity(before.spoke, speakers, event.others), people=job.people | {message.user})
+    job = replace(
+        job,
+        thread_activity=ThreadActivity(before.bot_spoke_at, speakers, event.others),
+        people=job.people | {message.user},
+    )
     if event.others:
         return job
-    return replace(job, heard=(*job.heard, HeardMessage(message.id, message, event.mentioned, event.groups, before)))
+    return replace(
+        job,
+        pending_messages=(
+            *job.pending_messages,
+            HeardMessage(message.id, message, event.mentioned, event.groups, before),
+        ),
+    )
 
 
 def record_bot_message(job: Job, at: float) -> Job:
-    """Record the time of the bot's last message, and start the conversation after it anew."""
-    return replace(job, talk=ThreadActivity(at))
+    """Record the time of the bot's last message, and clear the list of people who wrote since."""
+    return replace(job, thread_activity=ThreadActivity(at))
 
 
-def add_queued_receipt(job: Job, request: str, under_way: RequestState | None) -> Job:
+def add_queued_receipt(job: Job, request_id: str, under_way: RequestState | None) -> Job:
     """Add a receipt for a new request that has to wait. `under_way` is the request under way; None: there is none."""
-    ask = job.find_request(request)
-    if under_way is None or ask is None or ask.refusal:
+    request = job.find_request(request_id)
+    if under_way is None or request is None or request.refusal:
         return job
-    return replace(job, heard=(*job.heard, HeardMessage(f"{request}+", ask.request, outcome="queued")))
+    return replace(
+        job, pending_messages=(*job.pending_messages, HeardMessage(f"{request_id}+", request.spec, outcome="queued"))
+    )
 
 
 def drop_acknowledged_message(job: Job, event: ev.MessageAcknowledged) -> Job:
     """Remove a message whose author was shown its outcome."""
-    return replace(job, heard=tuple(one for one in job.heard if one.receipt != event.receipt))
+    return replace(job, pending_messages=tuple(one for one in job.pending_messages if one.receipt != event.receipt))
 
 
 # ---------------------------------------------------------------- what follows from a message
 
 
 def apply_message_aim(job: Job, event: ev.MessageSorted) -> Job:
-    """Apply a message whose purpose was found, if its author may do that."""
-    one = find_waiting_message(job, event.message)
-    if one is None or one.outcome:
+    """Apply a message by the purpose that was found for it; for `unknown`, schedule a further try.
+
+    A correction that its author may not make counts as a request. So does a mention whose question is closed.
+    """
+    heard_message = find_waiting_message(job, event.message)
+    if heard_message is None or heard_message.outcome:
         return job
     job = _charge_usage(job, event.usage)
     if event.aim == "unknown":
-        return _schedule_sorting(job, one, event.at)
-    aim: MessageAim = "request" if event.aim == "nothing" and one.mentioned else event.aim
-    asked = list_answerable_questions(job, one)
-    if asked and aim in {"answer", "explain"}:
-        meant = find_meant_question(job, one)
-        if meant is None:
-            return _set_outcome(job, one, "which")
-        name, question, text = meant
+        return _schedule_sorting(job, heard_message, event.at)
+    aim: MessageAim = "request" if event.aim == "nothing" and heard_message.is_mention else event.aim
+    open_questions = list_answerable_questions(job, heard_message)
+    if open_questions and aim in {"answer", "explain"}:
+        meant_question = find_meant_question(job, heard_message)
+        if meant_question is None:
+            return _set_outcome(job, heard_message, "which")
+        name, question, text = meant_question
         if aim == "explain":
-            return _set_outcome(job, one, "explained", question=name)
-        return _set_outcome(_answer_question(job, one, (name, question), text, event.at), one, "taken")
-    if aim == "answer" and (approval := find_open_approval(job, one)):
-        return _set_outcome(job, one, "explained", question=approval)
+            return _set_outcome(job, heard_message, "explained", question=name)
+        return _set_outcome(
+            _answer_question(job, heard_message, (name, question), text, event.at), heard_message, "taken"
+        )
+    if aim == "answer" and (approval := find_approval_subtask_id(job, heard_message)):
+        return _set_outcome(job, heard_message, "explained", question=approval)
     if aim in {"answer", "explain"}:  # the question was closed meanwhile
-        aim = "request" if one.mentioned else "nothing"
+        aim = "request" if heard_message.is_mention else "nothing"
     if aim == "correction":
-        return _apply_as_correction(job, one, event.at)
+        return _apply_as_correction(job, heard_message, event.at)
     return (
-        _drop_message(job, one)
+        _drop_message(job, heard_message)
         if aim == "nothing"
-        else _set_outcome(job, one, "thanks" if aim == "thanks" else "request")
+        else _set_outcome(job, heard_message, "thanks" if aim == "thanks" else "request")
     )
 
 
 def _answer_question(
     job: Job, heard_message: HeardMessage, named_question: tuple[str, Question], text: str, at: float
 ) -> Job:
-    ask = job.current_request
-    if ask is None:
+    request = job.current_request
+    if request is None:
         return job
-    of = {
+    answer_fields = {
         "subtask": named_question[0],
         "number": named_question[1].number,
         "user": heard_message.message.user,
         "text": text,
         "groups": heard_message.groups,
     }
-    event = ev.QuestionAnswered.model_validate({"at": at, "request": ask.id, **of})
-    return job.with_request(apply_question_answered(ask, event))
+    event = ev.QuestionAnswered.model_validate({"at": at, "request": request.id, **answer_fields})
+    return job.with_request(apply_question_answered(request, event))
 
 
 def _apply_as_correction(job: Job, heard_message: HeardMessage, at: float) -> Job:
-    ask = job.current_request
-    if ask is None or not _may_correct(ask, heard_message):
+    request = job.current_request
+    if request is None or not _may_correct(request, heard_message):
         return _set_outcome(job, heard_message, "request")
-    after, told, waits = corrections.add_correction(ask, heard_message.message.id, heard_message.message.text, at)
+    after, told, waits = corrections.add_correction(request, heard_message.message.id, heard_message.message.text, at)
     return _set_outcome(job.with_request(after), heard_message, "applied", told_count=told, waiting_count=waits)
 
 
@@ -238,56 +265,71 @@ def _schedule_sorting(job: Job, heard_message: HeardMessage, at: float) -> Job:
     After the last try, a mention counts as a request. Another message of a requester gets the outcome `unclear`.
     Messages of other people are dropped without a receipt.
     """
-    theirs = heard_message.mentioned or any(ask.request.user == heard_message.message.user for ask in job.asks)
-    if heard_message.tries < len(SORTING_DELAYS):
-        later = dataclasses.replace(
-            heard_message, tries=heard_message.tries + 1, not_before=at + SORTING_DELAYS[heard_message.tries]
+    needs_receipt = heard_message.is_mention or any(
+        request.spec.user == heard_message.message.user for request in job.requests
+    )
+    if heard_message.sorting_tries < len(SORTING_DELAY_SECONDS):
+        retried_message = dataclasses.replace(
+            heard_message,
+            sorting_tries=heard_message.sorting_tries + 1,
+            not_before=at + SORTING_DELAY_SECONDS[heard_message.sorting_tries],
         )
-        heard = tuple(later if each is heard_message else each for each in job.heard)
-        told = (
+        heard = tuple(retried_message if each is heard_message else each for each in job.pending_messages)
+        receipts = (
             (HeardMessage(f"{heard_message.receipt}?", heard_message.message, outcome="unsorted"),)
-            if theirs and not heard_message.tries
+            if needs_receipt and not heard_message.sorting_tries
             else ()
         )
-        return replace(job, heard=(*heard, *told))
-    if theirs:
-        return _set_outcome(job, heard_message, "request" if heard_message.mentioned else "unclear")
+        return replace(job, pending_messages=(*heard, *receipts))
+    if needs_receipt:
+        return _set_outcome(job, heard_message, "request" if heard_message.is_mention else "unclear")
     return _drop_message(job, heard_message)
 
 
 def _drop_message(job: Job, heard_message: HeardMessage) -> Job:
-    return replace(job, heard=tuple(each for each in job.heard if each.receipt != heard_message.receipt))
+    return replace(
+        job, pending_messages=tuple(each for each in job.pending_messages if each.receipt != heard_message.receipt)
+    )
 
 
 def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
     """Apply the edit of a message: of one that is still to be sorted, of a request, or of a correction."""
-    waits = next((one for one in job.heard if one.message.id == event.message and not one.outcome), None)
-    if waits is not None and waits.message.user == event.user:
-        message = _edit_request(waits.message, event)
-        changed = dataclasses.replace(waits, message=message)
-        return replace(job, heard=tuple(changed if one is waits else one for one in job.heard))
-    ask = job.find_request(event.message)
-    if ask is None:
+    waiting_message = next(
+        (one for one in job.pending_messages if one.message.id == event.message and not one.outcome), None
+    )
+    if waiting_message is not None and waiting_message.message.user == event.user:
+        message = _edit_request(waiting_message.message, event)
+        changed = dataclasses.replace(waiting_message, message=message)
+        return replace(
+            job, pending_messages=tuple(changed if one is waiting_message else one for one in job.pending_messages)
+        )
+    request = job.find_request(event.message)
+    if request is None:
         return _apply_correction_edit(job, event)
-    if ask.refusal or ask.withdrawn or ask.before is not None or event.stamp < ask.edited:
+    if request.refusal or request.is_withdrawn or request.earlier_try is not None or event.stamp < request.edit_stamp:
         return job
-    other_crew = event.crew not in {"", ask.request.crew} and ask.run.plan is None
-    now = _edit_request(ask.request, event)
-    same_files = now.attachments == ask.request.attachments
-    if _has_same_text(ask, event.text) and same_files and not other_crew:
+    other_crew = event.crew not in {"", request.spec.crew} and request.run.plan is None
+    edited_request = _edit_request(request.spec, event)
+    same_files = edited_request.attachments == request.spec.attachments
+    if _has_same_text(request, event.text) and same_files and not other_crew:
         return job
-    if ask.request.user != event.user:
+    if request.spec.user != event.user:
         return job
-    crew = event.crew if event.crew and ask.run.plan is None else ask.request.crew  # a plan stays with its crew
-    request = now.model_copy(update={"crew": crew})
-    read = ask.gathered and (same_files or ask.run.plan is not None)  # otherwise the attachments are read anew
-    new = replace(ask, request=request, edited=event.stamp, gathered=read)
-    receipt = HeardMessage(f"{ask.id}~{event.at}", new.request)
-    if ask.is_over or not corrections.can_still_change(ask):
-        return _add_late_receipt(job, ask, receipt, event.at)
-    if ask is not job.current_request:
-        return replace(job.with_request(new), heard=(*job.heard, dataclasses.replace(receipt, outcome="replaced")))
-    return _add_receipt(job, receipt, corrections.apply_edited_request(ask, new, receipt.receipt, event.at))
+    crew = event.crew if event.crew and request.run.plan is None else request.spec.crew  # a plan stays with its crew
+    spec = edited_request.model_copy(update={"crew": crew})
+    is_gathered = request.is_gathered and (
+        same_files or request.run.plan is not None
+    )  # otherwise the attachments are read anew
+    new = replace(request, spec=spec, edit_stamp=event.stamp, is_gathered=is_gathered)
+    receipt = HeardMessage(f"{request.id}~{event.at}", new.spec)
+    if request.is_over or not corrections.is_still_changeable(request):
+        return _add_late_receipt(job, request, receipt, event.at)
+    if request is not job.current_request:
+        return replace(
+            job.with_request(new),
+            pending_messages=(*job.pending_messages, dataclasses.replace(receipt, outcome="replaced")),
+        )
+    return _add_receipt(job, receipt, corrections.apply_edited_request(request, new, receipt.receipt, event.at))
 
 
 def _edit_request(request: Request, event: ev.RequestEdited) -> Request:
@@ -301,64 +343,67 @@ def _edit_request(request: Request, event: ev.RequestEdited) -> Request:
 
 def _apply_correction_edit(job: Job, event: ev.RequestEdited) -> Job:
     """Apply the edit of a message that corrects a request; return the job unchanged if the message corrects none."""
-    ask = next((one for one in reversed(job.asks) if corrections.find_correction(one, event.message)), None)
-    old = corrections.find_correction(ask, event.message) if ask is not None else None
-    if ask is None or old is None or ask.request.user != event.user or event.stamp < old.edited:
+    request = next((one for one in reversed(job.requests) if corrections.find_correction(one, event.message)), None)
+    old = corrections.find_correction(request, event.message) if request is not None else None
+    if request is None or old is None or request.spec.user != event.user or event.stamp < old.edit_stamp:
         return job
-    new = dataclasses.replace(old, text=event.text, edited=event.stamp)
-    receipt = _make_edit_receipt(ask, event.message, event.text, event.at)
+    new = dataclasses.replace(old, text=event.text, edit_stamp=event.stamp)
+    receipt = _make_edit_receipt(request, event.message, event.text, event.at)
     if " ".join(new.text.split()).casefold() == " ".join(old.text.split()).casefold():
         return job
-    if ask.is_over or not corrections.can_still_change(ask):
-        return _add_late_receipt(job, ask, receipt, event.at)
-    return _add_receipt(job, receipt, corrections.reword_correction(ask, old, new, receipt.receipt, event.at))
+    if request.is_over or not corrections.is_still_changeable(request):
+        return _add_late_receipt(job, request, receipt, event.at)
+    return _add_receipt(job, receipt, corrections.reword_correction(request, old, new, receipt.receipt, event.at))
 
 
 def _apply_correction_deletion(job: Job, event: ev.RequestWithdrawn) -> Job:
-    """Take back a correction whose message was deleted."""
-    for ask in job.asks:
-        if (old := corrections.find_correction(ask, event.message)) is None:
+    """Take back the corrections whose message was deleted, with a receipt if work is still under way."""
+    for request in job.requests:
+        if (old := corrections.find_correction(request, event.message)) is None:
             continue
-        if ask.is_over or not corrections.can_still_change(ask):
-            job = job.with_request(corrections.replace_correction(ask, old, None))
+        if request.is_over or not corrections.is_still_changeable(request):
+            job = job.with_request(corrections.replace_correction(request, old, None))
             continue
-        receipt = _make_edit_receipt(ask, event.message, "", event.at)
-        back = corrections.take_back_correction(ask, old, receipt.receipt, event.at)
-        job = _add_receipt(job, receipt, back, "dropped")
+        receipt = _make_edit_receipt(request, event.message, "", event.at)
+        correction_outcome = corrections.withdraw_correction(request, old, receipt.receipt, event.at)
+        job = _add_receipt(job, receipt, correction_outcome, "dropped")
     return job
 
 
-def _make_edit_receipt(ask: RequestState, message: str, text: str, at: float) -> HeardMessage:
-    said = ask.request.model_copy(update={"id": message, "text": text, "attachments": ()})
-    return HeardMessage(f"{message}~{at}", said)
+def _make_edit_receipt(request: RequestState, message: str, text: str, at: float) -> HeardMessage:
+    edited_request = request.spec.model_copy(update={"id": message, "text": text, "attachments": ()})
+    return HeardMessage(f"{message}~{at}", edited_request)
 
 
 def _add_receipt(
-    job: Job, receipt: HeardMessage, correction_outcome: tuple[RequestState, int, int], outcome: Outcome = "applied"
+    job: Job,
+    receipt: HeardMessage,
+    correction_outcome: tuple[RequestState, int, int],
+    outcome: MessageOutcome = "applied",
 ) -> Job:
-    ask, told, waits_for = correction_outcome
-    receipt = dataclasses.replace(receipt, outcome=outcome, told=told, waiting=waits_for)
-    return replace(job.with_request(ask), heard=(*job.heard, receipt))
+    request, told, waits_for = correction_outcome
+    receipt = dataclasses.replace(receipt, outcome=outcome, told_count=told, waiting_count=waits_for)
+    return replace(job.with_request(request), pending_messages=(*job.pending_messages, receipt))
 
 
-def _add_late_receipt(job: Job, ask: RequestState, receipt: HeardMessage, at: float) -> Job:
-    """Add a receipt `too_late` for an edit, if the answer was written less than `MAX_LATE_EDIT_SECONDS` seconds ago."""
-    fresh = ask.run.answer is not None and at - (ask.ended or at) <= MAX_LATE_EDIT_SECONDS
-    if not fresh or ask.cancelled_by:
+def _add_late_receipt(job: Job, request: RequestState, receipt: HeardMessage, at: float) -> Job:
+    """Add a receipt `too_late` for an edit at most `MAX_LATE_EDIT_SECONDS` seconds after people saw the answer."""
+    fresh = request.run.answer is not None and at - (request.ended or at) <= MAX_LATE_EDIT_SECONDS
+    if not fresh or request.cancelled_by:
         return job
-    return replace(job, heard=(*job.heard, dataclasses.replace(receipt, outcome="too_late")))
+    return replace(job, pending_messages=(*job.pending_messages, dataclasses.replace(receipt, outcome="too_late")))
 
 
 def withdraw_message(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[RequestState, ...]]:
-    """Remove a deleted message and its correction, and return the job and the requests that have to be stopped.
+    """Remove a deleted message and its correction. Return the job and the requests that have to be stopped.
 
-    These are the message's own request and the second tries at it, which have the same words.
+    These are the message's own request and the second tries at it, as far as they are under way.
     """
-    kept = tuple(one for one in job.heard if one.message.id != event.message)
-    job = replace(job, heard=kept) if len(kept) < len(job.heard) else job
+    kept = tuple(one for one in job.pending_messages if one.message.id != event.message)
+    job = replace(job, pending_messages=kept) if len(kept) < len(job.pending_messages) else job
     job = _apply_correction_deletion(job, event)
-    found = (one for one in job.asks if event.message in {one.id, *(each.id for each in one.earlier_tries)})
-    return job, tuple(one for one in found if not (one.is_over or one.withdrawn or one.refusal))
+    found = (one for one in job.requests if event.message in {one.id, *(each.id for each in one.earlier_tries)})
+    return job, tuple(one for one in found if not (one.is_over or one.is_withdrawn or one.refusal))
 
 
 # ---------------------------------------------------------------- helpers
@@ -383,31 +428,31 @@ def find_meant_question(job: Job, heard_message: HeardMessage) -> tuple[str, Que
     Among several questions it is the one that the message names (“Place: Oslo”), or the only one with an option that
     the message names.
     """
-    ask, asked, text = (
+    request, asked, text = (
         job.current_request,
         list_answerable_questions(job, heard_message),
         heard_message.message.text.strip(),
     )
-    if ask is None or len(asked) == 1:
+    if request is None or len(asked) == 1:
         return (*asked[0], text) if asked else None
     head, colon, rest = text.partition(":")
-    named = [each for each in asked if colon and rest.strip() and _names_subtask(head, ask, each[0])]
+    named = [each for each in asked if colon and rest.strip() and _names_subtask(head, request, each[0])]
     if len(named) == 1:
         return (*named[0], rest.strip())
-    chosen = [each for each in asked if message_kinds.names_option(text, each[1].options)]
+    chosen = [each for each in asked if message_kinds.chooses_option(text, each[1].options)]
     return (*chosen[0], text) if len(chosen) == 1 and not text.isdecimal() else None
 
 
-def _names_subtask(name: str, ask: RequestState, subtask: str) -> bool:
-    """Return True if the text `name` names a subtask: its title begins with these words, or contains a single word."""
+def _names_subtask(name: str, request: RequestState, subtask: str) -> bool:
+    """Return True if the title of a subtask begins with the words of `name`, or contains its only word."""
     said, title = (
         message_kinds.split_words(name),
-        message_kinds.split_words(ask.work[subtask].subtask.title) if subtask else [],
+        message_kinds.split_words(request.subtasks[subtask].spec.title) if subtask else [],
     )
     return bool(said) and (title[: len(said)] == said or (len(said) == 1 and said[0] in title))
 
 
-def find_open_approval(job: Job, heard_message: HeardMessage) -> str:
+def find_approval_subtask_id(job: Job, heard_message: HeardMessage) -> str:
     """Return the id of the first subtask with an open approval for the author of a message; empty if there is none."""
     found = job.current_request.open_questions.items() if job.current_request is not None else ()
     who = (heard_message.message.user, heard_message.groups)
@@ -415,35 +460,37 @@ def find_open_approval(job: Job, heard_message: HeardMessage) -> str:
     return next(theirs, "")
 
 
-def _may_correct(ask: RequestState, heard_message: HeardMessage) -> bool:
+def _may_correct(request: RequestState, heard_message: HeardMessage) -> bool:
     return (
-        ask.request.user == heard_message.message.user
-        and corrections.may_correct(ask)
+        request.spec.user == heard_message.message.user
+        and corrections.is_correctable(request)
         and not heard_message.message.attachments
     )
 
 
-def _has_same_text(ask: RequestState, text: str) -> bool:
-    return " ".join(text.split()).casefold() == " ".join(ask.request.text.split()).casefold()
+def _has_same_text(request: RequestState, text: str) -> bool:
+    return " ".join(text.split()).casefold() == " ".join(request.spec.text.split()).casefold()
 
 
 def _set_outcome(
     job: Job,
     heard_message: HeardMessage,
-    outcome: Outcome,
+    outcome: MessageOutcome,
     *,
     question: str = "",
     told_count: int = 0,
     waiting_count: int = 0,
 ) -> Job:
     marked = dataclasses.replace(
-        heard_message, outcome=outcome, question=question, told=told_count, waiting=waiting_count
+        heard_message, outcome=outcome, question_subtask=question, told_count=told_count, waiting_count=waiting_count
     )
-    return replace(job, heard=tuple(marked if each is heard_message else each for each in job.heard))
+    return replace(
+        job, pending_messages=tuple(marked if each is heard_message else each for each in job.pending_messages)
+    )
 
 
 def _charge_usage(job: Job, usage: Usage) -> Job:
-    if not usage.model_fields_set or not job.asks:
+    if not usage.model_fields_set or not job.requests:
         return job
-    ask = job.latest_request
-    return job.with_request(replace(ask, usage=ask.usage + usage))
+    request = job.latest_request
+    return job.with_request(replace(request, usage=request.usage + usage))

@@ -11,18 +11,18 @@ from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.subtask import fail_subtask
 from handoff.state.job_state import RequestState, SubtaskState, replace
-from handoff.state.state_values import CheckedWrite, DoubtVerdict, Question, UnknownWrite
+from handoff.state.state_values import DoubtVerdict, Question, UnknownWrite, WriteVerdict
 
-HAPPENED = "It happened"
-NOT_HAPPENED = "It did not happen"
-STOP_SUBTASK = "Stop this part"
-VERDICT_OPTIONS = (HAPPENED, NOT_HAPPENED, STOP_SUBTASK)
+HAPPENED_OPTION = "It happened"
+NOT_HAPPENED_OPTION = "It did not happen"
+STOP_SUBTASK_OPTION = "Stop this part"
+VERDICT_OPTIONS = (HAPPENED_OPTION, NOT_HAPPENED_OPTION, STOP_SUBTASK_OPTION)
 """The options of a question about a call in doubt, in the order of their buttons."""
 
 _VERDICTS: dict[str, DoubtVerdict] = {
-    HAPPENED.casefold(): "happened",
-    NOT_HAPPENED.casefold(): "not_happened",
-    STOP_SUBTASK.casefold(): "stop",
+    HAPPENED_OPTION.casefold(): "happened",
+    NOT_HAPPENED_OPTION.casefold(): "not_happened",
+    STOP_SUBTASK_OPTION.casefold(): "stop",
 }
 
 
@@ -32,29 +32,36 @@ def parse_verdict(text: str) -> DoubtVerdict:
 
 
 def ask_about_write(
-    ask: RequestState, work: SubtaskState, intent: ev.ToolStarted, reason: str, usage: Usage, at: float
+    request: RequestState, subtask: SubtaskState, intent: ev.ToolStarted, reason: str, usage: Usage, at: float
 ) -> RequestState:
     """Ask the requester whether a call was carried out. The attempt keeps its checkpoints, and continues from them."""
-    number = work.last_question_number + 1
+    number = subtask.last_question_number + 1
     doubt = UnknownWrite(intent.call, intent.tool, intent.what, reason, usage)
     text = f"Was this carried out? {intent.what}"
-    asking = ask.find_enclosing_run(work).terms.asking
-    question = Question(number, text, VERDICT_OPTIONS, at, whom=(ask.request.user,), doubt=doubt, asking=asking)
-    return ask.with_subtask(replace(work, state="input_required", question=question, doubts=work.doubts + 1))
+    asking = request.find_enclosing_run(subtask).terms.asking
+    question = Question(number, text, VERDICT_OPTIONS, at, whom=(request.spec.user,), doubt=doubt, asking_terms=asking)
+    return request.with_subtask(
+        replace(subtask, state="input_required", question=question, doubt_count=subtask.doubt_count + 1)
+    )
 
 
 def settle_unknown_write(
-    ask: RequestState, work: SubtaskState, doubt: UnknownWrite, event: ev.QuestionAnswered, *, waited_seconds: float
+    request: RequestState,
+    subtask: SubtaskState,
+    doubt: UnknownWrite,
+    event: ev.QuestionAnswered,
+    *,
+    waited_seconds: float,
 ) -> RequestState:
-    """Let the attempt continue from its checkpoints with the person's answer, or end the subtask if they say so.
+    """Let the attempt continue from its checkpoints with the person's answer, or end the subtask for the answer `stop`.
 
     The seconds `waited_seconds` for the answer do not count as time of the attempt.
     """
     verdict = parse_verdict(event.text)
     if verdict == "stop":
-        ask, work = ask.charge_subtask(work.end_attempt(), doubt.usage)
-        return fail_subtask(ask, work, "stopped by a person", event.at)
-    checked = CheckedWrite(event.at, doubt.call, verdict, event.user, event.text)
-    started = work.attempt_started + max(0.0, waited_seconds)
-    points = (*work.checkpoints, checked)
-    return ask.with_subtask(replace(work, state="in_progress", checkpoints=points, attempt_started=started))
+        request, subtask = request.charge_subtask(subtask.end_attempt(), doubt.usage)
+        return fail_subtask(request, subtask, "stopped by a person", event.at)
+    checked = WriteVerdict(event.at, doubt.call, verdict, event.user, event.text)
+    started = subtask.attempt_started + max(0.0, waited_seconds)
+    checkpoints = (*subtask.checkpoints, checked)
+    return request.with_subtask(replace(subtask, state="in_progress", checkpoints=checkpoints, attempt_started=started))

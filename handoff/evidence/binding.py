@@ -20,34 +20,34 @@ from handoff.checking.workings import WORKING_EXAMPLE, remove_workings
 from handoff.contracts import Evidence, Finding, Result, Section
 from handoff.evidence.figure_cells import CellBinder
 from handoff.evidence.grids import Grid, parse_reply_grid, parse_text_grid
-from handoff.evidence.place_words import SENTENCE_END, PlaceKind, find_named_places, find_spans
+from handoff.evidence.place_words import SENTENCE_END, PlaceKind, find_named_places, find_place_spans
 from handoff.evidence.quotations import (
     Quotation,
     SearchableText,
+    extract_quotations,
     find_named_file,
     find_quotation,
-    find_quotations,
     find_speaker_fault,
 )
 from handoff.evidence.text_currencies import yield_currency_faults
-from handoff.evidence.typed_constants import find_typed_constants
+from handoff.evidence.typed_constants import find_hardcoded_numbers
 from handoff.materials.outline import name_exact_place
 from handoff.text.text_words import extract_words
 
-MIN_QUOTED_WORDS, MIN_QUOTED_SIGNS = 3, 12
-"""The least words of a quotation that is checked, or characters in a script without spaces. Others may be terms."""
-MIN_NAME_LENGTH = 4
-"""The least letters of a file's name without its ending that can name the file in a text."""
+MIN_QUOTED_WORDS, MIN_QUOTED_CHARACTERS = 3, 12
+"""The least words of a quotation that is checked; in a script without spaces, characters. Shorter ones may be terms."""
+MIN_FILE_STEM_LENGTH = 4
+"""The least characters of a file's name without its ending that count as a mention of the file in a text."""
 _UNSPACED_LETTER = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _FIGURE = re.compile(
     r"(?<![.,])(?<![^\W\u3040-\u30ff\u3400-\u9fff])"
     r"(?:(?!(?:19|20)\d\d(?![\d.,]*\d))\d[\d.,]*\d|\d(?=[ \u00a0]?[%\u20ac$\u00a3\u00a5]))"
 )
-"""A figure of at least two digits, or of one digit with a sign behind it. Other digits may be mere counts; no years."""
+"""A figure with at least two digits, or one digit before a per cent or currency sign. Years do not match."""
 
 
 @dataclass(frozen=True)
-class ReadDocument:
+class SourceDocument:
     """A text that the specialist could read: a material, the brief, or the reply of a tool."""
 
     name: str
@@ -80,19 +80,19 @@ class ReadDocument:
         return parse_reply_grid(self.name, self.text, self.query) if self.query else None
 
     @cached_property
-    def spans(self) -> dict[PlaceKind, dict[int, tuple[int, int]]]:
-        """The spans (start, end) of its numbered sections and of its pages, by kind and number."""
+    def spans_by_place(self) -> dict[PlaceKind, dict[int, tuple[int, int]]]:
+        """The spans (start, end) of the document's numbered sections and pages, by kind and number."""
         kinds: tuple[PlaceKind, ...] = get_args(PlaceKind)
-        return {kind: find_spans(kind, self.text, self.outline) for kind in kinds}
+        return {kind: find_place_spans(kind, self.text, self.outline) for kind in kinds}
 
     @cached_property
-    def figures(self) -> dict[PlaceKind, dict[int, set[str]]]:
+    def figures_by_place(self) -> dict[PlaceKind, dict[int, set[str]]]:
         """The figures in each section and page, by kind and number, without the number of the section itself."""
         return {
             kind: {
                 n: set(_FIGURE.findall(self.text[slice(*span)].replace(str(n), " ", 1))) for n, span in there.items()
             }
-            for kind, there in self.spans.items()
+            for kind, there in self.spans_by_place.items()
         }
 
 
@@ -104,7 +104,9 @@ class CheckedResult:
     faults: tuple[str, ...] = ()
 
 
-def check_result(result: Result, documents: Sequence[ReadDocument], people_texts: Iterable[str] = ()) -> CheckedResult:
+def check_result(
+    result: Result, documents: Sequence[SourceDocument], people_texts: Iterable[str] = ()
+) -> CheckedResult:
     """Check a result against the documents that were read, and find the places of its evidence.
 
     Quotations are checked only if there is material that could be quoted. If nothing but the brief could be read, the
@@ -113,20 +115,20 @@ def check_result(result: Result, documents: Sequence[ReadDocument], people_texts
     Args:
         result: The result.
         documents: The texts that the specialist could read.
-        people_texts: The words of people and earlier results, the likeliest first. Their figures count as known.
+        people_texts: The words of people and earlier results, the likeliest sources first. Their figures are known.
     """
     materials = [one for one in documents if one.is_material and one.text]
-    told, known = join_result_texts(result), _list_known_texts(documents, people_texts)
-    figures = find_unsupported_figures(told, known)
+    result_text, known = join_result_texts(result), _list_known_texts(documents, people_texts)
+    figures = find_unsupported_figures(result_text, known)
     if result.invented and not any(one.text for one in documents if not one.is_brief):
         figures = tuple(one for one in figures if find_misquoted_figure(one.text, known))
     findings = tuple(_locate_finding_evidence(one, documents) for one in result.findings)
     result = _strip_workings(result.model_copy(update={"findings": findings}))
     text = "\n\n".join([result.content, *(f"{one.message} {one.where}" for one in result.findings)])
     faults: dict[str, str] = {}
-    quotations = find_quotations(text) if materials else []
+    quotations = extract_quotations(text) if materials else []
     for quotation in quotations:
-        if fault := _check_quotation(quotation, documents, materials):
+        if fault := _find_quotation_fault(quotation, documents, materials):
             faults.setdefault(quotation.words, fault)
     for one in (each for finding in findings for each in finding.evidence):
         if materials and not one.is_found:
@@ -139,24 +141,24 @@ def check_result(result: Result, documents: Sequence[ReadDocument], people_texts
     unbound = tuple(faults)
     for figure in figures:
         faults.setdefault(figure.text, figure.fault or _describe_unsourced_figure(figure.text, known))
-    names = list_written_figures(told, figures)
-    given = {
+    names = list_written_figures(result_text, figures)
+    checked_fields = {
         "unbound": unbound,
         "unsupported": names,
         "filters": binder.list_filters(text),
-        "workings": render_workings(told, names),
+        "workings": render_workings(result_text, names),
     }
-    return CheckedResult(result.model_copy(update=given), tuple(faults.values()))
+    return CheckedResult(result.model_copy(update=checked_fields), tuple(faults.values()))
 
 
 def _strip_workings(result: Result) -> Result:
-    """Return a result whose texts have no workings any more."""
+    """Return a result without the workings in its content, summary and findings."""
     findings = tuple(one.model_copy(update={"message": remove_workings(one.message)}) for one in result.findings)
     texts = {"content": remove_workings(result.content), "summary": remove_workings(result.summary)}
     return result.model_copy(update={**texts, "findings": findings})
 
 
-def _make_binder(documents: Sequence[ReadDocument]) -> CellBinder:
+def _make_binder(documents: Sequence[SourceDocument]) -> CellBinder:
     """Return the binder for the grids of the documents, with the texts without a grid as other sources."""
     grids = tuple(one.grid for one in documents if one.grid is not None)
     return CellBinder(
@@ -164,16 +166,16 @@ def _make_binder(documents: Sequence[ReadDocument]) -> CellBinder:
     )
 
 
-def _list_known_texts(documents: Sequence[ReadDocument], people_texts: Iterable[str]) -> list[str]:
+def _list_known_texts(documents: Sequence[SourceDocument], people_texts: Iterable[str]) -> list[str]:
     """Return the texts whose figures count as known: documents, and `people_texts` with earlier results.
 
-    Left out are the replies to code with numbers that nobody gave, since they repeat what the model typed; the brief,
-    which may quote earlier faults; and tables, which only tools read.
+    Replies to code with made-up numbers are left out, since they repeat what the model typed. So are the brief, which
+    may quote earlier faults, and tables, which only tools read.
     """
     people, tables = list(people_texts), [one.text for one in documents if one.is_table]
     read: list[str] = []
     for one in documents:
-        if not one.is_brief and not one.is_table and not find_typed_constants(one.code, chain(people, read, tables)):
+        if not one.is_brief and not one.is_table and not find_hardcoded_numbers(one.code, chain(people, read, tables)):
             read.append(one.text)
     return [*read, *people]
 
@@ -188,12 +190,12 @@ def _describe_unsourced_figure(figure: str, known: Sequence[str]) -> str:
     )
 
 
-def _locate_finding_evidence(finding: Finding, documents: Sequence[ReadDocument]) -> Finding:
-    """Return a finding with the places of its quotations, for those that a document contains."""
+def _locate_finding_evidence(finding: Finding, documents: Sequence[SourceDocument]) -> Finding:
+    """Return a finding with the place of each quotation that a document contains; the others are marked not found."""
     return finding.model_copy(update={"evidence": tuple(_locate_evidence(one, documents) for one in finding.evidence)})
 
 
-def _locate_evidence(evidence: Evidence, documents: Sequence[ReadDocument]) -> Evidence:
+def _locate_evidence(evidence: Evidence, documents: Sequence[SourceDocument]) -> Evidence:
     wanted = evidence.source.casefold()
     for one in sorted(documents, key=lambda each: each.name.casefold() != wanted):
         at = one.find_quotation(evidence.quotation)
@@ -203,7 +205,9 @@ def _locate_evidence(evidence: Evidence, documents: Sequence[ReadDocument]) -> E
     return evidence.model_copy(update={"place": "", "is_found": False})
 
 
-def _check_quotation(quotation: Quotation, documents: Sequence[ReadDocument], materials: Sequence[ReadDocument]) -> str:
+def _find_quotation_fault(
+    quotation: Quotation, documents: Sequence[SourceDocument], materials: Sequence[SourceDocument]
+) -> str:
     """Return the fault of a quotation; empty if it has none.
 
     A quotation that no document contains is a fault only if its line attributes it to a material.
@@ -212,20 +216,20 @@ def _check_quotation(quotation: Quotation, documents: Sequence[ReadDocument], ma
         return ""
     found = [(one, at) for one in documents if (at := one.find_quotation(quotation.words)) is not None]
     if found:
-        there = [(one, at) for one, at in found if one.is_material]
-        return _describe_misplacement(quotation, there) or _describe_misattribution(
-            quotation, [one for one, _ in there], materials
+        in_materials = [(one, at) for one, at in found if one.is_material]
+        return _find_misplacement_fault(quotation, in_materials) or _find_attribution_fault(
+            quotation, [one for one, _ in in_materials], materials
         )
     return _describe_missing_quotation(quotation.words, materials) if _is_attributed(quotation, materials) else ""
 
 
 def _is_short_quotation(words_quoted: str) -> bool:
     if _UNSPACED_LETTER.search(words_quoted):
-        return len(words_quoted.strip()) < MIN_QUOTED_SIGNS
+        return len(words_quoted.strip()) < MIN_QUOTED_CHARACTERS
     return len(words_quoted.split()) < MIN_QUOTED_WORDS
 
 
-def _is_attributed(quotation: Quotation, materials: Sequence[ReadDocument]) -> bool:
+def _is_attributed(quotation: Quotation, materials: Sequence[SourceDocument]) -> bool:
     """Return True if the line of a quotation names its source: a material, or a section or page."""
     if find_named_places(quotation.line):
         return True
@@ -233,45 +237,45 @@ def _is_attributed(quotation: Quotation, materials: Sequence[ReadDocument]) -> b
     names = [(one.name.casefold(), (one.name.rpartition(".")[0] or one.name).casefold()) for one in materials]
     return any(
         name in line
-        or (len(stem) >= MIN_NAME_LENGTH and (stem in line or extract_words(stem.replace("_", " ")) <= there))
+        or (len(stem) >= MIN_FILE_STEM_LENGTH and (stem in line or extract_words(stem.replace("_", " ")) <= there))
         for name, stem in names
     )
 
 
-def _describe_missing_quotation(words_quoted: str, materials: Sequence[ReadDocument]) -> str:
+def _describe_missing_quotation(words_quoted: str, materials: Sequence[SourceDocument]) -> str:
     names = ", ".join(one.name for one in materials[:5])
     quoted = quote_line(words_quoted)
     return f"{quoted} stands nowhere in {names}: quote it word for word, or say it without quotation marks."
 
 
-def _describe_misplacement(quotation: Quotation, occurrences: Sequence[tuple[ReadDocument, int]]) -> str:
-    """Return a fault if the line of a quotation names another section or page than its own; empty otherwise.
+def _find_misplacement_fault(quotation: Quotation, occurrences: Sequence[tuple[SourceDocument, int]]) -> str:
+    """Return a fault if the line of a quotation names a section or page without that quotation; empty otherwise.
 
     `occurrences` are the documents with the quotation, each with its index there.
     """
     places = find_named_places(quotation.line)
     for kind, number in places:
-        spans = [one.spans[kind] for one, _ in occurrences]
+        spans = [one.spans_by_place[kind] for one, _ in occurrences]
         if not spans or not all(spans):
             continue
         starts = [at for _, at in occurrences]
-        own = {
+        own_numbers = {
             n for at, there in zip(starts, spans, strict=True) for n, (start, end) in there.items() if start <= at < end
         }
-        named = {n for each, n in places if each == kind}
+        named_numbers = {n for each, n in places if each == kind}
         if (
-            own
-            and not own & named
-            and not _section_contains(quotation.words, kind, number, [one for one, _ in occurrences])
+            own_numbers
+            and not own_numbers & named_numbers
+            and not _place_contains_quotation(quotation.words, kind, number, [one for one, _ in occurrences])
         ):
-            return f"{quote_line(quotation.words)} stands in {kind} {min(own)}, not in {kind} {number}."
+            return f"{quote_line(quotation.words)} stands in {kind} {min(own_numbers)}, not in {kind} {number}."
     return ""
 
 
-def _describe_misattribution(
-    quotation: Quotation, holders: Sequence[ReadDocument], materials: Sequence[ReadDocument]
+def _find_attribution_fault(
+    quotation: Quotation, holders: Sequence[SourceDocument], materials: Sequence[SourceDocument]
 ) -> str:
-    """Return a fault if a quotation is attributed to another file or speaker than its own; empty otherwise.
+    """Return a fault if a quotation is attributed to a file or speaker that it is not from; empty otherwise.
 
     `holders` are the documents that contain the quotation.
     """
@@ -282,19 +286,23 @@ def _describe_misattribution(
     return f"{quote_line(quotation.words)} {faults[0]}." if faults and all(faults) else ""
 
 
-def _section_contains(words_quoted: str, kind: PlaceKind, number: int, documents: Sequence[ReadDocument]) -> bool:
+def _place_contains_quotation(
+    words_quoted: str, kind: PlaceKind, number: int, documents: Sequence[SourceDocument]
+) -> bool:
     """Return True if the section or page with that number contains a quotation, in any of the documents.
 
-    A quotation may occur in several sections; `find` returns only the first one.
+    A quotation may occur in several sections, and `find_quotation` returns only its first index.
     """
-    parts = (one.text[slice(*one.spans[kind][number])] for one in documents if number in one.spans[kind])
+    parts = (
+        one.text[slice(*one.spans_by_place[kind][number])] for one in documents if number in one.spans_by_place[kind]
+    )
     return any(find_quotation(part, words_quoted) is not None for part in parts)
 
 
 def _yield_misplaced_figures(
-    text: str, quotations: Sequence[Quotation], materials: Sequence[ReadDocument]
+    text: str, quotations: Sequence[Quotation], materials: Sequence[SourceDocument]
 ) -> Iterator[tuple[str, str]]:
-    """Yield sentences that give a figure the wrong section or page, with the fault: another one has that figure.
+    """Yield pairs (sentence, fault) for sentences that name one section or page for a figure that only another one has.
 
     Figures in quotations are ignored.
     """
@@ -305,11 +313,14 @@ def _yield_misplaced_figures(
         if len(named) != 1:
             continue
         kind, number = named[0]
-        there = [one.figures[kind] for one in materials if number in one.figures[kind]]
+        there = [one.figures_by_place[kind] for one in materials if number in one.figures_by_place[kind]]
         for figure in (one for one in _FIGURE.findall(sentence) if one != str(number)):
-            elsewhere = [n for each in there for n, figures in each.items() if figure in figures]
-            if elsewhere and number not in elsewhere:
-                yield sentence.replace("\x00", "").strip(), _describe_wrong_place(figure, kind, number, elsewhere[0])
+            numbers_with_figure = [n for each in there for n, figures in each.items() if figure in figures]
+            if numbers_with_figure and number not in numbers_with_figure:
+                yield (
+                    sentence.replace("\x00", "").strip(),
+                    _describe_wrong_place(figure, kind, number, numbers_with_figure[0]),
+                )
                 break
 
 

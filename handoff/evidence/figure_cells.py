@@ -22,7 +22,7 @@ from handoff.evidence.place_words import SENTENCE_END
 
 _CLAUSE_END = re.compile(r"[;,(\u2013\u2014](?=\s|\()|\s[\u2013\u2014-]\s|\uff0c|\u3001|\u060c")
 _MAX_OPENING_WORDS = 5
-"""The most words of an opening clause that also belongs to the clause after it."""
+"""The most words of an opening clause that counts as part of the second clause as well."""
 _MAX_EXACT_CASE_LENGTH = 3
 """The most letters of a label that is matched with its exact case: DE is a label, "de" a Spanish word."""
 _ORDINARY_LABELS = frozenset([
@@ -31,8 +31,8 @@ _ORDINARY_LABELS = frozenset([
 ])  # fmt: skip
 """Labels that are ordinary words, and so name no row."""
 _UNSPACED_LETTER = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-_MIN_DIGITS = 3
-"""The least digits of a figure that is bound to a cell in a table of material, not in the reply to a query."""
+_MIN_MATERIAL_DIGITS = 3
+"""The least digits of a figure that is bound to a cell of a table of material. Replies to queries have no minimum."""
 _CURRENCIES = (
     ("EUR", re.compile(r"€|(?<![a-z])eur(?:os?)?(?![a-z])|ユーロ|欧元|يورو|евро", re.IGNORECASE)),
     (
@@ -62,18 +62,18 @@ _CURRENCIES = (
 _EXCLUSIVE_END = re.compile(r"(?<![<>])<\s*(?:DATE|TIMESTAMP)?\s*'[^']*'", re.IGNORECASE)
 """The exclusive end of a period in a query."""
 _CURRENCY_DISTANCE = 18
-"""The characters after a figure in which its currency sign or word is looked for."""
-_NEXT_FIGURE = re.compile(r"[,;\u060c]|[€$£¥]?\d")
+"""The number of characters after a figure in which its currency sign or word is looked for."""
+_SURROUNDINGS_END = re.compile(r"[,;\u060c]|[€$£¥]?\d")
 """The end of a figure's own surroundings: a comma, or the next figure."""
-_WORD_AFTER = re.compile(r"\s*(?P<word>[^\W\d_]\w+)(?P<end>\s*(?:[.,;:!?)]|$))?")
+_FOLLOWING_WORD = re.compile(r"\s*(?P<word>[^\W\d_]\w+)(?P<end>\s*(?:[.,;:!?)]|$))?")
 
 
 @dataclass(frozen=True)
 class CellBinder:
-    """Binds figures to the cells of grids."""
+    """Finds the grid cells that the figures of a text may come from, and checks what the text says of the figures."""
 
     grids: tuple[Grid, ...]
-    other_texts: tuple[str, ...] = ()
+    texts_without_grid: tuple[str, ...] = ()
     """All other texts that were read. Figures in them are not checked."""
 
     @cached_property
@@ -85,7 +85,7 @@ class CellBinder:
 
     @cached_property
     def _text_values(self) -> tuple[float, ...]:
-        found = (one for text in self.other_texts for one in extract_figures(blank_non_figures(text)))
+        found = (one for text in self.texts_without_grid for one in extract_figures(blank_non_figures(text)))
         return tuple(sorted(value for one in found for value, _ in one.readings))
 
     def find_cells(self, figure: Numeral) -> list[tuple[Grid, Cell]]:
@@ -97,7 +97,7 @@ class CellBinder:
         found = [cells[at] for at in _yield_matching_indices(figure, values)]
         asked = [one for one in found if one[0].is_reply]
         digits = len(str(figure.readings[0][0]).replace(".", "").strip("0")) if figure.readings else 0
-        return asked or (found if digits >= _MIN_DIGITS else [])
+        return asked or (found if digits >= _MIN_MATERIAL_DIGITS else [])
 
     def is_in_other_text(self, figure: Numeral) -> bool:
         """Return True if one of the other texts contains the figure."""
@@ -108,7 +108,7 @@ class CellBinder:
         if not self.grids:
             return
         for sentence in filter(None, (each.strip() for each in SENTENCE_END.split(text))):
-            if fault := self._check_sentence(sentence):
+            if fault := self._find_sentence_fault(sentence):
                 yield sentence, fault
 
     def list_filters(self, text: str) -> tuple[str, ...]:
@@ -120,28 +120,30 @@ class CellBinder:
                 found.update(dict.fromkeys(grids[0].filters))
         return tuple(found)
 
-    def _check_sentence(self, sentence: str) -> str:
+    def _find_sentence_fault(self, sentence: str) -> str:
         figures = [one for one in extract_figures(blank_non_figures(sentence), include_small=True) if one.readings]
         bound = [_BoundFigure(one, self.find_cells(one)) for one in figures]
-        told = [one for one in bound if one.cells and is_figure(one.figure) and not self.is_in_other_text(one.figure)]
+        grid_figures = [
+            one for one in bound if one.cells and is_figure(one.figure) and not self.is_in_other_text(one.figure)
+        ]
         return next(
             filter(
                 None,
                 (
-                    check(sentence, told, bound)
+                    check(sentence, grid_figures, bound)
                     for check in (
-                        _check_row,
-                        _check_order,
-                        _check_column,
-                        _check_currency,
-                        self._check_filter,
+                        _find_row_fault,
+                        _find_order_fault,
+                        _find_column_fault,
+                        _find_currency_fault,
+                        self._find_filter_fault,
                     )
                 ),
             ),
             "",
         )
 
-    def _check_filter(
+    def _find_filter_fault(
         self, sentence: str, grid_figures: Sequence[_BoundFigure], all_figures: Sequence[_BoundFigure]
     ) -> str:
         """Return a fault if a figure counts all rows, but its clause names only some of them; empty otherwise.
@@ -167,12 +169,15 @@ class CellBinder:
                 ):
                     continue
                 rows = one.cells[0][0].filters
-                of = f"the rows with {'; '.join(rows)}" if rows else "all rows"
-                return f"{_cut_figure(sentence, one.figure)} is of {of}, not of {part.name}: query those, or say so."
+                counted_rows = f"the rows with {'; '.join(rows)}" if rows else "all rows"
+                return (
+                    f"{_get_figure_text(sentence, one.figure)} is of {counted_rows}, not of {part.name}: "
+                    "query those, or say so."
+                )
         return ""
 
     def _yield_named_parts(self, words: str) -> Iterator[_TablePart]:
-        """Yield the parts of material tables that a text names: one label of a column, or one period."""
+        """Yield the parts of material tables that a text names: a column's label or a period, if it names only one."""
         tables = [one for one in self.grids if not one.is_reply]
         for grid in tables:
             for column, labels in grid.labels.items():
@@ -183,7 +188,7 @@ class CellBinder:
         if len(periods) == 1:
             one = periods[0]
             there = {each.period for grid in tables for row in grid.rows for cell in row for each in find_periods(cell)}
-            fits = [one.period.fits(each) for each in there]
+            fits = [one.period.overlaps(each) for each in there]
             if (any(fits) and not all(fits)) or (
                 not any(fits) and not one.period.month and any(_has_year_column(grid) for grid in tables)
             ):
@@ -204,7 +209,7 @@ class _TablePart:
 
     name: str
     """The words by which a text names them."""
-    word: str
+    label: str
     """The label; empty for a period."""
     period: CalendarPeriod | None
     """The period; None for a label."""
@@ -214,17 +219,17 @@ class _TablePart:
     def is_selected_by(self, grid: Grid) -> bool:
         """Return True if the query of a grid selects these rows."""
         if self.period is None:
-            return bool(re.search(rf"(?<!\w){re.escape(self.word)}(?!\w)", grid.query, re.IGNORECASE))
+            return bool(re.search(rf"(?<!\w){re.escape(self.label)}(?!\w)", grid.query, re.IGNORECASE))
         query = _EXCLUSIVE_END.sub("", grid.query)
         bare = re.search(rf"(?<![\d-])0?{self.period.month}(?![\d-])", query) if self.period.month else None
-        return bool(bare) or any(self.period.fits(one.period) for one in find_periods(query))
+        return bool(bare) or any(self.period.overlaps(one.period) for one in find_periods(query))
 
     def contains_cell(self, grid: Grid, cell: Cell) -> bool:
         """Return True if a cell is in one of these rows."""
         if self.period is None:
-            return any(words[cell.row].casefold() == self.word.casefold() for words in grid.labels.values())
+            return any(words[cell.row].casefold() == self.label.casefold() for words in grid.labels.values())
         periods = (each[cell.row] for each in grid.periods.values())
-        return any(one is not None and one.fits(self.period) for one in periods)
+        return any(one is not None and one.overlaps(self.period) for one in periods)
 
 
 def _has_year_column(grid: Grid) -> bool:
@@ -253,16 +258,16 @@ def _yield_amounts(figure: Numeral) -> Iterator[tuple[float, float]]:
             yield value / figure.factor, compute_rounding_error(value / figure.factor, step / figure.factor)
 
 
-def _cut_figure(sentence: str, figure: Numeral) -> str:
+def _get_figure_text(sentence: str, figure: Numeral) -> str:
     return sentence[figure.start : figure.end].strip()
 
 
 def _contains_label(text: str, label: str) -> bool:
     """Return True if a text contains a label as a word of its own."""
-    return bool(_find_label_places(text, label))
+    return bool(_find_label_indices(text, label))
 
 
-def _find_label_places(text: str, label: str) -> list[int]:
+def _find_label_indices(text: str, label: str) -> list[int]:
     if len(label) < 2 or label.casefold() in _ORDINARY_LABELS:
         return []
     if _UNSPACED_LETTER.search(label):
@@ -272,7 +277,7 @@ def _find_label_places(text: str, label: str) -> list[int]:
 
 
 def _find_clause(sentence: str, figure: Numeral) -> str:
-    """Return the clause of a figure; if it is the second one, together with a short first clause."""
+    """Return the clause that contains a figure. A short first clause is put before the second one."""
     spans = list(pairwise([0, *(one.end() for one in _CLAUSE_END.finditer(sentence)), len(sentence)]))
     at = next((number for number, (_, end) in enumerate(spans) if figure.start < end), len(spans) - 1)
     first = sentence[slice(*spans[0])]
@@ -281,40 +286,47 @@ def _find_clause(sentence: str, figure: Numeral) -> str:
 
 
 def _yield_named_rows(sentence: str, grid: Grid) -> Iterator[dict[int, list[int]]]:
-    """Yield for each column of labels or periods the indices at which a sentence names each row, by row."""
+    """Yield a dict for each column of labels or periods: by row, the indices at which a sentence names the row."""
     for words in grid.labels.values():
-        found = {word: _find_label_places(sentence, word) for word in {*words} if word}
+        found = {word: _find_label_indices(sentence, word) for word in {*words} if word}
         yield {row: found[word] for row, word in enumerate(words) if word}
     named = find_periods(sentence)
     for periods in grid.periods.values():
         yield {
-            row: [one.start for one in named if one.period.fits(period)] for row, period in enumerate(periods) if period
+            row: [one.start for one in named if one.period.overlaps(period)]
+            for row, period in enumerate(periods)
+            if period
         }
 
 
-def _check_row(sentence: str, grid_figures: Sequence[_BoundFigure], all_figures: Sequence[_BoundFigure]) -> str:
+def _find_row_fault(sentence: str, grid_figures: Sequence[_BoundFigure], all_figures: Sequence[_BoundFigure]) -> str:
     """Return a fault if a figure is in another row than the one that the sentence names; empty otherwise."""
     for one in grid_figures:
-        faults = [_describe_wrong_row(sentence, one, grid, cell, all_figures) for grid, cell in one.cells]
+        faults = [_find_cell_row_fault(sentence, one, grid, cell, all_figures) for grid, cell in one.cells]
         if faults and all(faults):
             return faults[0]
     return ""
 
 
-def _describe_wrong_row(
+def _find_cell_row_fault(
     sentence: str, figure_cells: _BoundFigure, grid: Grid, cell: Cell, all_figures: Sequence[_BoundFigure]
 ) -> str:
     for places in _yield_named_rows(sentence, grid):
         rows = [row for row, at in places.items() if at]
         if not rows or cell.row in rows:
             continue
-        taken = {
-            other.row for each in all_figures if each is not figure_cells for its, other in each.cells if its is grid
+        explained_rows = {
+            other.row
+            for each in all_figures
+            if each is not figure_cells
+            for cell_grid, other in each.cells
+            if cell_grid is grid
         }
-        if left := [row for row in rows if row not in taken]:
-            mine, other = _name_row(grid, cell.row), _name_row(grid, left[0])
+        if unexplained_rows := [row for row in rows if row not in explained_rows]:
+            mine, other = _name_row(grid, cell.row), _name_row(grid, unexplained_rows[0])
             return (
-                f"{_cut_figure(sentence, figure_cells.figure)} is the figure of {mine}, not of {other}: mend what is "
+                f"{_get_figure_text(sentence, figure_cells.figure)} is the figure of {mine}, not of "
+                f"{other}: mend what is "
                 "wrong."
             )
     return ""
@@ -325,7 +337,7 @@ def _name_row(grid: Grid, row: int) -> str:
     return ", ".join(grid.rows[row][column] for column in columns) or f"row {row + 1}"
 
 
-def _check_order(sentence: str, grid_figures: Sequence[_BoundFigure], all_figures: Sequence[_BoundFigure]) -> str:
+def _find_order_fault(sentence: str, grid_figures: Sequence[_BoundFigure], all_figures: Sequence[_BoundFigure]) -> str:
     """Return a fault if the figures of a sentence are in another order than their rows; empty otherwise.
 
     Each row must be named once, and must have one of the figures.
@@ -333,21 +345,23 @@ def _check_order(sentence: str, grid_figures: Sequence[_BoundFigure], all_figure
     figures = [one for one in all_figures if one.cells and is_figure(one.figure)]
     for grid in {id(grid): grid for one in grid_figures for grid, _ in one.cells}.values():
         columns = [each for each in _yield_named_rows(sentence, grid) if any(each.values())]
-        meant = {row for row in range(len(grid.rows)) if all(each.get(row) for each in columns)}
-        found = [(one, {cell.row for its, cell in one.cells if its is grid}) for one in grid_figures]
+        named_rows = {row for row in range(len(grid.rows)) if all(each.get(row) for each in columns)}
+        found = [(one, {cell.row for cell_grid, cell in one.cells if cell_grid is grid}) for one in grid_figures]
         single = [(one, rows.pop()) for one, rows in found if len(rows) == 1]
-        mine = [row for _, row in single]
-        if len(mine) < 2 or len({*mine}) < len(mine) or len(mine) != len(figures):
+        figure_rows = [row for _, row in single]
+        if len(figure_rows) < 2 or len({*figure_rows}) < len(figure_rows) or len(figure_rows) != len(figures):
             continue
         for places in columns:
-            named = sorted((at, row) for row, at_all in places.items() if row in meant for at in at_all)
+            named = sorted((at, row) for row, at_all in places.items() if row in named_rows for at in at_all)
             order = [row for _, row in named]
-            if sorted(order) != sorted(mine) or len({at for at, _ in named}) < len(named):
+            if sorted(order) != sorted(figure_rows) or len({at for at, _ in named}) < len(named):
                 continue
-            wrong = next((each for each, said in zip(single, order, strict=True) if each[1] != said), None)
+            wrong = next((each for each, named_row in zip(single, order, strict=True) if each[1] != named_row), None)
             if wrong is not None:
                 one, row = wrong
-                return f"{_cut_figure(sentence, one.figure)} is the figure of {_name_row(grid, row)}: mend the order."
+                return (
+                    f"{_get_figure_text(sentence, one.figure)} is the figure of {_name_row(grid, row)}: mend the order."
+                )
     return ""
 
 
@@ -358,18 +372,20 @@ def find_currencies(text: str) -> set[str]:
 
 def find_currencies_beside(text: str, figure: Numeral) -> set[str]:
     """Return the codes of the currencies right before and after a figure."""
-    behind = _NEXT_FIGURE.split(text[figure.end : figure.end + _CURRENCY_DISTANCE])[0]
+    behind = _SURROUNDINGS_END.split(text[figure.end : figure.end + _CURRENCY_DISTANCE])[0]
     return find_currencies(text[max(0, figure.start - 4) : figure.end] + behind)
 
 
-def _check_column(sentence: str, grid_figures: Sequence[_BoundFigure], _bound: Sequence[_BoundFigure]) -> str:
+def _find_column_fault(
+    sentence: str, grid_figures: Sequence[_BoundFigure], _all_figures: Sequence[_BoundFigure]
+) -> str:
     """Return a fault if the word behind a figure names another column than its own; empty otherwise.
 
-    An example is "412 visits" where 412 is in the column of euros. The word must end its clause, unless the figure's
-    own column is one of money: in "12 visits that were missed" something else may be counted.
+    An example is "412 visits" where 412 is in the column of euros. The word must end its clause, since "12 visits that
+    were missed" may count something else. A figure from a column of money is checked in any case.
     """
     for one in grid_figures:
-        found = _WORD_AFTER.match(sentence[one.figure.end :])
+        found = _FOLLOWING_WORD.match(sentence[one.figure.end :])
         if found is None:
             continue
         name = found["word"].casefold()
@@ -382,11 +398,13 @@ def _check_column(sentence: str, grid_figures: Sequence[_BoundFigure], _bound: S
             and (found["end"] is not None or find_currencies(grid.columns[cell.column].replace("_", " ")))
         ]
         if len(faults) == len(one.cells):
-            return f"{_cut_figure(sentence, one.figure)} is in the column {faults[0]}, not in {found['word']}."
+            return f"{_get_figure_text(sentence, one.figure)} is in the column {faults[0]}, not in {found['word']}."
     return ""
 
 
-def _check_currency(sentence: str, grid_figures: Sequence[_BoundFigure], _bound: Sequence[_BoundFigure]) -> str:
+def _find_currency_fault(
+    sentence: str, grid_figures: Sequence[_BoundFigure], _all_figures: Sequence[_BoundFigure]
+) -> str:
     """Return a fault if a figure has another currency than its cell; empty otherwise."""
     for one in grid_figures:
         beside = find_currencies_beside(sentence, one.figure)
@@ -394,7 +412,7 @@ def _check_currency(sentence: str, grid_figures: Sequence[_BoundFigure], _bound:
             continue
         units = [_find_cell_currencies(grid, cell) for grid, cell in one.cells]
         if all(len(each) == 1 and not each & beside for each in units):
-            return f"{_cut_figure(sentence, one.figure)} is in {min(units[0])}, not in {min(beside)}."
+            return f"{_get_figure_text(sentence, one.figure)} is in {min(units[0])}, not in {min(beside)}."
     return ""
 
 

@@ -14,12 +14,12 @@ from handoff.evidence.period_words import CalendarPeriod, parse_period
 
 FILTER_WORD = "only"
 """The word before a condition in a reply, such as `only status = paid: 6 of 10 rows`."""
-MAX_ROWS, MAX_TEXT_LENGTH = 200, 60_000
+MAX_GRID_ROWS, MAX_TEXT_LENGTH = 200, 60_000
 """The most rows of a table of material that becomes a grid, and the most characters of its text."""
 _ROW_COUNT_LINE = re.compile(r"\((?:the first )?[\d,]+ (?:of (?:more than )?[\d,]+ )?rows?\b(?P<more>[^\n]*)\)(?:\n|$)")
 _NUMBER = re.compile(r"[-+]?\d[\d.,'\u00a0 ]*(?:[eE][-+]?\d+)?")
-_MAX_LABELS = 40
-"""The most different words in a column of material that counts as labels; more are names or texts."""
+_MAX_DISTINCT_LABELS = 40
+"""The most different words in a column of labels in a table of material. A column with more has names or texts."""
 
 
 class Cell(NamedTuple):
@@ -47,7 +47,7 @@ class Grid:
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """Its numbers, except in columns of years and months, which label rows."""
+        """The numbers of the grid, except in columns of years and months, which label rows."""
         found = []
         for column in range(len(self.columns)):
             if column in self.periods:
@@ -65,7 +65,7 @@ class Grid:
 
     @cached_property
     def labels(self) -> dict[int, tuple[str, ...]]:
-        """The words of each column of labels, by column index, in the order of rows; empty words for empty cells."""
+        """The words of each column of labels, by column index, in the order of rows; "" for an empty cell."""
         found = {}
         for column in range(len(self.columns)):
             words = tuple(row[column].strip() for row in self.rows)
@@ -75,7 +75,7 @@ class Grid:
                 or any(parse_number(word) is not None for word in words if word)
             ):
                 continue
-            if self.is_reply or len(set(words)) <= _MAX_LABELS:
+            if self.is_reply or len(set(words)) <= _MAX_DISTINCT_LABELS:
                 found[column] = words
         return found
 
@@ -106,15 +106,15 @@ def parse_number(cell: str) -> float | None:
 
 
 def parse_reply_grid(source: str, text: str, query: str) -> Grid | None:
-    """Parse the reply of a query tool into a grid; None if it contains no rows."""
+    """Parse the reply of a query tool into a grid; None if the reply has no line with the number of rows."""
     tail = next(iter(_ROW_COUNT_LINE.finditer(text)), None)
     if tail is None:
         return None
     lines = text[: tail.start()].rstrip("\n").split("\n")
     columns = tuple(lines[0].split(" | "))
     rows = tuple(cells for line in lines[1:] if len(cells := tuple(line.split(" | "))) == len(columns))
-    told = (one.strip() for one in tail["more"].split(";"))
-    filters = tuple(one.removeprefix(f"{FILTER_WORD} ") for one in told if one.startswith(f"{FILTER_WORD} "))
+    conditions = (one.strip() for one in tail["more"].split(";"))
+    filters = tuple(one.removeprefix(f"{FILTER_WORD} ") for one in conditions if one.startswith(f"{FILTER_WORD} "))
     return Grid(source, columns, rows, query, filters, is_reply=True)
 
 
@@ -123,38 +123,41 @@ def parse_text_grid(name: str, text: str) -> Grid | None:
     if len(text) > MAX_TEXT_LENGTH or not text.strip():
         return None
     lines = [line for line in text.splitlines() if line.strip()]
-    sign = next((one for one in ("\t", ";", "|", ",") if one in lines[0]), "")
-    if not sign or len(lines) - 1 > MAX_ROWS:
+    delimiter = next((one for one in ("\t", ";", "|", ",") if one in lines[0]), "")
+    if not delimiter or len(lines) - 1 > MAX_GRID_ROWS:
         return None
-    read = [tuple(cell.strip() for cell in row) for row in csv.reader(lines, delimiter=sign)]
-    rows = tuple(row for row in read[1:] if len(row) == len(read[0]))
-    if len(read[0]) < 2 or not rows or len(rows) < len(read) - 2:
+    table_rows = [tuple(cell.strip() for cell in row) for row in csv.reader(lines, delimiter=delimiter)]
+    rows = tuple(row for row in table_rows[1:] if len(row) == len(table_rows[0]))
+    if len(table_rows[0]) < 2 or not rows or len(rows) < len(table_rows) - 2:
         return None
-    return Grid(name, read[0], rows)
+    return Grid(name, table_rows[0], rows)
 
 
 ROWS_PLACEHOLDER = "[[rows]]"
 """The placeholder for the rows of the last query that returned rows; `[[rows 2]]` stands for those of the second."""
 MAX_INSERTED_ROWS = 30
 """The most rows that are inserted; the others are counted."""
-_ROWS_PLACEHOLDER = re.compile(r"\[\[ ?rows(?: (\d{1,3}))? ?\]\]", re.IGNORECASE)
+_PLACEHOLDER_PATTERN = re.compile(r"\[\[ ?rows(?: (\d{1,3}))? ?\]\]", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class InsertedRows:
+class TextWithRows:
     """A text with rows inserted. `fault` describes a placeholder without rows, worded for the author; empty: none."""
 
     text: str
     fault: str = ""
 
 
-def insert_rows(text: str, grids: Sequence[Grid]) -> InsertedRows:
-    """Replace the placeholders of a text by rows. `grids` are those of the queries that returned rows, in order."""
-    wrong = [found[0] for found in _ROWS_PLACEHOLDER.finditer(text) if _find_grid(found, grids) is None]
+def insert_rows(text: str, grids: Sequence[Grid]) -> TextWithRows:
+    """Replace the placeholders of a text by rows. If one stands for no rows, return the text unchanged, with a fault.
+
+    `grids` are those of the queries that returned rows, in order.
+    """
+    wrong = [found[0] for found in _PLACEHOLDER_PATTERN.finditer(text) if _find_grid(found, grids) is None]
     if wrong:
-        there = f"there are {len(grids)} queries that brought rows" if grids else "no query brought rows"
-        return InsertedRows(text, f"{wrong[0]} stands for no rows: {there}.")
-    return InsertedRows(_ROWS_PLACEHOLDER.sub(lambda found: _render_table(_find_grid(found, grids)), text))
+        available = f"there are {len(grids)} queries that brought rows" if grids else "no query brought rows"
+        return TextWithRows(text, f"{wrong[0]} stands for no rows: {available}.")
+    return TextWithRows(_PLACEHOLDER_PATTERN.sub(lambda found: _render_table(_find_grid(found, grids)), text))
 
 
 def _find_grid(placeholder: re.Match[str], grids: Sequence[Grid]) -> Grid | None:
@@ -169,5 +172,5 @@ def _render_table(grid: Grid | None) -> str:
     lines = [grid.columns, ("---",) * len(grid.columns), *grid.rows[:MAX_INSERTED_ROWS]]
     table = "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
     below = [f"{len(grid.rows):,} rows in all" if len(grid.rows) > MAX_INSERTED_ROWS else "", *grid.filters]
-    told = "; ".join(filter(None, below))
-    return f"\n{table}\n" + (f"\n_({told})_\n" if told else "")
+    footnote = "; ".join(filter(None, below))
+    return f"\n{table}\n" + (f"\n_({footnote})_\n" if footnote else "")

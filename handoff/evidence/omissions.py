@@ -2,7 +2,7 @@
 
 An answer states a finding if it has most of its words and all of its figures. It covers a part, the result of a
 subtask, if it has words that neither the request nor another part has. An answer in another language than its results
-has no such words of any part; then nothing is added.
+has no such words of any part; then no part is added.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ GRAVE_SEVERITIES: Mapping[Severity, Phrase] = {"critical": "critical", "high": "
 """The severities that no answer may leave out, the most severe first, each with the phrase that counts them."""
 MIN_OWN_WORDS = 2
 """The least number of a part's own words that an answer must have to cover that part."""
-WORDS_PER_ACCIDENT = 20
-"""An answer may have one of a part's own words by accident for each so many own words of the part."""
+WORDS_PER_CHANCE_MATCH = 20
+"""A part counts as omitted if the answer has at most one in this many of its own words, which may be chance."""
 
 
 def add_omissions(text: str, findings: Sequence[MergedFinding], parts: Mapping[str, str], request: str) -> str:
@@ -39,37 +39,42 @@ def add_omissions(text: str, findings: Sequence[MergedFinding], parts: Mapping[s
         render_phrase(GRAVE_SEVERITIES[one], request, n=number) for one, number in counts.items() if number
     )
     omitted = [render_finding(each.finding) for each in grave if not states_message(text, each.finding.message)]
-    omitted += [f"- **{title}:** {cut_part(part)}" for title, part in find_omitted_parts(text, parts, request).items()]
+    omitted += [
+        f"- **{title}:** {shorten_part(part)}" for title, part in find_omitted_parts(text, parts, request).items()
+    ]
     added = [render_phrase("grave", request, counts=count)] if count else []
     added += ["\n".join([render_phrase("omitted", request), *omitted])] if omitted else []
     return "\n\n".join([text.rstrip(), *added]) if added else text
 
 
 def find_omitted_parts(text: str, parts: Mapping[str, str], request: str) -> dict[str, str]:
-    """Return the parts that an answer does not cover at all, by title; none if it covers no part."""
-    there, asked = extract_words(text), extract_words(request)
+    """Return the parts that an answer does not cover at all, by title.
+
+    If the answer covers no part, return none, since it may be in another language.
+    """
+    answer_words, request_words = extract_words(text), extract_words(request)
     own = {
         title: extract_words(part)
-        - asked
+        - request_words
         - frozenset().union(*(extract_words(other) for name, other in parts.items() if name != title))
         for title, part in parts.items()
     }
-    told = {title: len(mine & there) for title, mine in own.items()}
-    if not any(count >= MIN_OWN_WORDS for count in told.values()):
+    covered_counts = {title: len(mine & answer_words) for title, mine in own.items()}
+    if not any(count >= MIN_OWN_WORDS for count in covered_counts.values()):
         return {}
-    untold = [
+    omitted_titles = [
         one
-        for one, count in told.items()
-        if len(own[one]) >= MIN_OWN_WORDS and count <= len(own[one]) // WORDS_PER_ACCIDENT
+        for one, count in covered_counts.items()
+        if len(own[one]) >= MIN_OWN_WORDS and count <= len(own[one]) // WORDS_PER_CHANCE_MATCH
     ]
-    return {title: parts[title] for title in untold}
+    return {title: parts[title] for title in omitted_titles}
 
 
 MAX_PART_LENGTH = 400
 """The most characters of a part that are added to an answer."""
 
 
-def cut_part(part: str) -> str:
+def shorten_part(part: str) -> str:
     """Return the beginning of a part on one line, at most `MAX_PART_LENGTH` characters."""
     flat = " ".join(part.split())
     return flat if len(flat) <= MAX_PART_LENGTH else f"{flat[: MAX_PART_LENGTH - 1].rstrip()}…"
@@ -80,12 +85,12 @@ def add_refutations(answer: str, verification: AnswerVerified | None, request: s
     if verification is None:
         return answer
     refuted = [f"- “{one.sentence}” ↔ {cite_evidence(one.evidence)}" for one in verification.refuted]
-    untold = [
+    contradictions = [
         f"- {cite_evidence(each.one)} ↔ {cite_evidence(each.other)}"
         for each in verification.contradictions
         if not (each.one.quotation in answer and each.other.quotation in answer)
     ]
-    parts = [*_render_section("refuted", refuted, request), *_render_section("contradict", untold, request)]
+    parts = [*_render_section("refuted", refuted, request), *_render_section("contradict", contradictions, request)]
     return "\n\n".join([answer.rstrip(), *parts]) if parts else answer
 
 

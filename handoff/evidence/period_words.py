@@ -45,7 +45,7 @@ _AMBIGUOUS_NAMES = frozenset([
 ])  # fmt: skip
 """Names of months that are other words as well, such as "may". They count only with a capital letter."""
 _YEAR = r"(?:19|20)\d\d"
-_WORD = re.compile(
+_MONTH_NAME = re.compile(
     r"(?:(?<![^\W\d_])|(?<=(?<![^\W\d_])[\u0648\u0628\u0644]))"  # "and", "in" and "for" are letters before a word
     rf"(?P<name>{'|'.join(sorted(_MONTH_NUMBERS, key=len, reverse=True))})\.?(?![^\W\d_])"
     rf"(?:\s+(?:de\s+|del\s+|do\s+)?(?P<year>{_YEAR}))?",
@@ -54,7 +54,7 @@ _WORD = re.compile(
 _ISO_MONTH = re.compile(rf"(?<!\d)(?P<year>{_YEAR})[-/.](?P<month>0?[1-9]|1[0-2])(?![\d])")
 _EAST_ASIAN_MONTH = re.compile(rf"(?:(?P<year>{_YEAR})年\s?)?(?<!\d)(?P<month>1[0-2]|[1-9])[月\uc6d4]")
 _BARE_YEAR = re.compile(rf"(?<![\d.,/-])(?P<year>{_YEAR})(?![\d%/-]|[.,]\d)")
-_CELL = re.compile(rf"(?P<year>{_YEAR})(?:[-/.](?P<month>0[1-9]|1[0-2])(?:[-/.]01(?:[ T]00:00(?::00)?)?)?)?")
+_PERIOD_CELL = re.compile(rf"(?P<year>{_YEAR})(?:[-/.](?P<month>0[1-9]|1[0-2])(?:[-/.]01(?:[ T]00:00(?::00)?)?)?)?")
 _MONTH_COLUMN = re.compile(r"month|monat|mois|\bmes\b|mese|mês|maand|miesi[aą]c|月", re.IGNORECASE)
 _YEAR_COLUMN = re.compile(r"year|jahr|ann[ée]e|\baño|anno|\bano\b|jaar|\brok\b|年", re.IGNORECASE)
 
@@ -65,7 +65,7 @@ class CalendarPeriod(NamedTuple):
     year: int
     month: int
 
-    def fits(self, other: CalendarPeriod) -> bool:
+    def overlaps(self, other: CalendarPeriod) -> bool:
         """Return True if both may be the same period, or one a part of the other: a 0 fits any year or month."""
         return all(not one or not its or one == its for one, its in zip(self, other, strict=True))
 
@@ -83,7 +83,7 @@ def find_periods(text: str) -> tuple[NamedPeriod, ...]:
     """Return the months and years that a text names, in order."""
     text = unicodedata.normalize("NFC", text)
     found: list[NamedPeriod] = []
-    for one in _WORD.finditer(text):
+    for one in _MONTH_NAME.finditer(text):
         name = one["name"].replace("\u0130", "I").replace("\u0131", "i")  # the pattern takes these for an i
         if name.casefold() in _AMBIGUOUS_NAMES and not name[0].isupper():
             continue
@@ -103,7 +103,7 @@ def find_periods(text: str) -> tuple[NamedPeriod, ...]:
 def parse_period(cell: str, column: str) -> CalendarPeriod | None:
     """Parse a cell that is a month or year and nothing else; None for any other. `column` is the name of its column."""
     text = cell.strip()
-    if found := _CELL.fullmatch(text):
+    if found := _PERIOD_CELL.fullmatch(text):
         if found["month"] or _YEAR_COLUMN.search(column):
             return CalendarPeriod(int(found["year"]), int(found["month"] or 0))
         return None

@@ -36,12 +36,12 @@ _SIGN_PLACE = re.compile(
     r"§+\s?(?P<sign>\d{1,4})(?![\d%])|第\s?(?P<item>\d{1,4})\s?[条項節章款]|"
     r"第?\s?(?P<leaf>\d{1,4})\s?(?:ページ|頁|页)"
 )
-_NUMBERED = re.compile(
+_NUMBERED_LINE = re.compile(
     r"^[ \t#*]*(?:(?:section|clause|article|abschnitt|ziffer|artikel|sección|cláusula|artículo|paragraf|punkt|§+)\s*"
     r"|第\s?)?(\d{1,3})(?:\s?[条項節章款]|[.):]|\s)\s*(?=\S)",
     re.IGNORECASE | re.MULTILINE,
 )
-_PAGE = re.compile(r"(?:page|slide) (\d+)")
+_PAGE_NAME = re.compile(r"(?:page|slide) (\d+)")
 
 
 def find_named_places(sentence: str) -> list[tuple[PlaceKind, int]]:
@@ -57,16 +57,16 @@ def find_named_places(sentence: str) -> list[tuple[PlaceKind, int]]:
     return found
 
 
-def find_spans(kind: PlaceKind, text: str, outline: Sequence[Section]) -> dict[int, tuple[int, int]]:
+def find_place_spans(kind: PlaceKind, text: str, outline: Sequence[Section]) -> dict[int, tuple[int, int]]:
     """Return the spans (start, end) of the sections, or of the pages, of a text by number; empty if not certain.
 
     A section begins with a numbered line. The numbers must be 1, 2, 3 and so on: otherwise they may belong to lists
     inside sections, and nothing is certain. Pages are those of the outline.
     """
     if kind == "page":
-        starts = [(int(found[1]), one.start) for one in outline if (found := _PAGE.fullmatch(one.name))]
+        starts = [(int(found[1]), one.start) for one in outline if (found := _PAGE_NAME.fullmatch(one.name))]
     else:
-        starts = [(int(found[1]), found.start()) for found in _NUMBERED.finditer(text)]
+        starts = [(int(found[1]), found.start()) for found in _NUMBERED_LINE.finditer(text)]
     if len(starts) < 2 or [number for number, _ in starts] != list(range(1, len(starts) + 1)):
         return {}
     ends = [*(start for _, start in starts[1:]), len(text)]

@@ -3,7 +3,7 @@
 A quotation is found if a source has the same words. These differences are ignored: white space, hyphenation at line
 ends, typography (quotation marks, dashes, ligatures, full-width letters, Markdown marks), and the case of the first
 letter. Any other word, number or sign makes it another text. An omission or insertion, such as "..." or
-"[the supplier]", stands for any text of up to `MAX_GAP` letters.
+"[the supplier]", stands for any text of up to `MAX_GAP_CHARACTERS` characters.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from itertools import accumulate
 
 from handoff.evidence.place_words import SENTENCE_END, find_named_places
 
-MAX_GAP = 2_000
-"""The most letters that an ellipsis may stand for."""
+MAX_GAP_CHARACTERS = 2_000
+"""The most characters that an ellipsis may stand for, counted in the plain form of the source."""
 MAX_QUOTATION_LENGTH = 2_000
-"""The most characters of a quotation. Quotation marks that are further apart belong to other quotations."""
-_BREAK = re.compile(r"[\u00ad\u2010-]\s*\n\s*")
-"""A word that is broken at the end of a line."""
+"""The most characters of a quotation. Quotation marks further apart than this are not a pair."""
+_HYPHENATION = re.compile(r"[\u00ad\u2010-]\s*\n\s*")
+"""The hyphen and line break inside a word that is broken at the end of a line."""
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _IGNORED_CHARACTERS = re.compile(r"[\s\u00ad\u200b-\u200f\u2060\ufeff*_`~]+")
 _EQUAL_CHARACTERS = str.maketrans(
@@ -34,7 +34,7 @@ _EQUAL_CHARACTERS = str.maketrans(
     }
 )
 _ELLIPSIS = re.compile(r"\[[^\][]{0,80}\]|\((?:\.{3}|\u2026)\)|\.{3,}|\u2026")
-_END_SIGNS = " \t\n.,;:!?\u3002\u3001\uff0c\uff01\uff1f\u2026-\u2013\u2014\"'\u201c\u201d"
+_EDGE_PUNCTUATION = " \t\n.,;:!?\u3002\u3001\uff0c\uff01\uff1f\u2026-\u2013\u2014\"'\u201c\u201d"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Quotation:
     end: int
     """The index after the closing mark."""
     line: str
-    """The line of the quotation, without the quotation itself."""
+    """The line of the quotation, without the quotation itself; for a block quote, the line before it."""
     before: str = ""
     """The part of the line between the quotation before and this one."""
     after: str = ""
@@ -56,11 +56,11 @@ class Quotation:
 
 
 def _make_plain_text(text: str, *, is_joined: bool) -> str:
-    """Return the plain form of a text, in which quotations and sources are compared, without everything ignored.
+    """Return the plain form of a text for comparison: with equal characters unified, and ignored ones removed.
 
     With `is_joined`, words that are hyphenated at line ends are joined.
     """
-    text = _BREAK.sub("", text) if is_joined else text
+    text = _HYPHENATION.sub("", text) if is_joined else text
     return _IGNORED_CHARACTERS.sub("", unicodedata.normalize("NFKC", text).translate(_EQUAL_CHARACTERS))
 
 
@@ -72,7 +72,7 @@ class SearchableText:
 
     def find_quotation(self, quotation: str) -> int | None:
         """Return the index of the first character of a quotation in the text; None if the text does not contain it."""
-        pieces = [piece.strip(_END_SIGNS) for piece in _ELLIPSIS.split(quotation)]
+        pieces = [piece.strip(_EDGE_PUNCTUATION) for piece in _ELLIPSIS.split(quotation)]
         wanted = [plain for piece in pieces if (plain := _make_plain_text(piece, is_joined=False))]
         if not wanted:
             return None
@@ -126,12 +126,12 @@ def find_quotation(text: str, quotation: str) -> int | None:
 
 
 def _find_pieces(plain: str, pieces: list[str]) -> int | None:
-    """Return the index of the first piece if all pieces follow each other within gaps of `MAX_GAP`; None otherwise."""
+    """Return the index of the first piece if the gaps between all are at most `MAX_GAP_CHARACTERS`; None otherwise."""
     first, rest = pieces[0], pieces[1:]
     for at in _yield_piece_indices(plain, first):
         end = at + len(first)
         for piece in rest:
-            found = plain.find(piece, end, end + MAX_GAP + len(piece))
+            found = plain.find(piece, end, end + MAX_GAP_CHARACTERS + len(piece))
             if found < 0:
                 break
             end = found + len(piece)
@@ -153,7 +153,7 @@ _QUOTATION_MARKS = (
     ("\u201c", "\u201d"), ("\u201e", "\u201c\u201d"), ("\u00ab", "\u00bb"), ("\u00bb", "\u00ab"), ("\u2039", "\u203a"),
     ("\u300c", "\u300d"), ("\u300e", "\u300f"), ("\u300a", "\u300b"), ('"', '"'), ("\uff02", "\uff02"),
 )  # fmt: skip
-_QUOTED = re.compile(
+_QUOTED_TEXT = re.compile(
     "|".join(
         f"{re.escape(a)}([^{re.escape(a + b)}]{{1,{MAX_QUOTATION_LENGTH}}})[{re.escape(b)}]"
         for a, b in _QUOTATION_MARKS
@@ -164,7 +164,7 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]+`", re.DOTALL)
 _BLOCK_QUOTE = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 
 
-def find_quotations(text: str) -> list[Quotation]:
+def extract_quotations(text: str) -> list[Quotation]:
     """Return the quotations of a Markdown text, in quotation marks of any language or as block quotes, outside code."""
     blank = _CODE.sub(lambda found: " " * len(found[0]), text)
     found = []
@@ -173,22 +173,22 @@ def find_quotations(text: str) -> list[Quotation]:
         before = blank[: block.start()].rstrip().rpartition("\n")[2]
         found.append(Quotation(words, block.start(), block.end(), before, before))
     blank = _BLOCK_QUOTE.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), blank)
-    last = 0
-    for quoted in _QUOTED.finditer(blank):
+    last_end = 0
+    for quoted in _QUOTED_TEXT.finditer(blank):
         words = next(filter(None, quoted.groups()))
         if "\n\n" not in words:
             start, end = blank.rfind("\n", 0, quoted.start()) + 1, blank.find("\n", quoted.end())
-            behind = blank[quoted.end() : end if end >= 0 else len(blank)]
-            line = f"{blank[start : quoted.start()]} {behind}"
-            before, after = blank[max(start, last) : quoted.start()], _OPENING_MARK.split(behind)[0]
+            rest_of_line = blank[quoted.end() : end if end >= 0 else len(blank)]
+            line = f"{blank[start : quoted.start()]} {rest_of_line}"
+            before, after = blank[max(start, last_end) : quoted.start()], _OPENING_MARK.split(rest_of_line)[0]
             found.append(Quotation(words, quoted.start(), quoted.end(), line, before, after))
-        last = quoted.end()
+        last_end = quoted.end()
     return sorted(found, key=lambda one: one.start)
 
 
 _WORD = re.compile(r"[^\W\d_]+")
 _CLAUSE_END = re.compile(r"[,;\u2013\u2014](?=\s)")
-_IN_BRACKETS = re.compile(r"\s*\(([^()\n]{1,80})\)")
+_BRACKETED_TEXT = re.compile(r"\s*\(([^()\n]{1,80})\)")
 _SPEAKER = re.compile(r"^[ \t>*\-\u2022]*(?P<name>[^\W\d_][^\W_]{2,}(?:[ .'\-]{1,2}[^\W_]+){0,3})\s?\**[:\uff1a](?=\s)")
 """The name at the beginning of a line of a conversation, as in `Ana: I agree.`"""
 _MAX_VERB_WORDS, _MAX_PLACE_WORDS = 1, 3
@@ -198,7 +198,7 @@ _MAX_VERB_WORDS, _MAX_PLACE_WORDS = 1, 3
 def find_named_file(quotation: Quotation, names: Iterable[str]) -> str:
     """Return the file in `names` that the text names as a quotation's source; empty if it names none or several."""
     names = list(names)
-    if bracket := _IN_BRACKETS.match(quotation.after):
+    if bracket := _BRACKETED_TEXT.match(quotation.after):
         return _get_only_name(name for name in names if _find_name_ends(bracket[1], name))
     sentence = SENTENCE_END.split(quotation.before)[-1]
     if not (found := _get_only_name(name for name in names if _find_name_ends(sentence, name))):
@@ -213,17 +213,21 @@ def find_speaker_fault(quotation: Quotation, text: str) -> str:
     """Return a fault if the quotation names a speaker but only other speakers say it in `text`; empty otherwise."""
     lines = [(found["name"], line) for line in text.splitlines() if (found := _SPEAKER.match(line))]
     names = dict.fromkeys(name for name, _ in lines)
-    if len(names) <= 1 or not (given := _find_named_speaker(quotation, names)):
+    if len(names) <= 1 or not (named_speaker := _find_named_speaker(quotation, names)):
         return ""
-    own = [name for name, line in lines if find_quotation(line, quotation.words) is not None]
-    if not own or given in own or any(_find_name_ends(f"{quotation.before} {quotation.after}", name) for name in own):
+    true_speakers = [name for name, line in lines if find_quotation(line, quotation.words) is not None]
+    if (
+        not true_speakers
+        or named_speaker in true_speakers
+        or any(_find_name_ends(f"{quotation.before} {quotation.after}", name) for name in true_speakers)
+    ):
         return ""
-    return f"is said by {own[0]}, not by {given}"
+    return f"is said by {true_speakers[0]}, not by {named_speaker}"
 
 
 def _find_named_speaker(quotation: Quotation, names: Iterable[str]) -> str:
     clause = _CLAUSE_END.split(SENTENCE_END.split(quotation.before)[-1])[-1]
-    bracket = _IN_BRACKETS.match(quotation.after)
+    bracket = _BRACKETED_TEXT.match(quotation.after)
     for name in names:
         if re.fullmatch(rf"\W*{re.escape(name)}\W+(?:[^\W\d_]+\W*)?", clause) or (bracket and bracket[1] == name):
             return name

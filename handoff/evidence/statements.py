@@ -9,14 +9,14 @@ from handoff.evidence.place_words import SENTENCE_END
 
 MAX_STATEMENTS = 80
 """The most sentences of an answer that are checked; the others are ignored."""
-MIN_WORDS, MIN_SIGNS = 3, 6
+MIN_WORDS, MIN_CHARACTERS = 3, 6
 """The least words of a sentence that can be checked, and its least characters in a script without spaces."""
-_CODE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
+_CODE_BLOCK = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
 _SKIPPED_LINE = re.compile(r"\s*(?:#{1,6} |\||[-*_]{3,}\s*$)")
 """Lines that are no sentences: headings, rules, and rows of tables, which code inserts and checks."""
 _LIST_MARK = re.compile(r"^\s*(?:>\s*)?(?:[-*\u2022]|\d{1,3}[.)])\s+")
 _CONTEXT_LENGTH = 40
-"""The characters of an excerpt before and after a figure."""
+"""The number of characters before and after a figure in an excerpt."""
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -26,8 +26,10 @@ def split_statements(answer: str) -> list[str]:
 
 
 def find_figure_context(figure: str, answer: str) -> str:
-    """Return an excerpt of the sentence or table row that contains a figure; "" if it consists of the figure alone."""
-    exactly = re.compile(rf"(?<![\d.,]){re.escape(figure)}(?![.,]?\d)" if figure[:1].isdigit() else re.escape(figure))
+    """Return an excerpt of the sentence or table row around a figure; "" if the figure stands alone or is not found."""
+    figure_pattern = re.compile(
+        rf"(?<![\d.,]){re.escape(figure)}(?![.,]?\d)" if figure[:1].isdigit() else re.escape(figure)
+    )
     whole = " ".join(answer.replace("**", "").strip(" \t\n*_#.").split())
     for line in answer.replace("**", "").split("\n"):
         row = " · ".join(cell.strip() for cell in line.strip("| \t").split("|")) if line.lstrip()[:1] == "|" else ""
@@ -35,7 +37,7 @@ def find_figure_context(figure: str, answer: str) -> str:
             text = " ".join(sentence.strip(" \t*_#.").split())
             if text in {figure, whole}:
                 return ""
-            if (found := exactly.search(text)) is not None:
+            if (found := figure_pattern.search(text)) is not None:
                 return _cut_at_words(text, found.start(), found.end())
     return ""
 
@@ -49,11 +51,11 @@ def _cut_at_words(text: str, start: int, end: int) -> str:
 
 
 def _split_sentences(answer: str) -> Iterator[str]:
-    for line in _CODE.sub("", answer).split("\n"):
+    for line in _CODE_BLOCK.sub("", answer).split("\n"):
         if _SKIPPED_LINE.match(line):
             continue
         for sentence in SENTENCE_END.split(_LIST_MARK.sub("", line).replace("**", "")):
             text = sentence.strip(" \t*_")
-            enough = len(text) >= MIN_SIGNS if _UNSPACED.search(text) else len(text.split()) >= MIN_WORDS
-            if enough:
+            is_long_enough = len(text) >= MIN_CHARACTERS if _UNSPACED.search(text) else len(text.split()) >= MIN_WORDS
+            if is_long_enough:
                 yield text

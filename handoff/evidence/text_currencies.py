@@ -10,33 +10,32 @@ from handoff.checking.numerals import Numeral, normalize_digits, parse_numerals
 from handoff.evidence.figure_cells import find_currencies_beside
 from handoff.evidence.place_words import SENTENCE_END
 
-MAX_TEXT_LENGTH = 40_000
+MAX_SOURCE_LENGTH = 40_000
 """The most characters of a source whose currencies are read. A longer one counts as having amounts without currency."""
 
 
 def yield_currency_faults(
-    text: str, known_texts: Sequence[str], is_cell: Callable[[Numeral], object]
+    text: str, known_texts: Sequence[str], find_cells: Callable[[Numeral], object]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the sentences that give an amount another currency than all texts of `known_texts` with that amount.
+    """Yield pairs (sentence, fault) for amounts to which all of `known_texts` with that amount give another currency.
 
-    They are pairs (sentence, fault). An amount is ignored if it is in a table (`is_cell`), or if a text has it without
-    a currency.
+    An amount is ignored if it is in a table (`find_cells`), or if one of the texts has it without a currency.
     """
     for sentence in SENTENCE_END.split(text):
         for one in extract_figures(blank_non_figures(sentence)):
             beside = find_currencies_beside(sentence, one)
-            if len(beside) != 1 or not is_figure(one) or is_cell(one):
+            if len(beside) != 1 or not is_figure(one) or find_cells(one):
                 continue
-            said = [each for other in known_texts for each in _list_figure_currencies(other, one)]
-            if said and all(said) and not beside & set().union(*said):
+            source_currencies = [each for other in known_texts for each in _list_figure_currencies(other, one)]
+            if source_currencies and all(source_currencies) and not beside & set().union(*source_currencies):
                 written = sentence[one.start : one.end].strip()
-                yield sentence.strip(), f"{written} is in {min(said[0])}, not in {min(beside)}."
+                yield sentence.strip(), f"{written} is in {min(source_currencies[0])}, not in {min(beside)}."
                 break
 
 
 def _list_figure_currencies(text: str, figure: Numeral) -> list[frozenset[str]]:
     """Return for each occurrence of a figure in a text the set of currencies beside it, which may be empty."""
-    if len(text) > MAX_TEXT_LENGTH:
+    if len(text) > MAX_SOURCE_LENGTH:
         return [frozenset()]
     wanted = {value for value, _ in figure.readings}
     return [currencies for values, currencies in _list_amounts(text) if wanted & values]

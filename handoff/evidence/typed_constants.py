@@ -8,20 +8,20 @@ from collections.abc import Iterable, Iterator
 from handoff.checking.numerals import normalize_digits, parse_numerals
 from handoff.checking.workings import is_common_number
 
-_LITERAL = re.compile(r"(?<![\w.])(\d[\d_]*(?:\.\d+)?)(?:[eE]([+-]?\d+))?(?![\w])")
+_NUMBER_LITERAL = re.compile(r"(?<![\w.])(\d[\d_]*(?:\.\d+)?)(?:[eE]([+-]?\d+))?(?![\w])")
 _BARE_NUMBER = re.compile(r"(?<![\w.,])\d+(?:\.\d+)?(?![\w,])")
 _DATE = re.compile(r"\d{4}-\d\d(?:-\d\d)?(?:[ T]\d\d:\d\d(?::\d\d)?)?|\b(?:date|datetime)\([^()]*\)")
-_QUERY = re.compile(r"\s*(?:WITH|SELECT|FROM|VALUES)\b", re.IGNORECASE)
+_SQL_START = re.compile(r"\s*(?:WITH|SELECT|FROM|VALUES)\b", re.IGNORECASE)
 _SELECT_LIST = re.compile(r"\bSELECT\b(.*?)(?=\bFROM\b|\bSELECT\b|$)", re.IGNORECASE | re.DOTALL)
-_VALUES = re.compile(r"\bVALUES\b[^;]*", re.IGNORECASE)
+_VALUES_CLAUSE = re.compile(r"\bVALUES\b[^;]*", re.IGNORECASE)
 _ALIAS = re.compile(r"\s+(?:AS\s+)?(?:[^\W\d]\w*|\"[^\"]*\")\s*$", re.IGNORECASE)
-_NAME = re.compile(r"[^\W\d]\w*|\*(?!\s*[\d(])")
+_COLUMN_NAME = re.compile(r"[^\W\d]\w*|\*(?!\s*[\d(])")
 _ADDED_CONSTANT = re.compile(r"[)\w\"]\s*[+-]\s*(\d[\d_]*(?:\.\d+)?)(?![\w.]|\s*[*/%])")
 """A number that a query adds to a column or subtracts from it."""
-_STRING = re.compile(r"'[^']*'|\"[^\"]*\"")
+_STRING_LITERAL = re.compile(r"'[^']*'|\"[^\"]*\"")
 
 
-def find_typed_constants(code: str, known_texts: Iterable[str]) -> tuple[str, ...]:
+def find_hardcoded_numbers(code: str, known_texts: Iterable[str]) -> tuple[str, ...]:
     """Return the numbers in code or SQL, as written, that are in no text of `known_texts`.
 
     In a query only two kinds of numbers count: those in selected columns that read no table column, and those that are
@@ -29,17 +29,17 @@ def find_typed_constants(code: str, known_texts: Iterable[str]) -> tuple[str, ..
     factors of units and calendars never count. A number is known, too, if it is the factor of a known percentage (1.19
     for 19 %), or one more or less than a known number (the end of a range).
     """
-    texts = _yield_constant_parts(code) if _QUERY.match(code) else [code]
+    texts = _yield_constant_parts(code) if _SQL_START.match(code) else [code]
     literals = (each for text in texts for each in _yield_literals(_DATE.sub(" ", text)))
     wanted = {written: value for written, value in literals if not is_common_number(value)}
     if not wanted:
         return ()
     texts = [normalize_digits(each) for each in known_texts]
-    there = {round(value, 9) for each in texts for one in parse_numerals(each) for value, _ in one.readings}
-    there |= {
+    known_values = {round(value, 9) for each in texts for one in parse_numerals(each) for value, _ in one.readings}
+    known_values |= {
         float(found[0]) for each in texts for found in _BARE_NUMBER.finditer(each)
     }  # 412.6 billion is 412.6 in code
-    return tuple(written for written, value in wanted.items() if not _is_derivable(value, there))
+    return tuple(written for written, value in wanted.items() if not _is_derivable(value, known_values))
 
 
 def _yield_constant_parts(query: str) -> Iterator[str]:
@@ -50,17 +50,17 @@ def _yield_constant_parts(query: str) -> Iterator[str]:
     for found in _SELECT_LIST.finditer(query):
         for column in _split_at_commas(found[1]):
             bare = _ALIAS.sub("", f" {column.strip()}")
-            if not _NAME.search(re.sub(r"'[^']*'", " ", bare)):
+            if not _COLUMN_NAME.search(re.sub(r"'[^']*'", " ", bare)):
                 yield bare
-            elif added := _ADDED_CONSTANT.findall(_STRING.sub(" ", bare)):
+            elif added := _ADDED_CONSTANT.findall(_STRING_LITERAL.sub(" ", bare)):
                 yield " ".join(added)
-    yield from (found[0] for found in _VALUES.finditer(query))
+    yield from (found[0] for found in _VALUES_CLAUSE.finditer(query))
 
 
 def _split_at_commas(text: str) -> Iterator[str]:
     """Yield the items of a list, split at commas outside strings and brackets."""
     depth = start = 0
-    for at, sign in enumerate(_STRING.sub(lambda found: " " * len(found[0]), text)):
+    for at, sign in enumerate(_STRING_LITERAL.sub(lambda found: " " * len(found[0]), text)):
         depth += (sign == "(") - (sign == ")")
         if depth < 0:  # the end of a subquery
             yield text[start:at]
@@ -73,13 +73,13 @@ def _split_at_commas(text: str) -> Iterator[str]:
 
 def _yield_literals(text: str) -> Iterator[tuple[str, float]]:
     """Yield the numbers of code as pairs (text as written, value). Numbers in strings are parsed in any format."""
-    for found in _LITERAL.finditer(_STRING.sub(" ", text)):
+    for found in _NUMBER_LITERAL.finditer(_STRING_LITERAL.sub(" ", text)):
         yield found[0], float(found[1].replace("_", "")) * 10.0 ** int(found[2] or 0)
-    for string in _STRING.finditer(text):
+    for string in _STRING_LITERAL.finditer(text):
         shown = normalize_digits(string[0][1:-1])
         yield from ((shown[one.start : one.end], one.readings[0][0]) for one in parse_numerals(shown) if one.readings)
 
 
 def _is_derivable(value: float, known_values: set[float]) -> bool:
-    ways = (value, value * 100, (value - 1) * 100, (1 - value) * 100, value / 100, value - 1, value + 1)
-    return any(round(way, 9) in known_values or round(way, 2) in known_values for way in ways)
+    derived_values = (value, value * 100, (value - 1) * 100, (1 - value) * 100, value / 100, value - 1, value + 1)
+    return any(round(way, 9) in known_values or round(way, 2) in known_values for way in derived_values)

@@ -16,10 +16,10 @@ _CONDITION = re.compile(r"(?P<words>.*?)(?: \((?P<count>[\d,]+/[\d,]+)\))?", re.
 _SQL_SYNTAX = re.compile(r"\b(?:and|or|not|in|is|like|ilike|between|case|null)\b|[(*]|::", re.IGNORECASE)
 """Parts of a condition that only people who know SQL understand."""
 _PASSAGE_SUFFIX = re.compile(r', section ".*"(?: \(https?://\S+\))?$')
-_LONG_QUERY = re.compile(r"(https?://[^?\s]+)\?\S{40,}")
+_LONG_URL = re.compile(r"(https?://[^?\s]+)\?\S{40,}")
 """A web address with a long query part, which is not shown."""
 _MAX_FIGURE_WORDS = 3
-"""The most words of a statement that counts as a bare figure with its unit."""
+"""The most words of a statement with a digit that counts as a bare figure with its unit."""
 MAX_NAMES = 4
 """The most names in one part of a receipt line; the others are counted."""
 
@@ -46,99 +46,105 @@ class Receipts:
     """The calls that failed, each with the reason."""
 
 
-def collect_receipts(ask: RequestState) -> Receipts:
+def collect_receipts(request: RequestState) -> Receipts:
     """Return the receipts of a request, including those of work that a second try reused."""
-    works = ask.list_all_subtasks("")
-    results = [work.result for work in works if work.result is not None]
-    spoken = {
+    works = request.list_all_subtasks("")
+    results = [subtask.result for subtask in works if subtask.result is not None]
+    conversation_names = {
         REQUEST_NAME,
-        *ask.work,
-        *(one.name for one in ask.materials if one.kind != "file" and not one.is_channel_history),
+        *request.subtasks,
+        *(one.name for one in request.materials if one.kind != "file" and not one.is_channel_history),
     }
     readings = [
         one
         for result in results
         for one in result.readings
-        if one.name not in spoken and one.name != LAST_ANSWER_NAME and not one.name.startswith(f"{LAST_ANSWER_NAME} ")
+        if one.name not in conversation_names
+        and one.name != LAST_ANSWER_NAME
+        and not one.name.startswith(f"{LAST_ANSWER_NAME} ")
     ]
     whole = dict.fromkeys(one.name for one in readings if one.is_whole)
     parts = dict.fromkeys(one.name for one in readings if one.name not in whole)
     known = {*whole, *parts}
-    there = (one for one in ask.materials if one.kind == "file" and not one.fault)
-    known |= {one.name for one in list_unneeded_files(ask)}  # these are named as gaps
+    files = (one for one in request.materials if one.kind == "file" and not one.fault)
+    known |= {one.name for one in list_unneeded_files(request)}  # these are named as gaps
     return Receipts(
         sources_read=tuple(whole),
         sources_read_partly=tuple(parts),
-        unopened_files=tuple(one.name for one in there if one.name not in known),
+        unopened_files=tuple(one.name for one in files if one.name not in known),
         queries=tuple(dict.fromkeys(query for result in results for query in result.queries)),
         filters=tuple(dict.fromkeys(_render_condition(one) for result in results for one in result.filters)),
-        workings=tuple(dict.fromkeys((*ask.run.workings, *(one for result in results for one in result.workings)))),
-        completed_actions=tuple(dict.fromkeys((*_yield_done_writes(ask, works), *_list_file_names(works)))),
+        workings=tuple(dict.fromkeys((*request.run.workings, *(one for result in results for one in result.workings)))),
+        completed_actions=tuple(dict.fromkeys((*_yield_completed_writes(request, works), *_list_posted_files(works)))),
         failed_calls=tuple(dict.fromkeys(_yield_failed_writes(works))),
     )
 
 
-def _yield_done_writes(ask: RequestState, works: Iterable[SubtaskState]) -> Iterable[str]:
-    for work in works:
-        for one in work.all_writes:
-            if one.known:
+def _yield_completed_writes(request: RequestState, works: Iterable[SubtaskState]) -> Iterable[str]:
+    for subtask in works:
+        for one in subtask.all_writes:
+            if one.is_confirmed:
                 what = f"{one.what} ({one.address})" if one.address else one.what
-                yield render_phrase("reused", ask.text, what=what) if work.kept else what
+                yield render_phrase("reused", request.text, what=what) if subtask.is_reused else what
 
 
-def _list_file_names(works: Iterable[SubtaskState]) -> Iterable[str]:
-    results = (work.result for work in works if work.result is not None)
+def _list_posted_files(works: Iterable[SubtaskState]) -> Iterable[str]:
+    results = (subtask.result for subtask in works if subtask.result is not None)
     return (one.name for result in results for one in result.artifacts if one.publish_as != "nothing")
 
 
 def _yield_failed_writes(works: Iterable[SubtaskState]) -> Iterable[str]:
     """Yield the calls that failed, without those that people denied, which are gaps of the answer."""
-    for work in works:
-        denied = {approval.tool for approval, _ in work.unapproved_calls}
-        failed = work.result.failed_writes if work.result is not None else ()
+    for subtask in works:
+        denied = {approval.tool for approval, _ in subtask.unapproved_calls}
+        failed = subtask.result.failed_writes if subtask.result is not None else ()
         yield from (one for one in failed if one.partition(":")[0] not in denied)
 
 
-def render_receipt_lines(ask: RequestState) -> list[str]:
+def render_receipt_lines(request: RequestState) -> list[str]:
     """Return the receipts as at most two lines in the request's language; none if no subtask has a result.
 
     The first line is about reading, the second about actions. Documents are named without sections.
     """
-    if not any(work.result is not None for work in ask.list_all_subtasks("")):
+    if not any(subtask.result is not None for subtask in request.list_all_subtasks("")):
         return []
-    found, text = collect_receipts(ask), ask.text
+    found, text = collect_receipts(request), request.text
     rows = tuple(dict.fromkeys(filter(None, map(_render_condition_without_sql, found.filters))))
     read = _list_document_names((*found.sources_read, *found.sources_read_partly))
-    reading = [
-        render_phrase("read", text, what=_join_first_names(tuple(_add_message_count(one, ask) for one in read), text))
+    reading_parts = [
+        render_phrase(
+            "read", text, what=_join_limited_names(tuple(_add_message_count(one, request) for one in read), text)
+        )
         if read
         else "",
-        render_phrase("not_opened", text, what=_join_first_names(found.unopened_files, text))
+        render_phrase("not_opened", text, what=_join_limited_names(found.unopened_files, text))
         if found.unopened_files
         else "",
-        render_phrase("filters", text, what=_join_first_names(rows, text)) if rows else "",
+        render_phrase("filters", text, what=_join_limited_names(rows, text)) if rows else "",
         render_phrase("queries", text, n=len(found.queries)) if found.queries else "",
     ]
-    doing = [
-        render_phrase("done", text, what=_join_first_names(found.completed_actions, text))
+    action_parts = [
+        render_phrase("done", text, what=_join_limited_names(found.completed_actions, text))
         if found.completed_actions
         else render_phrase("nothing_done", text),
-        render_phrase("not_done", text, what=_join_first_names(found.failed_calls, text)) if found.failed_calls else "",
+        render_phrase("not_done", text, what=_join_limited_names(found.failed_calls, text))
+        if found.failed_calls
+        else "",
     ]
-    return [line for line in (" · ".join(filter(None, parts)) for parts in (reading, doing)) if line]
+    return [line for line in (" · ".join(filter(None, parts)) for parts in (reading_parts, action_parts)) if line]
 
 
-def _add_message_count(name: str, ask: RequestState) -> str:
+def _add_message_count(name: str, request: RequestState) -> str:
     """Return the name of a material; for a channel, followed by the number of messages that were read."""
-    count = next((len(one.outline) for one in ask.materials if one.is_channel_history and one.name == name), 0)
+    count = next((len(one.outline) for one in request.materials if one.is_channel_history and one.name == name), 0)
     if not count:
         return name
-    return render_phrase("messages" if count > 1 else "one_message", ask.text, what=name, n=count)
+    return render_phrase("messages" if count > 1 else "one_message", request.text, what=name, n=count)
 
 
 def _list_document_names(names: Iterable[str]) -> tuple[str, ...]:
     """Return each document's name once, without section and address, and web addresses without a long query part."""
-    return tuple(dict.fromkeys(_LONG_QUERY.sub(r"\1", _PASSAGE_SUFFIX.sub("", name)) for name in names))
+    return tuple(dict.fromkeys(_LONG_URL.sub(r"\1", _PASSAGE_SUFFIX.sub("", name)) for name in names))
 
 
 def _render_condition(condition: str) -> str:
@@ -157,27 +163,28 @@ def _render_condition_without_sql(condition: str) -> str:
     return count if _SQL_SYNTAX.search(plain) else condition.replace(words, plain)
 
 
-def list_unsourced_statements(ask: RequestState) -> tuple[str, ...]:
-    """Return the figures, quotations and sentences of the answer, as written, that nothing that was read contains."""
-    answer = ask.run.answer or ""
-    results = (work.result for work in ask.list_all_subtasks("") if work.result is not None)
+def list_unsourced_statements(request: RequestState) -> tuple[str, ...]:
+    """Return the figures, quotations and sentences of the answer, as written, without a source in what was read."""
+    answer = request.run.answer or ""
+    results = (subtask.result for subtask in request.list_all_subtasks("") if subtask.result is not None)
     unbound = (one for result in results for one in result.unbound if one in answer)
-    unfound = ask.run.verified.unfound if ask.run.verified is not None else ()
-    return tuple(dict.fromkeys((*ask.run.unsupported, *unbound, *unfound)))
+    unfound = request.run.verification.unfound if request.run.verification is not None else ()
+    return tuple(dict.fromkeys((*request.run.unsupported_figures, *unbound, *unfound)))
 
 
-def describe_unsourced_statements(ask: RequestState) -> tuple[str, ...]:
-    """Return the unsourced statements for people: bare figures with their context, one entry per sentence."""
-    together: dict[str, list[str]] = {}
-    for one in list_unsourced_statements(ask):
+def describe_unsourced_statements(request: RequestState) -> tuple[str, ...]:
+    """Return the unsourced statements for people: bare figures with their context, figures of one sentence joined."""
+    statements_by_context: dict[str, list[str]] = {}
+    for one in list_unsourced_statements(request):
         is_figure = any(sign.isdigit() for sign in one) and len(one.split()) <= _MAX_FIGURE_WORDS
-        around = find_figure_context(one, ask.run.answer or "") if is_figure else ""
-        together.setdefault(around or one, []).append(one)
+        context = find_figure_context(one, request.run.answer or "") if is_figure else ""
+        statements_by_context.setdefault(context or one, []).append(one)
     return tuple(
-        f"{', '.join(figures)} (“{around}”)" if figures != [around] else around for around, figures in together.items()
+        f"{', '.join(figures)} (“{context}”)" if figures != [context] else context
+        for context, figures in statements_by_context.items()
     )
 
 
-def _join_first_names(names: tuple[str, ...], request_text: str) -> str:
+def _join_limited_names(names: tuple[str, ...], request_text: str) -> str:
     more = [render_phrase("more", request_text, n=len(names) - MAX_NAMES)] if len(names) > MAX_NAMES else []
     return ", ".join((*names[:MAX_NAMES], *more))

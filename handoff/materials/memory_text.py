@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from handoff.contracts import Section
 from handoff.conversation.memory import Memory
-from handoff.conversation.working_time import format_day
+from handoff.conversation.working_time import format_date
 from handoff.materials.passages import score_passages
 from handoff.text.context_budget import estimate_token_count
 
@@ -16,7 +16,7 @@ MEMORY_NAME = "memory"
 MEMORY_ID_PREFIX = "memory:"
 """The prefix of a memory's name in `Section.message`."""
 MAX_MEMORY_TOKENS = 800
-"""The most tokens of all memories that a request gets."""
+"""The most tokens of the memories of one request together, with their heading."""
 MAX_NAME_LENGTH = 40
 
 
@@ -26,7 +26,7 @@ class MemoryText:
 
     text: str
     outline: tuple[Section, ...]
-    left_out: int = 0
+    left_out_count: int = 0
 
 
 def render_memories(
@@ -35,7 +35,7 @@ def render_memories(
     request_text: str,
     *,
     heading: str,
-    offset: int = 0,
+    utc_offset_seconds: int = 0,
     max_tokens: int = MAX_MEMORY_TOKENS,
 ) -> MemoryText:
     """Render memories as one text, the oldest first.
@@ -43,13 +43,13 @@ def render_memories(
     Args:
         memories: The memories by name.
         names: The names of their authors by Slack id.
-        request_text: The request, which the memories should match.
+        request_text: The text of the request. If not all memories fit, those that match it best are chosen.
         heading: The text above the memories.
-        offset: The seconds by which the time zone of their dates is ahead of UTC.
+        utc_offset_seconds: The seconds by which the time zone of their dates is ahead of UTC.
         max_tokens: The most tokens of the whole text.
     """
     order = sorted(memories, key=lambda name: memories[name].at)
-    titles = {name: _render_memory_title(memories[name], names, offset) for name in order}
+    titles = {name: _render_memory_title(memories[name], names, utc_offset_seconds) for name in order}
     lines = {name: f"[{titles[name]}] {memories[name].text}" for name in order}
     chosen = _select_fitting_memories(order, lines, request_text, max_tokens - estimate_token_count(heading))
     left = len(order) - len(chosen)
@@ -66,7 +66,7 @@ def _select_fitting_memories(
 ) -> list[str]:
     """Return the names of the memories that fit into `max_tokens` tokens, in order.
 
-    If not all fit, the best matches are preferred, and the newest among equal ones.
+    If not all fit, those that best match the request are preferred, and the newest among equal ones.
     """
     if sum(estimate_token_count(lines[name]) for name in order) <= max_tokens:
         return list(order)
@@ -89,12 +89,15 @@ def _score_lines(order: Sequence[str], lines: Mapping[str, str], request_text: s
     return {name: scores.get(start, 0.0) for name, start in starts.items()}
 
 
-def _render_memory_title(memory: Memory, names: Mapping[str, str], offset: int) -> str:
+def _render_memory_title(memory: Memory, names: Mapping[str, str], utc_offset_seconds: int) -> str:
     """Return the title of a memory with its author, date and link: `Ana on 3 Mar 2026, https://...`."""
-    told = f"{_render_author_name(memory.user, names)} on {format_day(memory.at, offset)}"
+    title = f"{_render_author_name(memory.user, names)} on {format_date(memory.at, utc_offset_seconds)}"
     if memory.edited_by:
-        told += f", changed by {_render_author_name(memory.edited_by, names)} on {format_day(memory.edited, offset)}"
-    return f"{told}, {memory.link}" if memory.link else told
+        title += (
+            f", changed by {_render_author_name(memory.edited_by, names)} on "
+            f"{format_date(memory.edited, utc_offset_seconds)}"
+        )
+    return f"{title}, {memory.link}" if memory.link else title
 
 
 def _render_author_name(user: str, names: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ _LINE_NUMBER = re.compile(r"line ([\d,]+)(?:: |$)", re.IGNORECASE)
 _PAGE_NAME = re.compile(r"page \d+", re.IGNORECASE)
 _LINE_PREFIX = re.compile(r"\Aline [\d,]+(?:: |$)", re.IGNORECASE)
 _HUNK_NAME = re.compile(r".+ line \d+(?:, .*)?")
-"""The name of a place inside a file, in the outline of a diff."""
+"""The name of a section in the outline of a diff that is a place inside a file, not the file itself."""
 _NUMBERED_PART = re.compile(r"(line|at) (\d+)", re.IGNORECASE)
 _SECTION_MARK = re.compile(r"\[((?:page|slide|entry|cell) \d+)[^\]]*\]")
 """The first line of a page, slide, entry or cell in a text."""
@@ -24,7 +24,7 @@ _FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
 @dataclass(frozen=True, slots=True)
-class OutlinePart:
+class TextSpan:
     """A part of a text, with its span `start` to `end`."""
 
     start: int
@@ -39,8 +39,8 @@ def name_place(text: str, outline: Sequence[Section], index: int) -> str:
     found = bisect_right(outline, index, key=lambda one: one.start)
     if not found or (found > 1 and outline[found - 2].start == outline[found - 1].start):  # an outline of columns
         return f"line {text.count(chr(10), 0, index) + 1:,}"
-    inside = [one for one in _list_hidden_sections(text, outline, found - 1) if one.start <= index]
-    section = inside[-1] if inside else outline[found - 1]
+    hidden_sections = [one for one in _list_hidden_sections(text, outline, found - 1) if one.start <= index]
+    section = hidden_sections[-1] if hidden_sections else outline[found - 1]
     # If the section is not certain, the line is.
     return (
         section.name
@@ -50,7 +50,7 @@ def name_place(text: str, outline: Sequence[Section], index: int) -> str:
 
 
 def name_exact_place(text: str, outline: Sequence[Section], index: int) -> str:
-    """Return the place of a quotation like `name_place`, but with its own line, not the section's first line."""
+    """Return the place of the index `index` like `name_place`, but with its own line, not the section's first line."""
     name = name_place(text, outline, index)
     found = bisect_right(outline, index, key=lambda one: one.start)
     return (
@@ -64,7 +64,7 @@ def complete_outline(text: str, outline: Sequence[Section]) -> list[Section]:
 
 
 def _list_hidden_sections(text: str, outline: Sequence[Section], index: int) -> list[Section]:
-    """Return a section and those after it that the outline leaves out; the section alone if the text shows none."""
+    """Return the section `index` of an outline, followed by the sections that the outline leaves out after it."""
     section = outline[index]
     if not section.unnamed:
         return [section]
@@ -123,14 +123,14 @@ def summarize_outline(material: Material, max_length: int) -> str:
         return f"{whole:,} pages" if whole > 1 else "1 page"
     kept: list[str] = []
     length = 0
-    told = [heading for name in names if (heading := _strip_line_number(name))]
-    files = [heading for heading in told if not _HUNK_NAME.fullmatch(heading)]
-    if files and sum(len(heading) + 2 for heading in told) > max_length:
-        told = files
-    for heading in told:
+    headings = [heading for name in names if (heading := _strip_line_number(name))]
+    files = [heading for heading in headings if not _HUNK_NAME.fullmatch(heading)]
+    if files and sum(len(heading) + 2 for heading in headings) > max_length:
+        headings = files
+    for heading in headings:
         length += len(heading) + 2
         if length > max_length:
-            return f"{', '.join(kept)}, … ({len(told):,} in all)" if kept else f"{len(told):,} sections"
+            return f"{', '.join(kept)}, … ({len(headings):,} in all)" if kept else f"{len(headings):,} sections"
         kept.append(heading)
     return ", ".join(kept)
 
@@ -146,7 +146,7 @@ def _strip_line_number(name: str) -> str:
     return _LINE_PREFIX.sub("", name)
 
 
-def find_part(text: str, outline: Sequence[Section], part_name: str, max_length: int) -> OutlinePart | None:
+def find_part(text: str, outline: Sequence[Section], part_name: str, max_length: int) -> TextSpan | None:
     """Return the part of a text that `part_name` names, cut to `max_length` characters; None if there is no such part.
 
     `part_name` is the name of a section, a line such as `line 120`, an index such as `at 12000`, or empty for the
@@ -154,25 +154,25 @@ def find_part(text: str, outline: Sequence[Section], part_name: str, max_length:
     """
     name = " ".join(part_name.split()).casefold()
     if not name:
-        return OutlinePart(0, min(len(text), max_length)) if text else None
+        return TextSpan(0, min(len(text), max_length)) if text else None
     outline = complete_outline(text, outline)
     names = [" ".join(one.name.split()).casefold() for one in outline]
     chosen = next((index for index, one in enumerate(names) if name in {one, _strip_line_number(one)}), None)
     number = _NUMBERED_PART.fullmatch(name)
     if chosen is None and number:
         start = _find_offset(text, number[1].casefold(), int(number[2]))
-        return OutlinePart(start, min(len(text), start + max_length)) if 0 <= start < len(text) else None
+        return TextSpan(start, min(len(text), start + max_length)) if 0 <= start < len(text) else None
     if chosen is None:
         chosen = next((index for index, one in enumerate(names) if len(name) > 2 and name in one), None)
     if chosen is None:
         return None
     start = outline[chosen].start
     end = outline[chosen + 1].start if chosen + 1 < len(outline) else len(text)
-    return OutlinePart(start, min(end, start + max_length))
+    return TextSpan(start, min(end, start + max_length))
 
 
 def _find_offset(text: str, kind: str, number: int) -> int:
-    """Return the index that a number stands for: itself for `at`, or the start of that line; -1 if there is none."""
+    """Return the index that a number means: itself for `at`, else the start of that line; -1 if there is none."""
     if kind == "at":
         return number
     start = 0

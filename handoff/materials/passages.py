@@ -1,7 +1,7 @@
 """Finds the passages of a text that match the words of a query, in any language, by pieces of words. Pure.
 
-A word matches its other forms and compounds if they have most of its pieces of four letters. Scripts without spaces are
-compared by pairs of characters. The more passages contain a word, the less it counts.
+A word matches its other forms and compounds if they have at least half of its pieces of four letters. Scripts without
+spaces are compared by pairs of characters. The more passages contain a word, the less the word counts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MAX_QUERY_WORDS = 40
 PIECE_LENGTH = 4
 """The letters of a piece of a word."""
 MIN_PIECE_SHARE = 0.5
-"""The least share of a word's pieces that a passage must have to contain the word."""
+"""The least share of a word's pieces that must be in a passage for the passage to count as containing the word."""
 _WORD = re.compile(r"[^\W_]+")
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _CUT_MARKS = ("\n", ". ", "\u3002", " ")
@@ -33,7 +33,7 @@ _PARAGRAPH_BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:#{1,6} |[-*•] ))")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage of a text, with its span `start` to `end`. The better it matches, the higher its `score`, from 0 on."""
+    """A passage of a text, with its span `start` to `end`. A better match has a higher `score`; 0: no match."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class Passage:
 
 
 def split_passages(text: str, outline: Sequence[Section] = ()) -> list[tuple[int, int]]:
-    """Split a text into the spans of its passages, at sections, paragraphs, lines or, in a long line, anywhere."""
+    """Split a text into the spans of its passages: at sections and paragraphs, and if these are long, inside them."""
     borders = {0, len(text), *(one.start for one in complete_outline(text, outline) if one.start < len(text))}
     found: list[tuple[int, int]] = []
     for start, end in pairwise(sorted(borders)):
@@ -73,10 +73,10 @@ def score_passages(text: str, outline: Sequence[Section], query: str) -> list[Pa
     scores = [0.0] * len(parts)
     for pieces in _list_word_pieces(query):
         shares = [_compute_piece_share(pieces, one) for one in folded]
-        holding = sum(share > 0 for share in shares)
-        if not holding:
+        matching_count = sum(share > 0 for share in shares)
+        if not matching_count:
             continue
-        weight = math.log((len(parts) + 1) / (holding + 0.5))
+        weight = math.log((len(parts) + 1) / (matching_count + 0.5))
         for index, share in enumerate(shares):
             scores[index] += max(weight, 0.01) * share * share
     return [Passage(start, end, score) for (start, end), score in zip(parts, scores, strict=True)]
@@ -99,12 +99,14 @@ def make_excerpt(
     """
     passages = score_passages(text, outline, query)
     starts = {one.start for one in outline}
-    first = [one.start for one in (passages[-1:] if prefer_newest else passages[:1])]
-    first += [one.start for one in passages if prefer_newest and outline and one.start >= outline[0].start][:1]
+    preferred_starts = [one.start for one in (passages[-1:] if prefer_newest else passages[:1])]
+    preferred_starts += [one.start for one in passages if prefer_newest and outline and one.start >= outline[0].start][
+        :1
+    ]
 
     def rank_passage(passage: Passage) -> tuple[int, float, bool, int]:
         return (
-            first.index(passage.start) if passage.start in first else len(first),
+            preferred_starts.index(passage.start) if passage.start in preferred_starts else len(preferred_starts),
             -passage.score,
             not prefer_newest and passage.start not in starts,
             -passage.start if prefer_newest else passage.start,
@@ -153,8 +155,8 @@ def _split_word(word: str) -> tuple[str, ...]:
 
 def _compute_piece_share(pieces: tuple[str, ...], folded: str) -> float:
     """Return the share of a word's pieces that a passage has; 0 if it is below `MIN_PIECE_SHARE`."""
-    held = sum(piece in folded for piece in pieces) / len(pieces)
-    return held if held >= MIN_PIECE_SHARE else 0.0
+    share = sum(piece in folded for piece in pieces) / len(pieces)
+    return share if share >= MIN_PIECE_SHARE else 0.0
 
 
 def _fold_text(text: str) -> str:

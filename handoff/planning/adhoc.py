@@ -1,4 +1,4 @@
-"""Ad-hoc specialists, which a plan asks for: what a crew allows, and the faults of a plan's wishes.
+"""Ad-hoc specialists, which a plan asks for: the crew's allowance, and the faults of a plan's wishes.
 
 A planner is a model that has read texts of people and web pages, so its wishes grant no rights: the tools and tiers
 must be among those that the crew lends.
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 from handoff.contracts import SUPERVISOR, MadeSpecialist, Member, Plan, Tier
 
-NAME_FORM = re.compile(r"[a-z][a-z0-9_-]{0,39}")
-"""The form of every specialist's name."""
-MAX_DESCRIPTION = 200
-MAX_BRIEF = 2_000
+NAME_PATTERN = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+"""The pattern of every specialist's name."""
+MAX_DESCRIPTION_LENGTH = 200
+MAX_BRIEF_LENGTH = 2_000
 """The most characters of an ad-hoc specialist's brief, which is sent with each of its model calls."""
-MAX_WHY = 200
-MAX_PER_PLAN = 5
+MAX_WHY_LENGTH = 200
+MAX_SPECIALISTS_PER_PLAN = 5
 """The most ad-hoc specialists that a crew may allow for one plan."""
 _MAX_QUOTE_LENGTH = 60
 _HIDDEN_CHARACTERS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
@@ -41,7 +41,7 @@ class AdhocAllowance:
     reserved_names: frozenset[str] = frozenset()
     """The names that no ad-hoc specialist may have."""
     writing_tools: frozenset[str] = frozenset()
-    """The names of writing tools, for which there is a fault of its own."""
+    """The names of the writing tools. A wish for one of them gets its own fault text."""
 
 
 def clean_made_specialists(plan: Plan) -> Plan:
@@ -83,7 +83,10 @@ def make_adhoc_members(plan: Plan, allowance: AdhocAllowance) -> dict[str, Membe
 
 
 def find_adhoc_faults(plan: Plan, members: Mapping[str, Member], allowance: AdhocAllowance | None) -> list[str]:
-    """Return the certain faults of a plan's ad-hoc specialists. `allowance` is None if the crew allows none."""
+    """Return the faults of a plan's ad-hoc specialists in names, texts and rights, worded for the planner.
+
+    `allowance` is None if the crew allows no ad-hoc specialists.
+    """
     if not plan.made:
         return []
     if allowance is None:
@@ -92,16 +95,16 @@ def find_adhoc_faults(plan: Plan, members: Mapping[str, Member], allowance: Adho
         return [f"`made` has {len(plan.made)} specialists; at most {allowance.at_most} are allowed."]
     counts = Counter(one.name for one in plan.made)
     faults = [f"Two made specialists are called {name[:_MAX_QUOTE_LENGTH]!r}." for name, n in counts.items() if n > 1]
-    working = {subtask.specialist for subtask in plan.subtasks}
+    used_names = {subtask.specialist for subtask in plan.subtasks}
     for one in plan.made:
-        wrong = [
+        fault_texts = [
             *_find_name_faults(one, allowance.reserved_names | set(members)),
             *_find_text_faults(one),
             *_find_rights_faults(one, allowance),
         ]
-        if one.name not in working:
-            wrong.append("works on no subtask; give it one or leave it out")
-        faults += [_make_fault(one, text) for text in wrong]
+        if one.name not in used_names:
+            fault_texts.append("works on no subtask; give it one or leave it out")
+        faults += [_make_fault(one, text) for text in fault_texts]
     return faults
 
 
@@ -117,7 +120,7 @@ def _make_fault(specialist: MadeSpecialist, text: str) -> str:
 
 
 def _find_name_faults(specialist: MadeSpecialist, reserved_names: Iterable[str]) -> list[str]:
-    if not NAME_FORM.fullmatch(specialist.name) or specialist.name == SUPERVISOR:
+    if not NAME_PATTERN.fullmatch(specialist.name) or specialist.name == SUPERVISOR:
         return ["needs a name of small letters, digits, - and _, a letter first, at most 40"]
     return ["has the name of a specialist that there is; work with that one, or choose another name"] * (
         specialist.name in reserved_names
@@ -128,18 +131,19 @@ def _find_text_faults(specialist: MadeSpecialist) -> list[str]:
     found = []
     if not specialist.description:
         found.append("has no description; say in a line what it can do")
-    elif len(specialist.description) > MAX_DESCRIPTION:
+    elif len(specialist.description) > MAX_DESCRIPTION_LENGTH:
         found.append(
-            f"has a description of {len(specialist.description)} characters; at most {MAX_DESCRIPTION} are allowed"
+            f"has a description of {len(specialist.description)} characters; at most "
+            f"{MAX_DESCRIPTION_LENGTH} are allowed"
         )
     if not specialist.why:
         found.append("has no `why`; say what it is needed for and why nobody there can do it")
-    elif len(specialist.why) > MAX_WHY:
-        found.append(f"has a `why` of {len(specialist.why)} characters; at most {MAX_WHY} are allowed")
+    elif len(specialist.why) > MAX_WHY_LENGTH:
+        found.append(f"has a `why` of {len(specialist.why)} characters; at most {MAX_WHY_LENGTH} are allowed")
     if not specialist.brief:
         found.append("has no brief; say how it works, what a good result is and what it leaves alone")
-    elif len(specialist.brief) > MAX_BRIEF:
-        found.append(f"has a brief of {len(specialist.brief):,} characters; at most {MAX_BRIEF:,} are allowed")
+    elif len(specialist.brief) > MAX_BRIEF_LENGTH:
+        found.append(f"has a brief of {len(specialist.brief):,} characters; at most {MAX_BRIEF_LENGTH:,} are allowed")
     return found
 
 

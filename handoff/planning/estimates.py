@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from handoff.contracts import Estimate, Plan, Subtask, Tier, Usage
 
-Price = Callable[..., float | None]
+TokenPricer = Callable[..., float | None]
 """Returns the US dollars for tokens, or None if no price is known.
 
 The arguments are (tier, tokens in, tokens out), and the name of a model in place of the tier's if there is one.
@@ -25,13 +25,13 @@ RESULT_TOKENS = 450
 DEPENDENCY_TOKENS = 300
 """The tokens that each direct dependency adds to the brief."""
 TURNS_DIVISOR = 4
-"""A specialist with tools takes about its allowed turns divided by this number, and one more for the result."""
+"""A specialist with tools is estimated at `max_turns` divided by this number, and one more turn for the result."""
 PRIOR_WEIGHT = 0.5
-"""The number of past attempts whose average has the same weight as the rule of thumb."""
+"""The number of past attempts at which their average has the same weight as the rule of thumb."""
 
 
 @dataclass(frozen=True, slots=True)
-class EstimatedWorker:
+class SpecialistProfile:
     """The properties of a specialist that an estimate depends on."""
 
     tier: Tier
@@ -40,7 +40,7 @@ class EstimatedWorker:
     max_turns: int
     has_tools: bool
     model: str = ""
-    """The model that it names in place of its tier's; empty: none."""
+    """The model that the specialist's file names in place of its tier's; empty: none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,10 @@ NO_PAST_USAGE = PastUsage(0, 0.0, 0.0, 0.0, 0.0)
 
 
 def estimate_plan(
-    plan: Plan, workers: Mapping[str, EstimatedWorker], get_past_usage: Callable[[str, Tier], PastUsage], price: Price
+    plan: Plan,
+    workers: Mapping[str, SpecialistProfile],
+    get_past_usage: Callable[[str, Tier], PastUsage],
+    price: TokenPricer,
 ) -> tuple[Estimate, ...]:
     """Estimate each subtask of a checked plan, in the plan's order.
 
@@ -78,17 +81,17 @@ def estimate_plan(
         workers: Its specialists by name.
         get_past_usage: Returns the averages of a specialist's past attempts on a tier; `NO_PAST_USAGE` if there were
             none.
-        price: Returns the price of tokens.
+        price: Returns the price of tokens, as described at `TokenPricer`.
     """
-    made = []
+    estimates = []
     for subtask in plan.subtasks:
         worker = workers[subtask.specialist]
         tier = subtask.tier or worker.tier
-        made.append(estimate_subtask(subtask, worker, get_past_usage(subtask.specialist, tier), price))
-    return tuple(made)
+        estimates.append(estimate_subtask(subtask, worker, get_past_usage(subtask.specialist, tier), price))
+    return tuple(estimates)
 
 
-def estimate_subtask(subtask: Subtask, worker: EstimatedWorker, past: PastUsage, price: Price) -> Estimate:
+def estimate_subtask(subtask: Subtask, worker: SpecialistProfile, past: PastUsage, price: TokenPricer) -> Estimate:
     """Estimate one successful attempt at a subtask. A retry or a higher tier costs more."""
     calls = min(worker.max_turns, 1 + math.ceil(worker.max_turns / TURNS_DIVISOR)) if worker.has_tools else 1
     brief = (len(subtask.intent) + len(subtask.done_when)) // CHARACTERS_PER_TOKEN + DEPENDENCY_TOKENS * len(
@@ -111,7 +114,7 @@ def estimate_subtask(subtask: Subtask, worker: EstimatedWorker, past: PastUsage,
 
 
 def sum_estimates(subtask: str, parts: Sequence[Estimate]) -> Estimate:
-    """Return the estimate of a subtask from those of its parts. Its cost is None if that of a part is."""
+    """Return the estimate of a subtask from those of its parts. The cost is None if a part's cost is None."""
     costs = [one.cost for one in parts if one.cost is not None]
     return Estimate(
         subtask=subtask,

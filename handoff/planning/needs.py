@@ -1,4 +1,4 @@
-"""Checks the material needs of a plan's subtasks: certain errors are repaired, all others are faults. Pure."""
+"""Checks the material needs of a plan's subtasks: clear errors are repaired, all others are faults. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from handoff.contracts import Material, Plan, Subtask
 
-MAX_NAMED = 12
+MAX_LISTED_NAMES = 12
 """The most names of material that a fault lists."""
 
 
 @dataclass(slots=True)
-class SettledNeeds:
+class RepairedNeeds:
     """A plan with checked needs: the repairs with their `reasons`, and the `faults` that remain."""
 
     plan: Plan
@@ -20,12 +20,12 @@ class SettledNeeds:
     faults: list[str] = field(default_factory=list)
 
 
-def settle_needs(
+def repair_needs(
     plan: Plan, materials: Sequence[Material], own_names: Collection[str], *, is_second_try: bool = False
-) -> SettledNeeds:
+) -> RepairedNeeds:
     """Check the needs of a plan, and repair them so that each need is the exact name of a material.
 
-    A need that is the id of a subtask becomes a dependency on that subtask.
+    A need that is the id of a subtask becomes a dependency on that subtask. Without material, all needs are removed.
 
     Args:
         plan: The plan.
@@ -37,10 +37,10 @@ def settle_needs(
     """
     if not materials:
         bare = (one if one.needs is None else one.model_copy(update={"needs": None}) for one in plan.subtasks)
-        return SettledNeeds(plan.model_copy(update={"subtasks": tuple(bare)}))
-    done = SettledNeeds(plan)
+        return RepairedNeeds(plan.model_copy(update={"subtasks": tuple(bare)}))
+    done = RepairedNeeds(plan)
     ids = {one.id for one in plan.subtasks}
-    subtasks = [_settle_subtask_needs(one, materials, ids, done, is_second_try=is_second_try) for one in plan.subtasks]
+    subtasks = [_repair_subtask_needs(one, materials, ids, done, is_second_try=is_second_try) for one in plan.subtasks]
     done.plan = plan.model_copy(update={"subtasks": tuple(subtasks)})
     if not done.faults:
         _assign_leftover_material(done, [one for one in materials if one.name in own_names and not one.fault])
@@ -52,11 +52,11 @@ def match_materials(needs: Iterable[str], materials: Sequence[Material]) -> tupl
     return tuple(dict.fromkeys(found for one in needs if (found := _match_material(one, materials))))
 
 
-def _settle_subtask_needs(
+def _repair_subtask_needs(
     subtask: Subtask,
     materials: Sequence[Material],
     ids: Collection[str],
-    settled_needs: SettledNeeds,
+    repaired_needs: RepairedNeeds,
     *,
     is_second_try: bool,
 ) -> Subtask:
@@ -69,12 +69,12 @@ def _settle_subtask_needs(
             needs.append(found)
         elif wanted in ids:
             after += [wanted] if wanted != subtask.id else []
-            settled_needs.reasons.append(f"{subtask.id} waits for {wanted}, which it needs")
+            repaired_needs.reasons.append(f"{subtask.id} waits for {wanted}, which it needs")
         elif wanted.strip() and is_second_try:
-            settled_needs.reasons.append(f"{subtask.id} no longer needs {wanted!r}, which is not there")
+            repaired_needs.reasons.append(f"{subtask.id} no longer needs {wanted!r}, which is not there")
         elif wanted.strip():
-            names = ", ".join(each.name for each in materials[:MAX_NAMED])
-            settled_needs.faults.append(
+            names = ", ".join(each.name for each in materials[:MAX_LISTED_NAMES])
+            repaired_needs.faults.append(
                 f"Subtask {subtask.id!r} needs {wanted!r}, which is not there; there are: {names}."
             )
     changed = {"needs": tuple(dict.fromkeys(needs)), "after": tuple(dict.fromkeys(after))}
@@ -90,9 +90,9 @@ def _match_material(need: str, materials: Sequence[Material]) -> str:
     if not bare:
         return ""
     for names in (_get_full_name, _get_file_name, _get_file_stem):
-        alike = [one.name for one in materials if names(one.name.casefold()) == bare]
-        if len(alike) == 1 or (alike and names is _get_full_name):
-            return alike[0]
+        matching_names = [one.name for one in materials if names(one.name.casefold()) == bare]
+        if len(matching_names) == 1 or (matching_names and names is _get_full_name):
+            return matching_names[0]
     return ""
 
 
@@ -109,9 +109,9 @@ def _get_file_stem(name: str) -> str:
     return last.rpartition(".")[0] or last
 
 
-def _assign_leftover_material(settled_needs: SettledNeeds, own_materials: Sequence[Material]) -> None:
+def _assign_leftover_material(repaired_needs: RepairedNeeds, own_materials: Sequence[Material]) -> None:
     """Give material that no subtask needs to the subtasks that it plainly concerns, with a reason for each material."""
-    subtasks = list(settled_needs.plan.subtasks)
+    subtasks = list(repaired_needs.plan.subtasks)
     if any(one.needs is None for one in subtasks):
         return
     needed = {name for one in subtasks for name in one.needs or ()}
@@ -122,15 +122,15 @@ def _assign_leftover_material(settled_needs: SettledNeeds, own_materials: Sequen
         for place in concerned:
             one = subtasks[place]
             subtasks[place] = one.model_copy(update={"needs": (*(one.needs or ()), material.name)})
-        told = ", ".join(subtasks[place].id for place in concerned)
-        settled_needs.reasons.append(
-            f"{material.name}: given to {told}" if told else f"{material.name}: no part needs it"
+        subtask_ids = ", ".join(subtasks[place].id for place in concerned)
+        repaired_needs.reasons.append(
+            f"{material.name}: given to {subtask_ids}" if subtask_ids else f"{material.name}: no part needs it"
         )
-    settled_needs.plan = settled_needs.plan.model_copy(update={"subtasks": tuple(subtasks)})
+    repaired_needs.plan = repaired_needs.plan.model_copy(update={"subtasks": tuple(subtasks)})
 
 
 def _find_concerned_subtasks(subtasks: Sequence[Subtask], material: Material) -> Iterator[int]:
-    """Yield the indices of the subtasks whose briefs name a file, otherwise of the only one without dependencies."""
+    """Yield the indices of the subtasks whose briefs name the file; if none, of the only one without dependencies."""
     name = material.name.casefold()
     named = [place for place, one in enumerate(subtasks) if material.file and name in one.intent.casefold()]
     first = [place for place, one in enumerate(subtasks) if not one.after]

@@ -1,4 +1,4 @@
-"""Pipelines: the fixed plan of a crew, whose steps its file lists, so that no planner is asked. Pure."""
+"""Pipelines: a crew's fixed plan. The crew's file lists the steps, so that no planner is asked. Pure."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from handoff.planning import plan_check
 from handoff.planning.plan_brief import PlanBrief
 
 REQUEST_PLACEHOLDER = "{request}"
-"""The placeholder for the request in a step's brief. A brief without it gets the request at its end."""
+"""The placeholder for the request in a step's brief. To a brief without the placeholder, the request is appended."""
 KINDS_BY_NEED = {"request": "request", "thread": "thread", "answers": "answer", "files": "file"}
 """The kinds of material by the words for them in a step's needs. File endings, such as `.csv`, may be named, too."""
 MAX_INLINE_LENGTH = 4_000
 """The most characters of a request that is put into the briefs. A longer one is given as a material, in full."""
 _MAX_LENGTH_IN_BRIEFS = 40_000
-"""The most characters of the request in all briefs together, if it is no material, since the log stores the plan."""
+"""The most characters of the request in all briefs of a plan together. The log stores the plan."""
 _SAMPLE_REQUEST = "“Why does the nightly export of orders.csv stop at row 1,024?”"
-"""A sample request with which the steps are checked when the crew is loaded."""
+"""A sample request, with which the steps are checked as a plan when the crew is loaded."""
 
 FollowUpPlanner = Literal["pipeline", "planner"]
 """The planner of later requests in a thread."""
@@ -60,9 +60,9 @@ class Pipeline:
 
 
 def applies_to_request(pipeline: Pipeline | None, brief: PlanBrief) -> bool:
-    """Return True if a request goes through the pipeline. Only earlier requests that were not refused make it later."""
-    follows = any(not one.refusal for one in brief.earlier_requests)
-    return pipeline is not None and (pipeline.follow_ups == "pipeline" or not follows)
+    """Return True if a request goes through the pipeline. Refused requests do not count as earlier ones."""
+    is_follow_up = any(not one.refusal for one in brief.earlier_requests)
+    return pipeline is not None and (pipeline.follow_ups == "pipeline" or not is_follow_up)
 
 
 def build_pipeline_plan(pipeline: Pipeline, brief: PlanBrief) -> Plan:
@@ -70,9 +70,9 @@ def build_pipeline_plan(pipeline: Pipeline, brief: PlanBrief) -> Plan:
     text = brief.text.strip()
     by_reference = len(text) > MAX_INLINE_LENGTH and any(one.name == REQUEST_NAME for one in brief.materials)
     share = _MAX_LENGTH_IN_BRIEFS // len(pipeline.steps)
-    stands = f"(the request stands below, under {REQUEST_NAME!r})" if by_reference else text[:share]
+    request_text = f"(the request stands below, under {REQUEST_NAME!r})" if by_reference else text[:share]
     subtasks = tuple(
-        _make_step_subtask(step, stands, brief.materials, is_by_reference=by_reference) for step in pipeline.steps
+        _make_step_subtask(step, request_text, brief.materials, is_by_reference=by_reference) for step in pipeline.steps
     )
     goal = " ".join(text.split())[:MAX_INLINE_LENGTH]
     return Plan(goal=goal, subtasks=subtasks, strategy=pipeline.strategy, instruction=pipeline.instruction)

@@ -11,17 +11,17 @@ from handoff.conversation.retry_words import repeats_last_request
 from handoff.materials.material_lists import AUTHOR_PREFIX, find_needed_material, list_material
 from handoff.state.job_state import Job, RequestState, SubtaskState
 
-MAX_BEGINNING = 1_500
-"""The first characters of a material's text that the planner's prompt contains if there is room."""
-MAX_OPENING, MAX_THREAD_END = 2_000, 6_000
-"""The characters of a long thread in the planner's prompt: of its first message, and of its end."""
+MAX_BEGINNING_LENGTH = 1_500
+"""The number of characters of a material's beginning that the planner's prompt contains if there is room."""
+MAX_OPENING_LENGTH, MAX_THREAD_END_LENGTH = 2_000, 6_000
+"""The most characters of a long thread's first message and of its end that the planner's prompt contains."""
 MAX_BEGINNINGS = 12
 """The most materials whose beginnings the planner's prompt contains."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanBrief:
-    """A text to plan, with its context. A crew sees no more of the thread than the handoff of its subtask contains."""
+    """A text to plan, with its context. For a crew, that is only the content of its subtask's handoff."""
 
     text: str
     """The request, or the brief of the crew's subtask."""
@@ -35,8 +35,8 @@ class PlanBrief:
     """The requester's answers, or the notes of the subtask's handoff."""
     materials: tuple[Material, ...] = ()
     """All material that subtasks may need, without memories, which every subtask gets."""
-    own_names: frozenset[str] = frozenset()
-    """The names of the material that came with the request or with the crew's subtask."""
+    own_material_names: frozenset[str] = frozenset()
+    """The names of the material that came with the request, or that the crew's subtask names as its needs."""
     beginnings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The beginnings of material texts, by name. Each has one or more forms, the longest first."""
     may_answer: bool = False
@@ -50,10 +50,13 @@ class PlanBrief:
 
     @property
     def all_texts(self) -> tuple[str, ...]:
-        """All texts of the brief, with the names of its files and of files made earlier in the thread."""
+        """All texts of the brief, earlier requests and answers, and the names of files and materials."""
         earlier = [text for one in self.earlier_requests for text in (one.text, one.run.answer or "")]
         results = [
-            work.result for one in self.earlier_requests for work in one.work.values() if work.result is not None
+            subtask.result
+            for one in self.earlier_requests
+            for subtask in one.subtasks.values()
+            if subtask.result is not None
         ]
         made = [file.name for result in results for file in result.artifacts]
         notes = [note.text for note in self.notes]
@@ -69,41 +72,41 @@ class PlanBrief:
         )
 
 
-def make_request_brief(job: Job, ask: RequestState, texts: Mapping[str, str] = MappingProxyType({})) -> PlanBrief:
+def make_request_brief(job: Job, request: RequestState, texts: Mapping[str, str] = MappingProxyType({})) -> PlanBrief:
     """Return the planner's brief for a request. `texts` are those of `list_excerpted_materials`, by digest."""
-    materials = list_material(job, ask)
-    mine = {one.file.id if one.file is not None else one.text for one in ask.materials}
-    own = (one for one in materials if one.kind == "request" or (one.file.id if one.file else one.text) in mine)
-    earlier = job.list_earlier_requests(ask)
-    files = tuple(dict.fromkeys(file for one in (*earlier, ask) if one.materials for file in one.artifacts))
+    materials = list_material(job, request)
+    own_digests = {one.file.id if one.file is not None else one.text for one in request.materials}
+    own = (one for one in materials if one.kind == "request" or (one.file.id if one.file else one.text) in own_digests)
+    earlier = job.list_earlier_requests(request)
+    files = tuple(dict.fromkeys(file for one in (*earlier, request) if one.materials for file in one.artifacts))
     return PlanBrief(
-        ask.text,
+        request.text,
         files,
-        ask.file_faults,
+        request.file_faults,
         earlier,
-        ask.answer_notes,
+        request.answer_notes,
         _drop_memories(materials),
         frozenset(one.name for one in own),
         {
             one.name: _excerpt_material(one, texts[one.text])
-            for one in list_excerpted_materials(job, ask)
+            for one in list_excerpted_materials(job, request)
             if one.text in texts
         },
         may_answer=True,
-        may_ask=not ask.answer_notes,
-        last_plan=_find_last_plan(ask, earlier),
-        handover_reason=ask.run.handed_over,
+        may_ask=not request.answer_notes,
+        last_plan=_find_last_plan(request, earlier),
+        handover_reason=request.run.handover_reason,
     )
 
 
-def _find_last_plan(ask: RequestState, earlier: Sequence[RequestState]) -> Plan | None:
+def _find_last_plan(request: RequestState, earlier: Sequence[RequestState]) -> Plan | None:
     """Return the plan of the last request if this one repeats it with a change, otherwise None."""
-    if not earlier or not repeats_last_request(ask.text):
+    if not earlier or not repeats_last_request(request.text):
         return None
     return earlier[-1].run.plan
 
 
-def list_excerpted_materials(job: Job, ask: RequestState) -> tuple[Material, ...]:
+def list_excerpted_materials(job: Job, request: RequestState) -> tuple[Material, ...]:
     """Return the materials whose beginnings the planner sees: files, threads and memories with a text.
 
     Of tables, only small pasted ones are among them.
@@ -111,7 +114,7 @@ def list_excerpted_materials(job: Job, ask: RequestState) -> tuple[Material, ...
     kinds = {"file", "thread", "memory"}
     found = [
         one
-        for one in list_material(job, ask)
+        for one in list_material(job, request)
         if one.kind in kinds and one.text and (not one.is_table or one.is_small_paste)
     ]
     return tuple(found[:MAX_BEGINNINGS])
@@ -127,25 +130,31 @@ def _excerpt_material(material: Material, text: str) -> tuple[str, ...]:
     A long thread has a second form with its first message and its end, in case the whole does not fit.
     """
     if material.kind != "thread":
-        return (text[: MAX_BEGINNING if material.kind == "file" and not material.is_table else MAX_THREAD_END],)
-    if len(text) <= MAX_THREAD_END:
+        return (
+            text[
+                : MAX_BEGINNING_LENGTH if material.kind == "file" and not material.is_table else MAX_THREAD_END_LENGTH
+            ],
+        )
+    if len(text) <= MAX_THREAD_END_LENGTH:
         return (text,)
-    first = text[: material.outline[1].start if len(material.outline) > 1 else MAX_OPENING][:MAX_OPENING].rstrip()
-    end = text[-MAX_THREAD_END:]
+    first = text[: material.outline[1].start if len(material.outline) > 1 else MAX_OPENING_LENGTH][
+        :MAX_OPENING_LENGTH
+    ].rstrip()
+    end = text[-MAX_THREAD_END_LENGTH:]
     end = end.partition("\n")[2] or end  # begin at a new line if possible
     return (text, f"{first}\n(…)\n{end}")
 
 
-def make_subtask_brief(handoff: Handoff, job: Job, ask: RequestState, work: SubtaskState) -> PlanBrief:
+def make_subtask_brief(handoff: Handoff, job: Job, request: RequestState, subtask: SubtaskState) -> PlanBrief:
     """Return the planner's brief for a crew's subtask, from the handoff of the subtask."""
-    materials = find_needed_material(job, ask, work).all_material
-    given = {note.source.partition(AUTHOR_PREFIX)[0]: (note.text[:MAX_BEGINNING],) for note in handoff.given}
+    materials = find_needed_material(job, request, subtask).all_material
+    given = {note.source.partition(AUTHOR_PREFIX)[0]: (note.text[:MAX_BEGINNING_LENGTH],) for note in handoff.given}
     return PlanBrief(
         handoff.intent,
         handoff.artifacts,
         notes=handoff.context,
         materials=_drop_memories(materials),
-        own_names=frozenset(one.name for one in materials if work.subtask.needs is not None),
+        own_material_names=frozenset(one.name for one in materials if subtask.spec.needs is not None),
         beginnings={one.name: given[one.name] for one in materials if one.name in given},
-        handover_reason=work.run.handed_over if work.run is not None else "",
+        handover_reason=subtask.run.handover_reason if subtask.run is not None else "",
     )

@@ -17,21 +17,21 @@ _FILE_ENDINGS = (
     "csv|tsv|xlsx|xlsm|xls|ods|parquet|jsonl|ndjson|json|pdf|docx|doc|odt|rtf|pptx|ppt|txt|md|log|xml|png|jpe?g|svg"
 )
 _FILE_NAME = re.compile(rf"(?<![\w./@-])[\w-]+(?:\.[\w-]+)*\.(?:{_FILE_ENDINGS})(?![\w-])(?!\.\w)", re.IGNORECASE)
-_TO_BE_MADE = re.compile(r"(?:\b(?:as|called|named|titled|into|to|file ?name)|:)\W*$", re.IGNORECASE)
-"""Words before the name of a file that a subtask is to make."""
+_NEW_FILE_WORDS = re.compile(r"(?:\b(?:as|called|named|titled|into|to|file ?name)|:)\W*$", re.IGNORECASE)
+"""The words before a file's name that show that a subtask is to make the file."""
 
 
-def yield_unknown_files(plan: Plan, known_texts: Sequence[str]) -> Iterator[str]:
+def yield_unknown_file_faults(plan: Plan, known_texts: Sequence[str]) -> Iterator[str]:
     """Yield a fault for each subtask whose brief names an unknown file.
 
-    Known are the files that occur in `known_texts`, the file names and texts of the planner's prompt, and the files
-    that subtasks of the plan are to make.
+    A file is known if it occurs in `known_texts`, the file names and texts of the planner's prompt, or if a subtask of
+    the plan is to make it.
     """
-    there = "\n".join(known_texts).casefold()
+    known_text = "\n".join(known_texts).casefold()
     made = {name.casefold() for one in plan.subtasks for name, new in _yield_named_files(one.intent) if new}
     for one in plan.subtasks:
-        strange = [name for name, _ in _yield_named_files(one.intent) if name.casefold() not in there]
-        if lost := [name for name in dict.fromkeys(strange) if name.casefold() not in made]:
+        unknown_names = [name for name, _ in _yield_named_files(one.intent) if name.casefold() not in known_text]
+        if lost := [name for name in dict.fromkeys(unknown_names) if name.casefold() not in made]:
             yield (
                 f"Subtask {one.id!r} names {', '.join(lost)}, which is not attached and which nobody mentioned; "
                 "name only files that are listed, or none."
@@ -41,7 +41,7 @@ def yield_unknown_files(plan: Plan, known_texts: Sequence[str]) -> Iterator[str]
 def _yield_named_files(text: str) -> Iterable[tuple[str, bool]]:
     """Yield the files that a text names, as pairs (name, True if the file is to be made)."""
     for found in _FILE_NAME.finditer(text):
-        yield found[0], bool(_TO_BE_MADE.search(text[: found.start()]))
+        yield found[0], bool(_NEW_FILE_WORDS.search(text[: found.start()]))
 
 
 MAX_SUBTASKS = 20
@@ -49,9 +49,9 @@ MAX_DEPTH = 8
 MAX_FAULTS = 12
 MAX_MISSING = 8
 MAX_MISSING_LENGTH = 120
-MAX_CHAIN = 3
-"""The most subtasks of one specialist in a chain without branches; a longer chain is a single piece of work."""
-MAX_LENGTH = 60_000
+MAX_CHAIN_LENGTH = 3
+"""The most subtasks of one specialist in a chain without branches. A longer chain should be one subtask."""
+MAX_PLAN_LENGTH = 60_000
 """The most characters of a plan as JSON, since the job's log stores it."""
 MAX_FAULT_LENGTH = 300
 _MAX_QUOTE_LENGTH = 120
@@ -94,30 +94,30 @@ def find_plan_faults(
         plan: The plan.
         members: The members of the crew by name.
         allowance: The ad-hoc specialists that the crew allows; None: none.
-        is_second_try: True for the planner's second try: matters of judgement (a brief that says nothing, a decision
-            made twice, work cut into slices) are then no faults.
-        known_texts: The texts that may name files, see `yield_unknown_files`; None: any file may be named.
+        is_second_try: True for the planner's second try. Matters of judgement are then faults only beside other ones: a
+            brief that says nothing, a decision made twice, work cut into slices.
+        known_texts: The texts that may name files, see `yield_unknown_file_faults`; None: any file may be named.
     """
     if not plan.subtasks and not plan.missing:
         return ("The plan has no subtasks; it needs at least one, or `missing` must say what nobody can do.",)
     if len(plan.subtasks) > MAX_SUBTASKS:
         return (f"The plan has {len(plan.subtasks):,} subtasks; at most {MAX_SUBTASKS} are allowed.",)
-    if (length := len(plan.model_dump_json())) > MAX_LENGTH:
-        return (f"The plan is {length:,} characters long; at most {MAX_LENGTH:,} are allowed.",)
+    if (length := len(plan.model_dump_json())) > MAX_PLAN_LENGTH:
+        return (f"The plan is {length:,} characters long; at most {MAX_PLAN_LENGTH:,} are allowed.",)
     faults = adhoc.find_adhoc_faults(plan, members, allowance)
-    people = {**members, **adhoc.make_adhoc_members(plan, allowance)} if allowance else members
+    all_members = {**members, **adhoc.make_adhoc_members(plan, allowance)} if allowance else members
     faults += [
         *_find_id_faults(plan),
-        *_find_specialist_faults(plan, people),
-        *_find_empty_fields(plan),
+        *_find_specialist_faults(plan, all_members),
+        *_find_empty_field_faults(plan),
         *_find_dependency_faults(plan),
         *_find_missing_faults(plan),
     ]
     faults += [
-        *_find_tier_faults(plan, people),
-        *(yield_unknown_files(plan, known_texts) if known_texts is not None else ()),
+        *_find_tier_faults(plan, all_members),
+        *(yield_unknown_file_faults(plan, known_texts) if known_texts is not None else ()),
     ]
-    judged = adhoc.find_wording_faults(plan)
+    judgement_faults = adhoc.find_wording_faults(plan)
     if not faults:
         layers, cycle = _sort_into_layers(plan)
         if cycle:
@@ -125,8 +125,8 @@ def find_plan_faults(
         elif len(layers) > MAX_DEPTH:
             faults.append(f"The plan is {len(layers)} steps deep; at most {MAX_DEPTH} are allowed.")
         else:
-            judged += [*yield_duplicate_decisions(plan), *_find_chain_faults(plan, layers)]
-    return cap_faults([*faults, *judged]) if faults or not is_second_try else ()
+            judgement_faults += [*yield_duplicate_decision_faults(plan), *_find_chain_faults(plan, layers)]
+    return cap_faults([*faults, *judgement_faults]) if faults or not is_second_try else ()
 
 
 def _find_id_faults(plan: Plan) -> list[str]:
@@ -156,7 +156,7 @@ def _find_tier_faults(plan: Plan, members: Mapping[str, Member]) -> list[str]:
     ]
 
 
-def _find_empty_fields(plan: Plan) -> list[str]:
+def _find_empty_field_faults(plan: Plan) -> list[str]:
     named = (("title", "title"), ("brief", "intent"))
     return [
         f"Subtask {subtask.id!r} has no {what}."
@@ -190,25 +190,26 @@ def _find_missing_faults(plan: Plan) -> list[str]:
 
 
 def _find_chain_faults(plan: Plan, layers: Sequence[Sequence[Subtask]]) -> list[str]:
-    """Return a fault for each chain of more than `MAX_CHAIN` subtasks of one specialist without branches."""
+    """Return a fault for each chain of more than `MAX_CHAIN_LENGTH` subtasks of one specialist without branches."""
     needed = Counter(other for subtask in plan.subtasks for other in subtask.after)
-    ways: dict[str, tuple[str, ...]] = {}
+    chains: dict[str, tuple[str, ...]] = {}
     for subtask in chain.from_iterable(layers):
-        way: tuple[str, ...] = ()
+        chain_ids: tuple[str, ...] = ()
         if len(subtask.after) == 1 and needed[subtask.after[0]] == 1:
             before = subtask.after[0]
-            way = ways.pop(before) if plan.get_subtask(before).specialist == subtask.specialist else ()
-        ways[subtask.id] = (*way, subtask.id)
+            chain_ids = chains.pop(before) if plan.get_subtask(before).specialist == subtask.specialist else ()
+        chains[subtask.id] = (*chain_ids, subtask.id)
     return [
-        f"Subtasks {', '.join(way)} are {plan.get_subtask(way[0]).specialist}'s work one after the other; make them "
+        f"Subtasks {', '.join(chain_ids)} are {plan.get_subtask(chain_ids[0]).specialist}'s work one "
+        "after the other; make them "
         "one."
-        for way in ways.values()
-        if len(way) > MAX_CHAIN
+        for chain_ids in chains.values()
+        if len(chain_ids) > MAX_CHAIN_LENGTH
     ]
 
 
 def _sort_into_layers(plan: Plan) -> tuple[list[list[Subtask]], list[str]]:
-    """Sort the subtasks into layers, each after all its dependencies. Also return the ids on or behind a cycle."""
+    """Sort the subtasks into layers, each after all its dependencies. Return (layers, ids in or after a cycle)."""
     layers: list[list[Subtask]] = []
     done: set[str] = set()
     left = list(plan.subtasks)
@@ -220,7 +221,7 @@ def _sort_into_layers(plan: Plan) -> tuple[list[list[Subtask]], list[str]]:
 
 
 def cap_faults(faults: list[str]) -> tuple[str, ...]:
-    """Return the first `MAX_FAULTS` faults, each cut to `MAX_FAULT_LENGTH`, and a line that counts the others."""
+    """Return the first `MAX_FAULTS` faults, each cut to `MAX_FAULT_LENGTH`, and a line that counts the rest."""
     more = len(faults) - MAX_FAULTS
     faults = [fault if len(fault) <= MAX_FAULT_LENGTH else fault[:MAX_FAULT_LENGTH] + "…" for fault in faults]
     return (*faults[:MAX_FAULTS], *([f"... and {more} more faults of this kind."] if more > 0 else []))
@@ -239,13 +240,13 @@ _DECISION = re.compile(
     rf"(?P<after>(?:\s+(?:for|of|between|in)(?:\s+{_WORD}){{1,4}})?)",
     re.IGNORECASE,
 )
-_EMPTY_WORD = re.compile(
+_FILLER_WORD = re.compile(
     r"(a|an|the|this|that|its|their|our|own|one|common|shared|for|of|between|in|and|or|both|new|tables?|files?|data)",
     re.IGNORECASE,
 )
 
 
-def yield_duplicate_decisions(plan: Plan) -> Iterator[str]:
+def yield_duplicate_decision_faults(plan: Plan) -> Iterator[str]:
     """Yield a fault for each pair of parallel subtasks that define the same thing, such as a schema.
 
     The plan's dependencies must be valid and without a cycle. Under the strategy `select` there are no such faults,
@@ -253,14 +254,14 @@ def yield_duplicate_decisions(plan: Plan) -> Iterator[str]:
     """
     if plan.strategy == "select":
         return
-    behind = {subtask.id: _list_all_dependencies(plan, subtask.id) for subtask in plan.subtasks}
-    decided = {subtask.id: _find_decisions(subtask.intent) for subtask in plan.subtasks}
-    for one, other in combinations(decided, 2):
-        if one in behind[other] or other in behind[one]:
+    dependencies = {subtask.id: _list_all_dependencies(plan, subtask.id) for subtask in plan.subtasks}
+    decisions = {subtask.id: _find_decisions(subtask.intent) for subtask in plan.subtasks}
+    for one, other in combinations(decisions, 2):
+        if one in dependencies[other] or other in dependencies[one]:
             continue
-        before = [decided[name] for name in behind[one] & behind[other]]
-        for what in decided[one].keys() & decided[other].keys():
-            if _share_subject(decided[one][what], decided[other][what]) and not any(
+        before = [decisions[name] for name in dependencies[one] & dependencies[other]]
+        for what in decisions[one].keys() & decisions[other].keys():
+            if _have_common_subject(decisions[one][what], decisions[other][what]) and not any(
                 what in earlier for earlier in before
             ):
                 yield (
@@ -270,18 +271,18 @@ def yield_duplicate_decisions(plan: Plan) -> Iterator[str]:
 
 
 def _find_decisions(intent: str) -> dict[str, frozenset[str]]:
-    """Return the things that a brief asks to define, such as a schema, each with the words for its subject."""
+    """Return the things that a brief asks to define, such as `schema`, each with the words that say of what."""
     return {
         " ".join(found["what"].lower().split()): frozenset(
             word.lower()
             for word in re.findall(_WORD, found["before"] + found["after"])
-            if not _EMPTY_WORD.fullmatch(word)
+            if not _FILLER_WORD.fullmatch(word)
         )
         for found in _DECISION.finditer(intent)
     }
 
 
-def _share_subject(words: frozenset[str], other_words: frozenset[str]) -> bool:
+def _have_common_subject(words: frozenset[str], other_words: frozenset[str]) -> bool:
     """Return True if two sets of subject words share a word, or are both empty."""
     return bool(words & other_words) or not (words or other_words)
 

@@ -1,4 +1,4 @@
-"""Repairs certain faults of a plan without a model: impossible dependencies, and a needless strategy."""
+"""Repairs two kinds of faults of a plan without a model: impossible dependencies, and an unsuitable strategy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import combinations
 
 from handoff.contracts import Plan, Subtask
 
-MIN_SHARED_WORDS = 0.5
+MIN_WORD_OVERLAP = 0.5
 """The least share of the shorter brief's words that two briefs must share to be about the same question."""
 _WORD = re.compile(r"[^\W_]{4,}")
 
@@ -16,7 +16,7 @@ _WORD = re.compile(r"[^\W_]{4,}")
 def repair_plan(plan: Plan) -> tuple[Plan, tuple[str, ...]]:
     """Return the plan without impossible dependencies, and without a strategy that would discard results.
 
-    The second value has the reason for each change. Faults with more than one possible repair are left to `plan_check`.
+    The second value has one reason per change. Faults with more than one possible repair are left to `plan_check`.
     """
     plan, reasons = repair_dependencies(plan)
     if plan.strategy == "merge" or not plan.subtasks:
@@ -90,6 +90,6 @@ def _explain_merge(plan: Plan) -> str:
 
 
 def _have_same_question(subtask: Subtask, other: Subtask) -> bool:
-    """Return True if two briefs ask the same, according to their words. In doubt False, since a merge loses nothing."""
+    """Return True if the briefs of two subtasks share enough words to ask the same question."""
     mine, theirs = (set(_WORD.findall(f"{each.title} {each.intent}".casefold())) for each in (subtask, other))
-    return bool(mine and theirs) and len(mine & theirs) >= MIN_SHARED_WORDS * min(len(mine), len(theirs))
+    return bool(mine and theirs) and len(mine & theirs) >= MIN_WORD_OVERLAP * min(len(mine), len(theirs))

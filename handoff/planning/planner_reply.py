@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handoff.checking.figures import find_unsupported_figures
-from handoff.contracts import ANSWER, ASK, NOBODY, SEVERAL, Member, Plan
+from handoff.contracts import WHO_ANSWER, WHO_ASK, WHO_NOBODY, WHO_SEVERAL, Member, Plan
 from handoff.planning import needs, plan_check
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.plan_brief import PlanBrief
@@ -19,8 +19,8 @@ from handoff.text.reply_text import extract_json, replace_surrogates
 MAX_OPTIONS = 5
 MAX_ANSWER_LENGTH = 12_000
 _MAX_LENGTHS = {"answer": MAX_ANSWER_LENGTH, "question": 2_000, "option": 200, "why": 300}
-_WHO_BY_FIELD = {"subtasks": SEVERAL, "question": ASK, "text": ANSWER, "missing": NOBODY}
-"""The value of `who` that a reply without one means, by a field that it has."""
+_WHO_BY_FIELD = {"subtasks": WHO_SEVERAL, "question": WHO_ASK, "text": WHO_ANSWER, "missing": WHO_NOBODY}
+"""The value of `who` to assume for a reply without `who`, by a field that the reply has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class PlannerReply:
     assumption: str = ""
     """The assumption of the question, as in `Escalation`."""
     reasons: tuple[str, ...] = ()
-    """The planner's reason, and the repairs of its plan."""
+    """The planner's reason, the repairs of its plan, and the faults that were accepted in a second try."""
     faults: tuple[str, ...] = ()
 
 
@@ -49,7 +49,7 @@ def parse_reply(
     *,
     is_second_try: bool = False,
 ) -> PlannerReply:
-    """Parse a planner's reply. No text of a model makes it raise.
+    """Parse a planner's reply. An unusable reply gives `faults`; nothing is raised.
 
     Args:
         text: The reply: JSON, which may be fenced or surrounded by prose.
@@ -67,22 +67,22 @@ def parse_reply(
     why = _limit_line(fields.pop("why", ""), "why")
     inner = fields.get("next")
     fields = inner if isinstance(inner, dict) else fields
-    told = (
+    who_candidates = (
         fields.pop("who", None),
         fields.get("specialist"),
         *(who for name, who in _WHO_BY_FIELD.items() if name in fields),
     )
-    who = str(next((one for one in told if one), SEVERAL)).strip()
+    who = str(next((one for one in who_candidates if one), WHO_SEVERAL)).strip()
     reasons = (why,) if why else ()
-    if who == ANSWER:
+    if who == WHO_ANSWER:
         return _parse_answer(fields, brief, members, reasons)
-    if who == ASK:
+    if who == WHO_ASK:
         return _parse_question(fields, brief, reasons)
     if who in members and "subtasks" not in fields:
         return PlannerReply(make_single_plan(brief.text, who), reasons=reasons)
-    if who == NOBODY:
+    if who == WHO_NOBODY:
         fields = {"goal": brief.text, "subtasks": [], **fields}
-    elif who != SEVERAL and "subtasks" not in fields:
+    elif who != WHO_SEVERAL and "subtasks" not in fields:
         known = ", ".join(sorted(members))
         return PlannerReply(faults=(f"There is no specialist {who!r}; there are: {known}.",))
     return _parse_plan(fields, brief, members, allowance, reasons, is_second_try=is_second_try)
@@ -131,17 +131,23 @@ def _parse_plan(
     plan, faults = plan_check.parse_plan(json.dumps(fields))
     if plan is None:
         return PlannerReply(faults=faults)
-    settled = needs.settle_needs(plan, brief.materials, brief.own_names, is_second_try=is_second_try)
+    settled = needs.repair_needs(plan, brief.materials, brief.own_material_names, is_second_try=is_second_try)
     plan, changed = repair_plan(settled.plan)
     faults = plan_check.find_plan_faults(
         plan, members, allowance, is_second_try=is_second_try, known_texts=brief.all_texts
     )
     if faults or settled.faults:
         return PlannerReply(faults=plan_check.cap_faults([*settled.faults, *faults]))
-    passed = plan_check.find_plan_faults(plan, members, allowance, known_texts=brief.all_texts) if is_second_try else ()
+    tolerated_faults = (
+        plan_check.find_plan_faults(plan, members, allowance, known_texts=brief.all_texts) if is_second_try else ()
+    )
     changed = (*settled.reasons, *changed)
-    told = (*reasons, *(f"mended: {one}" for one in changed), *(f"taken as it is: {fault}" for fault in passed))
-    return PlannerReply(plan, reasons=told)
+    all_reasons = (
+        *reasons,
+        *(f"mended: {one}" for one in changed),
+        *(f"taken as it is: {fault}" for fault in tolerated_faults),
+    )
+    return PlannerReply(plan, reasons=all_reasons)
 
 
 def _limit_line(value: object, field: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from handoff.contracts import PATH_SEPARATOR, Material, Plan, PlanChange, Subtask
-from handoff.engine.nested import ATTEMPT_MARK, count_subtasks_left
+from handoff.engine.nested import ATTEMPT_MARK, count_addable_subtasks
 from handoff.engine.replan import list_changeable_ids
 from handoff.planning import needs, plan_check
 from handoff.planning.plan_repair import repair_plan
@@ -22,8 +22,8 @@ from handoff.text.reply_text import extract_json
 
 MAX_ADDED_SUBTASKS = 6
 """The most subtasks that one revision may add."""
-MAX_WHY = 200
-MAX_FAULTS = 6
+MAX_WHY_LENGTH = 200
+MAX_REVISION_FAULTS = 6
 NOTHING_TO_CHANGE = "The planner sees nothing to change"
 
 
@@ -79,13 +79,13 @@ class Revision:
 
 
 def parse_revision(
-    text: str, ask: RequestState, run: PlanRun, trigger: ReplanTrigger, materials: Sequence[Material] = ()
+    text: str, request: RequestState, run: PlanRun, trigger: ReplanTrigger, materials: Sequence[Material] = ()
 ) -> Revision:
-    """Parse the planner's reply and build the new plan. No text of a model makes it raise.
+    """Parse the planner's reply and build the new plan. An unusable reply gives `faults`; nothing is raised.
 
     Args:
         text: JSON with `add`, `drop`, `reassign` and `rebrief`; it may be fenced or surrounded by prose.
-        ask: The request.
+        request: The request.
         run: The run whose plan is revised.
         trigger: The trigger about which the planner was asked.
         materials: The material that added subtasks may need.
@@ -98,7 +98,7 @@ def parse_revision(
         return Revision(faults=(f"The planner gave no usable reply ({place}: {first['msg']}).",))
     if run.plan is None:
         return Revision(faults=("There is no plan to change.",))
-    draft = _RevisedPlanDraft(ask, run, run.plan, trigger, list_changeable_ids(ask, trigger), materials)
+    draft = _RevisedPlanDraft(request, run, run.plan, trigger, list_changeable_ids(request, trigger), materials)
     plan = draft.build_plan(reply)
     if draft.faults:
         return Revision(faults=_cap_faults(draft.faults))
@@ -121,7 +121,7 @@ def _add_repair_reasons(changes: Sequence[PlanChange], repairs: Sequence[str]) -
 def _find_new_faults(run: PlanRun, old_plan: Plan, new_plan: Plan) -> list[str]:
     """Return the faults of the new plan that the old plan did not have, and all faults that no plan may have.
 
-    Ad-hoc specialists are left out of the check: those of the old plan are members by now, and a revision adds none.
+    `made` is left out of the check: the old plan's ad-hoc specialists are members by now, and a revision adds none.
     """
     before, after = (one.model_copy(update={"made": ()}) for one in (old_plan, new_plan))
     if faults := plan_check.find_plan_faults(after, run.members, is_second_try=True):
@@ -138,7 +138,7 @@ class _RevisedPlanDraft:
     available material. `changes` and `faults` are collected while the plan is built.
     """
 
-    ask: RequestState
+    request: RequestState
     run: PlanRun
     old_plan: Plan
     trigger: ReplanTrigger
@@ -149,42 +149,44 @@ class _RevisedPlanDraft:
 
     def build_plan(self, reply: RevisionReply) -> Plan:
         """Build the new plan from a reply. Faults of the reply are added to `faults`."""
-        most = min(MAX_ADDED_SUBTASKS, count_subtasks_left(self.ask))
+        most = min(MAX_ADDED_SUBTASKS, count_addable_subtasks(self.request))
         if len(reply.add) > most:
             self.faults.append(f"The reply adds {len(reply.add)} subtasks; at most {most} are allowed.")
             return self.old_plan
         names = {one.id: self._make_subtask_id(one.id) for one in reply.add}
         if len(set(names.values())) < len(reply.add):
             self.faults.append("Two new subtasks have one id; ids must differ.")
-        instead = self._resolve_replacements(reply, names)
-        gone = self._drop_subtasks(reply, instead)
+        replacements = self._resolve_replacements(reply, names)
+        removed_ids = self._drop_subtasks(reply, replacements)
         subtasks = {one.id: one for one in self.old_plan.subtasks}
-        self._reassign_and_rebrief(reply, subtasks, gone)
-        after = {name: self._rewire_dependencies(one.after, instead, gone) for name, one in subtasks.items()}
-        added = [self._add_subtask(one, names, instead, gone) for one in reply.add]
+        self._reassign_and_rebrief(reply, subtasks, removed_ids)
+        after = {
+            name: self._rewire_dependencies(one.after, replacements, removed_ids) for name, one in subtasks.items()
+        }
+        added = [self._add_subtask(one, names, replacements, removed_ids) for one in reply.add]
         for one in reply.add:
             for other in one.needed_by:
                 name = names.get(other, other)
-                if name in self.changeable_ids and name in after and name not in gone:
+                if name in self.changeable_ids and name in after and name not in removed_ids:
                     after[name] = (*after[name], names[one.id])
                 elif name in after:
                     self.faults.append(f"{name} cannot wait for {names[one.id]}: it has started or is dropped.")
         kept = [
             one.model_copy(update={"after": tuple(dict.fromkeys(after[name]))}) if name in self.changeable_ids else one
             for name, one in subtasks.items()
-            if name not in gone
+            if name not in removed_ids
         ]
-        return self.old_plan.model_copy(update={"subtasks": _order_subtasks(kept, added, instead, self.old_plan)})
+        return self.old_plan.model_copy(update={"subtasks": _order_subtasks(kept, added, replacements, self.old_plan)})
 
     def _make_subtask_id(self, reply_id: str) -> str:
         """Return the full id of an added subtask, with the id of its enclosing subtask as a prefix if there is one."""
-        outer = self.ask.work.get(self.run.within)
+        outer = self.request.subtasks.get(self.run.within)
         name = reply_id.strip()
         if outer is not None and not name.startswith(f"{self.run.within}{PATH_SEPARATOR}"):
             name = f"{self.run.within}{PATH_SEPARATOR}{name}" + (
                 f"{ATTEMPT_MARK}{outer.attempt}" if outer.attempt > 1 else ""
             )
-        if name in self.ask.work:
+        if name in self.request.subtasks:
             self.faults.append(f"There is a subtask {name!r} already; a new one needs another id.")
         return name
 
@@ -196,7 +198,7 @@ class _RevisedPlanDraft:
         found: dict[str, tuple[str, ...]] = {}
         for one in reply.add:
             name = one.instead_of.strip()
-            if name and self._check_changeable(name, "replaced"):
+            if name and self._require_changeable(name, "replaced"):
                 found[name] = (*found.get(name, ()), names[one.id])
         for name, by in found.items():
             why = next(one.why for one in reply.add if one.instead_of.strip() == name)
@@ -206,30 +208,30 @@ class _RevisedPlanDraft:
     def _drop_subtasks(self, reply: RevisionReply, replacements: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
         """Return the ids of the subtasks that leave the plan, because they are replaced or needless.
 
-        A subtask that is given up stays in the plan, and becomes a gap.
+        A dropped subtask that is not needless stays in the plan, and becomes a gap of the answer.
         """
-        gone = set(replacements)
+        removed_ids = set(replacements)
         for one in reply.drop:
             given_up = not one.needless and self.trigger.cause == "failure" and one.id == self.trigger.subtask
-            if one.id in gone or given_up:  # only the ladder gives up a failed subtask
+            if one.id in removed_ids or given_up:  # only the ladder gives up a failed subtask
                 continue
-            if self._check_changeable(one.id, "dropped"):
+            if self._require_changeable(one.id, "dropped"):
                 self.changes.append(
                     PlanChange(kind="dropped", subtask=one.id, why=self._require_reason(one.id, one.why))
                 )
-                gone |= {one.id} if one.needless else set()
-        return frozenset(gone)
+                removed_ids |= {one.id} if one.needless else set()
+        return frozenset(removed_ids)
 
     def _reassign_and_rebrief(
         self, reply: RevisionReply, subtasks: dict[str, Subtask], removed_ids: Iterable[str]
     ) -> None:
-        """Apply reassignments and new briefs to `subtasks`, which is changed."""
+        """Apply the reassignments and new briefs of a reply to `subtasks`, in place."""
         whys: dict[str, str] = {}
-        given: tuple[_Move | _Brief, ...] = (*reply.reassign, *reply.rebrief)
-        for one in given:
+        changes: tuple[_Move | _Brief, ...] = (*reply.reassign, *reply.rebrief)
+        for one in changes:
             if one.id in removed_ids or any(change.subtask == one.id for change in self.changes):
                 self.faults.append(f"{one.id} is dropped and changed at once.")
-            elif self._check_changeable(one.id, "changed"):
+            elif self._require_changeable(one.id, "changed"):
                 whys[one.id] = "; ".join(
                     dict.fromkeys(why for why in (whys.get(one.id, ""), _limit_line(one.why)) if why)
                 )
@@ -239,17 +241,17 @@ class _RevisedPlanDraft:
                 subtasks[brief.id] = subtasks[brief.id].model_copy(update={k: v for k, v in update.items() if v})
         moved = {one.id: one.specialist for one in reply.reassign if one.id in whys}
         for name, specialist in moved.items():
-            if specialist == self.ask.work[name].specialist:
+            if specialist == self.request.subtasks[name].specialist:
                 self.faults.append(f"{name} is {specialist}'s as it is.")
             member, tier = self.run.members.get(specialist), subtasks[name].tier
-            may_have = member is None or not member.tiers or tier in member.tiers
-            theirs: dict[str, Any] = {"specialist": specialist, "tier": tier if may_have else None}
-            subtasks[name] = subtasks[name].model_copy(update=theirs)
+            keeps_tier = member is None or not member.tiers or tier in member.tiers
+            updates: dict[str, Any] = {"specialist": specialist, "tier": tier if keeps_tier else None}
+            subtasks[name] = subtasks[name].model_copy(update=updates)
         for name, why in whys.items():
-            told = f"to {moved[name]}: {why}" if name in moved else why
+            reason = f"to {moved[name]}: {why}" if name in moved else why
             kind = "reassigned" if name in moved else "rebriefed"
             self.changes.append(
-                PlanChange.model_validate({"kind": kind, "subtask": name, "why": self._require_reason(name, told)})
+                PlanChange.model_validate({"kind": kind, "subtask": name, "why": self._require_reason(name, reason)})
             )
 
     def _add_subtask(
@@ -260,15 +262,17 @@ class _RevisedPlanDraft:
         removed_ids: frozenset[str],
     ) -> Subtask:
         name = names[addition.id]
-        mine = addition.instead_of.strip()
-        after = tuple(names.get(other, other) for other in addition.after if other != mine)
-        if mine in replacements and not after:
-            after = self.ask.work[mine].subtask.after
+        replaced_id = addition.instead_of.strip()
+        after = tuple(names.get(other, other) for other in addition.after if other != replaced_id)
+        if replaced_id in replacements and not after:
+            after = self.request.subtasks[replaced_id].spec.after
         after = self._rewire_dependencies(after, replacements, removed_ids)
         self.faults += [
             f"{name} cannot wait for {other}, which brought nothing."
             for other in after
-            if (work := self.ask.work.get(other)) and work.state in SETTLED_STATES and work.result is None
+            if (subtask := self.request.subtasks.get(other))
+            and subtask.state in SETTLED_STATES
+            and subtask.result is None
         ]
         self.changes.append(PlanChange(kind="added", subtask=name, why=self._require_reason(name, addition.why)))
         return Subtask(
@@ -277,15 +281,15 @@ class _RevisedPlanDraft:
             intent=addition.intent.strip(),
             specialist=addition.specialist,
             after=after,
-            needs=self._resolve_needs(addition, mine if mine in replacements else ""),
+            needs=self._resolve_needs(addition, replaced_id if replaced_id in replacements else ""),
             done_when=addition.done_when.strip(),
         )
 
     def _resolve_needs(self, addition: _Addition, replaced: str) -> tuple[str, ...] | None:
-        """Return the needs of an added subtask; if it names none, those of the subtask `replaced`."""
+        """Return the needs of an added subtask; if it names none, those of the subtask `replaced`, else None."""
         if addition.needs is not None and self.materials:
             return needs.match_materials(addition.needs, self.materials)
-        return self.ask.work[replaced].subtask.needs if replaced else None
+        return self.request.subtasks[replaced].spec.needs if replaced else None
 
     def _rewire_dependencies(
         self, after: Iterable[str], replacements: Mapping[str, tuple[str, ...]], removed_ids: frozenset[str]
@@ -299,15 +303,15 @@ class _RevisedPlanDraft:
             if name in replacements:
                 found += replacements[name]
             elif name in removed_ids:
-                found += self._rewire_dependencies(self.ask.work[name].subtask.after, replacements, removed_ids)
+                found += self._rewire_dependencies(self.request.subtasks[name].spec.after, replacements, removed_ids)
             else:
                 found.append(name)
         return tuple(dict.fromkeys(found))
 
-    def _check_changeable(self, name: str, what: str) -> bool:
+    def _require_changeable(self, name: str, what: str) -> bool:
         if name in self.changeable_ids:
             return True
-        known = name in self.ask.work
+        known = name in self.request.subtasks
         self.faults.append(f"{name} cannot be {what}: {'it has started' if known else 'there is none'}.")
         return False
 
@@ -333,8 +337,8 @@ def _order_subtasks(
 
 def _limit_line(text: str) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= MAX_WHY else line[: MAX_WHY - 1] + "…"
+    return line if len(line) <= MAX_WHY_LENGTH else line[: MAX_WHY_LENGTH - 1] + "…"
 
 
 def _cap_faults(faults: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(faults))[:MAX_FAULTS]
+    return tuple(dict.fromkeys(faults))[:MAX_REVISION_FAULTS]

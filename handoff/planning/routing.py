@@ -26,9 +26,9 @@ class RoutingRule:
 
     name: str
     to: tuple[str, ...]
-    """The specialists, equal for this purpose, one of which gets the request."""
+    """The specialists for the request. The one with the least load gets it."""
     when: tuple[re.Pattern[str], ...]
-    """The patterns of which one must match the request. They are safe against slow matching."""
+    """The patterns of which at least one must match the request. None of them can take long to match."""
     unless: tuple[re.Pattern[str], ...] = ()
     """The patterns of which none may match the request."""
     files: FilesCondition = "any"
@@ -52,7 +52,7 @@ class RoutingRule:
 
 @dataclass(frozen=True, slots=True)
 class KnownLoad:
-    """The known load of a specialist."""
+    """The load of a specialist, as far as it is known."""
 
     running_attempts: int = 0
     """The number of running attempts."""
@@ -68,7 +68,7 @@ LoadReader = Callable[[str], KnownLoad]
 
 @dataclass(frozen=True, slots=True)
 class RoutedPlan:
-    """A plan from the routing rule `rule`, with its reasons for the trace."""
+    """The plan that the routing rule `rule` made, with the reasons for the trace."""
 
     plan: Plan
     rule: str
@@ -85,10 +85,10 @@ def route_request(brief: PlanBrief, rules: Sequence[RoutingRule], get_load: Load
     if not text or len(text) > MAX_ROUTED_LENGTH or brief.file_faults or brief.earlier_requests:
         return None
     files = [file.name for file in brief.files]
-    fit = [rule for rule in rules if rule.fits(text, files)]
-    if not fit or any(set(rule.to) != set(fit[0].to) for rule in fit):
+    matching_rules = [rule for rule in rules if rule.fits(text, files)]
+    if not matching_rules or any(set(rule.to) != set(matching_rules[0].to) for rule in matching_rules):
         return None
-    rule = fit[0]
+    rule = matching_rules[0]
     name, why = choose_least_loaded(rule.to, get_load)
     reason = f"rule {rule.name}: {name} alone, without asking the planner"
     return RoutedPlan(make_single_plan(brief.text, name, rule.done_when), rule.name, (reason, *([why] if why else [])))
@@ -113,21 +113,21 @@ def make_single_plan(text: str, name: str, done_when: str = "", *, subtask: str 
 
 
 def spread_load(plan: Plan, equals: Sequence[tuple[str, ...]], get_load: LoadReader) -> tuple[Plan, tuple[str, ...]]:
-    """Give each subtask of a specialist with equals to the one with the least load. Return the plan and the reasons.
+    """Give each subtask to the least loaded specialist among its specialist's equals. Return the plan and the reasons.
 
     The subtasks of this plan count as load, too, so parallel subtasks go to different specialists.
     """
     group = {name: names for names in equals for name in names}
-    given: Counter[str] = Counter()
+    assigned_counts: Counter[str] = Counter()
 
     def get_current_load(name: str) -> KnownLoad:
         known = get_load(name)
-        return KnownLoad(known.running_attempts + given[name], known.attempt_seconds, known.has_open_breaker)
+        return KnownLoad(known.running_attempts + assigned_counts[name], known.attempt_seconds, known.has_open_breaker)
 
     subtasks, reasons = [], []
     for subtask in plan.subtasks:
         name, why = choose_least_loaded(group.get(subtask.specialist, (subtask.specialist,)), get_current_load)
-        given[name] += 1
+        assigned_counts[name] += 1
         subtasks.append(subtask.model_copy(update={"specialist": name}))
         if why:
             reasons.append(f"{subtask.id}: {why}")
@@ -135,7 +135,7 @@ def spread_load(plan: Plan, equals: Sequence[tuple[str, ...]], get_load: LoadRea
 
 
 def choose_least_loaded(names: Sequence[str], get_load: LoadReader) -> tuple[str, str]:
-    """Return the specialist that would be done first, and the reason in a few words (empty if there is only one).
+    """Return the specialist likely to finish first, and the reason in a few words (empty if there is only one).
 
     A specialist with an open breaker comes last. A tie goes to the one named first.
     """

@@ -17,7 +17,7 @@ TIERS: tuple[Tier, ...] = get_args(Tier)
 
 
 def cap_tier(tier: Tier, highest: Tier) -> Tier:
-    """Return the lower one of a tier and the highest allowed tier."""
+    """Return the tier itself, or `highest` if the tier is above it."""
     return min(tier, highest, key=TIERS.index)
 
 
@@ -27,23 +27,23 @@ def list_tiers_up_to(highest: Tier) -> tuple[Tier, ...]:
 
 
 def cap_members(members: Sequence[Member], highest: Tier, *, own_model_names: frozenset[str]) -> tuple[Member, ...]:
-    """Return the members of a crew, limited to a highest tier.
+    """Return the members of a crew, with no tier above `highest`.
 
-    Those in `own_model_names` name a model and stay unchanged.
+    The members in `own_model_names` name a model of their own and stay unchanged.
     """
     return tuple(one if one.name in own_model_names else _cap_member(one, highest) for one in members)
 
 
 def _cap_member(member: Member, highest: Tier) -> Member:
     allowed = member.tiers or TIERS
-    within = tuple(tier for tier in list_tiers_up_to(highest) if tier in allowed) or (highest,)
-    return member.model_copy(update={"tier": cap_tier(member.tier, highest), "tiers": within})
+    allowed_tiers = tuple(tier for tier in list_tiers_up_to(highest) if tier in allowed) or (highest,)
+    return member.model_copy(update={"tier": cap_tier(member.tier, highest), "tiers": allowed_tiers})
 
 
 def cap_plan(plan: Plan, highest: Tier) -> Plan:
-    """Return a plan whose subtasks ask for no tier above the highest.
+    """Return a plan whose subtasks ask for no tier above `highest`.
 
-    A subtask that asks for a higher tier gets the highest one; one of an ad-hoc specialist gets that specialist's.
+    A subtask that asks for a higher tier gets `highest`. A subtask of an ad-hoc specialist gets the specialist's tier.
     """
     subtasks = tuple(
         one
@@ -55,6 +55,8 @@ def cap_plan(plan: Plan, highest: Tier) -> Plan:
 
 
 def cap_allowance(allowance: AdhocAllowance | None, highest: Tier) -> AdhocAllowance | None:
-    """Return the crew's allowance of ad-hoc specialists, limited to a highest tier; None if no tier is left."""
-    within = tuple(tier for tier in list_tiers_up_to(highest) if allowance is not None and tier in allowance.tiers)
-    return replace(allowance, tiers=within) if allowance is not None and within else None
+    """Return the crew's allowance of ad-hoc specialists, with no tier above `highest`; None if no tier is left."""
+    allowed_tiers = tuple(
+        tier for tier in list_tiers_up_to(highest) if allowance is not None and tier in allowance.tiers
+    )
+    return replace(allowance, tiers=allowed_tiers) if allowance is not None and allowed_tiers else None

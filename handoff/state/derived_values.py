@@ -1,8 +1,8 @@
-"""Caches on the values of a job's state, for what is computed from them. State values never change.
+"""Caches results on the values of a job's state that they are computed from. State values never change.
 
 A thread may have hundreds of requests, and each new one looks up the files, addresses and words of those before it. The
-cache lives as long as its value, and a changed copy starts without one. Without the cache, the look-ups of the 200th
-request take about sixty times the CPU.
+cache lives as long as its value, and a changed copy starts without a cache. Without the cache, the look-ups of the
+200th request take about sixty times the CPU.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ CACHE_KEY = "_kept"
 def cache_on_value(function: Callable[Concatenate[V, P], R]) -> Callable[Concatenate[V, P], R]:
     """Decorate a function to cache its results on its first argument. Callers must not change a result.
 
-    All further arguments must be parts of the first one. The cache distinguishes them by `id()`, and keeps references
-    to them so that their ids stay valid.
+    All further arguments must be positional, and parts of the first one. The cache distinguishes them by `id()`, and
+    keeps references to them so that their ids stay valid.
     """
 
     @wraps(function)
-    def call_cached(value: V, /, *parts: P.args, **none: P.kwargs) -> R:
-        there = value.__dict__.get(CACHE_KEY)
-        if there is None:
-            there = value.__dict__[CACHE_KEY] = {}
+    def call_cached(value: V, /, *parts: P.args, **no_keywords: P.kwargs) -> R:
+        cache = value.__dict__.get(CACHE_KEY)
+        if cache is None:
+            cache = value.__dict__[CACHE_KEY] = {}
         key = (function, *map(id, parts)) if parts else function
-        found = there.get(key)
+        found = cache.get(key)
         if found is None:
-            found = there[key] = (function(value, *parts, **none), parts)  # stored parts keep their ids
+            found = cache[key] = (function(value, *parts, **no_keywords), parts)  # stored parts keep their ids
         result: R = found[0]
         return result
 
@@ -44,24 +44,24 @@ def cache_on_value(function: Callable[Concatenate[V, P], R]) -> Callable[Concate
 
 @dataclass(frozen=True, slots=True)
 class FoldStep(Generic[R]):
-    """The result for one value of a sequence, linked to the step of the value `previous`; None: it is the first."""
+    """One step of a fold over a sequence: the `result` so far, and the `previous` step; None: this is the first."""
 
     previous: FoldStep[R] | None
     result: R
 
 
-def take_fold_step(
+def compute_fold_step(
     function: Callable[..., R], previous: FoldStep[R] | None, value: Any, *arguments: Any
 ) -> FoldStep[R]:
-    """Return the step of `value` in a sequence: the result of `function(value, *more)`, cached on the value.
+    """Return the fold step of `value`: the result of `function(value, *arguments)`, cached on the value.
 
     The cached step is used as long as the step before it is the same object. `arguments` must depend on nothing but the
     value and the values before it.
     """
-    there = value.__dict__.get(CACHE_KEY)
-    if there is None:
-        there = value.__dict__[CACHE_KEY] = {}
-    kept: FoldStep[R] | None = there.get((take_fold_step, function))
-    if kept is None or kept.previous is not previous:
-        kept = there[take_fold_step, function] = FoldStep(previous, function(value, *arguments))
-    return kept
+    cache = value.__dict__.get(CACHE_KEY)
+    if cache is None:
+        cache = value.__dict__[CACHE_KEY] = {}
+    cached_step: FoldStep[R] | None = cache.get((compute_fold_step, function))
+    if cached_step is None or cached_step.previous is not previous:
+        cached_step = cache[compute_fold_step, function] = FoldStep(previous, function(value, *arguments))
+    return cached_step

@@ -40,8 +40,8 @@ class UnknownWrite:
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedWrite:
-    """A person's answer about a call in doubt. It is a checkpoint in place of the call's outcome."""
+class WriteVerdict:
+    """A person's answer about a call in doubt. As a checkpoint, it takes the place of the call's outcome."""
 
     at: float
     call: str
@@ -58,9 +58,9 @@ class EarlierWrite:
     """A few words for people about what the call does."""
     digest: str
     """The digest of the tool and its arguments."""
-    known: bool
+    is_confirmed: bool
     """True if the call was certainly carried out; False if it may have been."""
-    came_of_it: str
+    outcome_text: str
     """The tool's reply, or the words of the person who was asked about the call."""
     address: str = ""
     """The web address of what the call created; empty if the tool named none."""
@@ -85,12 +85,12 @@ class Ruling:
     """The people who decided; empty if the approval expired."""
     reason: str = ""
     """The reason of a denial, in the person's words; may be empty."""
-    alike: bool = False
-    """True if similar calls are approved, too, see `handoff.engine.approvals.list_precedents`."""
-    leads: bool = True
+    covers_similar: bool = False
+    """True if similar calls of the requester are approved, too, see `handoff.engine.approvals.list_precedents`."""
+    is_first_of_batch: bool = True
     """False for all but the first of several calls that were decided together."""
     requester: str = ""
-    """The requester of the request that the call was for."""
+    """The Slack id of the requester whose request the call was for."""
     target: str = ""
     """The destination of the call with these arguments."""
     leaves: str = ""
@@ -107,7 +107,7 @@ class Ruling:
                 tool=one.tool,
                 digest=one.digest,
                 arguments=one.arguments,
-                leads=place == 0,
+                is_first_of_batch=place == 0,
                 target=one.target,
                 leaves=one.leaves,
             )
@@ -126,18 +126,17 @@ class ApplicableRuling:
 
     ruling: Ruling | None = None
     """The ruling that applies; None: no ruling does."""
-    new: tuple[str, ...] = ()
-    """The ids of the private sources that are new since people approved similar calls, if no ruling applies for that
-    reason."""
+    new_source_ids: tuple[str, ...] = ()
+    """The ids of the private sources that were read after people approved similar calls, so that no ruling applies."""
 
 
 def make_private_source(kind: str, text: str, name: str, tool: str = "", target: str = "") -> PrivateSource:
-    """Return the private source of a text. Its id is a digest of all arguments but `name`."""
+    """Return the private source of a text. The source's id is a digest of all arguments except `name`."""
     digest = hashlib.sha256(json.dumps([kind, tool, target, text]).encode()).hexdigest()
     return PrivateSource(id=digest[:20], name=name, tool=tool, target=target)
 
 
-Checkpoint = TurnTaken | ToolReturned | ToolStarted | CheckedWrite | Ruling
+Checkpoint = TurnTaken | ToolReturned | ToolStarted | WriteVerdict | Ruling
 """One step of an attempt. A new owner of the job continues after the last checkpoint."""
 
 
@@ -192,30 +191,30 @@ class Question:
     message: str
     options: tuple[str, ...]
     """The answers that it offers."""
-    asked: float
+    asked_at: float
     """The time at which it was asked, in seconds since the epoch."""
     whom: tuple[str, ...] = ()
     """The ids of the people and user groups who may answer; empty: anybody in the thread."""
     doubt: UnknownWrite | None = None
-    """The call in doubt, if the question is whether it was carried out."""
+    """The call in doubt, if people are asked whether it was carried out; None: they are asked something else."""
     approval: Approval | None = None
-    """What people are asked to approve, if it is an approval. Only clicks answer it, see `engine.approvals`."""
+    """The approval that is asked for, which only clicks answer, see `engine.approvals`; None: it is no approval."""
     votes: tuple[Vote, ...] = ()
     """The approvals so far."""
     assumption: str = ""
     """The answer to assume if nobody answers; empty: none."""
-    asking: AskingTerms = field(default_factory=AskingTerms)
+    asking_terms: AskingTerms = field(default_factory=AskingTerms)
     """The rules for reminders and expiry."""
     reminders: tuple[Reminder, ...] = ()
     """The reminders so far."""
-    second_try: bool = False
+    is_retry_question: bool = False
     """True if it is asked before a second try begins."""
-    done: tuple[EarlierWrite, ...] = ()
+    repeatable_writes: tuple[EarlierWrite, ...] = ()
     """Before a second try: the calls about which people decide whether to repeat them."""
 
     @property
     def is_exclusive(self) -> bool:
-        """True if only the people in `whom` may ever answer: a reminder of it goes to nobody else."""
+        """True if only the people in `whom` may ever answer, so that reminders go to nobody else."""
         return self.approval is not None or self.doubt is not None
 
     def may_answer(self, user: str, groups: tuple[str, ...] = ()) -> bool:
@@ -256,7 +255,7 @@ class EngineDecision:
     what: str
     why: str
     left_out: tuple[str, ...] = ()
-    """The texts that a model call contained only in part or not at all, each with the amount."""
+    """The texts that a model call contained only in part or not at all, each with its share in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +287,7 @@ class Candidate:
     result: Result
     faults: tuple[str, ...] = ()
     """Its faults, each with a quotation of the text concerned."""
-    partial: bool = False
+    is_partial: bool = False
     """True if the attempt failed, and this is its result up to that point."""
 
 
@@ -296,16 +295,16 @@ class Candidate:
 class ThreadActivity:
     """The conversation in the thread since the bot's last message."""
 
-    spoke: float = 0.0
+    bot_spoke_at: float = 0.0
     """The time of the bot's last message, in seconds since the epoch."""
     speakers: tuple[str, ...] = ()
-    """The authors of the messages since then, oldest first."""
-    others: bool = False
-    """True if the last of these messages was for somebody else."""
+    """The authors of the last messages since then, one per message, oldest first."""
+    is_for_others: bool = False
+    """True if the last message since then was for somebody else."""
 
 
 @dataclass(frozen=True, slots=True)
-class DeletedCopy:
+class CopyToDelete:
     """The stored copy of a deleted message or file, which is to be deleted from the store."""
 
     digest: str
@@ -324,11 +323,11 @@ class Correction:
     """The id of the message."""
     text: str
     """The text of the message after its last edit."""
-    edited: float = 0.0
+    edit_stamp: float = 0.0
     """The stamp of its last edit; 0: never edited."""
 
 
-Outcome = Literal[
+MessageOutcome = Literal[
     "",
     "request",
     "queued",
@@ -354,7 +353,8 @@ Outcome = Literal[
 - `too_late`: it is an edit of a request whose answer is written.
 - `taken`: it answered a question.
 - `which`: it could answer more than one question, and its author is asked which.
-- `explained`: it asked what a question means, and the question is put again with its reason.
+- `explained`: it asked what a question means, and the question is put again with its reason. Or it answered an
+  approval in words, and its author is shown the buttons.
 - `thanks`: it was a thank-you.
 - `unsorted`: its purpose could not be decided yet. The dispatcher is asked again later.
 - `unclear`: its purpose could not be decided, and the dispatcher is not asked again.
@@ -368,19 +368,19 @@ class HeardMessage:
     receipt: str
     """The name of its receipt within the job."""
     message: Request
-    mentioned: bool = False
+    is_mention: bool = False
     groups: tuple[str, ...] = ()
     """The user groups of its author."""
-    before: ThreadActivity = field(default_factory=ThreadActivity)
+    activity_before: ThreadActivity = field(default_factory=ThreadActivity)
     """The conversation before it."""
-    outcome: Outcome = ""
-    question: str = ""
+    outcome: MessageOutcome = ""
+    question_subtask: str = ""
     """The subtask whose question it refers to; empty: the planner's."""
-    told: int = 0
+    told_count: int = 0
     """For a correction: the number of running subtasks that are told of it."""
-    waiting: int = 0
+    waiting_count: int = 0
     """For a correction: the number of subtasks that wait for the planner's revision."""
-    tries: int = 0
+    sorting_tries: int = 0
     """The number of times that its purpose could not be decided."""
     not_before: float = 0.0
     """The time at which the dispatcher is asked again, in seconds since the epoch."""
@@ -390,16 +390,17 @@ class HeardMessage:
 class Provenance:
     """The origins of a brief, and the private content in the view of the specialist that works on it."""
 
-    words: tuple[str, ...] = ()
+    requester_texts: tuple[str, ...] = ()
     """The texts that the requester wrote in the job."""
     has_derived_content: bool = False
     """True if the brief may contain words of models or tools as well."""
-    private: tuple[str, ...] = ()
+    private_names: tuple[str, ...] = ()
     """The names, for people, of the private content in view, each once; empty: nothing in view is private."""
     sources: tuple[PrivateSource, ...] = ()
-    """The original sources of that private content."""
-    share: float = 1.0
-    """The attempt's share of the bits that the request may leak by its choice among texts that are free to send.
+    """The sources that the private content in view originally comes from."""
+    leak_share: float = 1.0
+    """The attempt's share, from 0 to 1, of the bits that the request may leak.
 
-    The shares of all attempts at all subtasks of a plan add up to at most 1.
+    A choice among texts that are free to send leaks bits. The shares of all attempts at all subtasks of a plan add up
+    to at most 1.
     """

@@ -12,7 +12,7 @@ from handoff.summaries.summary import MAX_STEP_TITLE_LENGTH, list_card_rows, ren
 ROWS_FIELD = "rows"
 """The name of the summary field."""
 MAX_ROWS = 8
-"""The most rows that are stored."""
+"""The most rows that are stored; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +25,22 @@ class CardRow:
 
 
 def make_rows_field(job: Job) -> dict[str, str]:
-    """Return the summary field with the first rows of the latest request's card; empty once that request is over."""
-    ask = job.latest_request
-    return {ROWS_FIELD: "" if ask.is_over or ask.run.plan is None else _encode_rows(ask)}
+    """Return the summary field with the first rows of the latest card; empty before the plan and after the end."""
+    request = job.latest_request
+    return {ROWS_FIELD: "" if request.is_over or request.run.plan is None else _encode_rows(request)}
 
 
-def _encode_rows(ask: RequestState) -> str:
-    every = list_card_rows(ask)
-    kept = [[work.state, render_title(ask, work)[:MAX_STEP_TITLE_LENGTH], work.specialist] for work in every[:MAX_ROWS]]
-    return json.dumps([kept, len(every) - len(kept)], separators=(",", ":"))
+def _encode_rows(request: RequestState) -> str:
+    card_rows = list_card_rows(request)
+    kept = [
+        [subtask.state, render_title(request, subtask)[:MAX_STEP_TITLE_LENGTH], subtask.specialist]
+        for subtask in card_rows[:MAX_ROWS]
+    ]
+    return json.dumps([kept, len(card_rows) - len(kept)], separators=(",", ":"))
 
 
 def parse_rows(fields: Mapping[str, str]) -> tuple[tuple[CardRow, ...], int]:
-    """Parse the rows from the summary fields of a job. Also return the number of further rows of the card."""
+    """Parse the rows from the summary fields of a job. Return (rows, number of further rows); ((), 0) if unreadable."""
     try:
         kept, more = json.loads(fields.get(ROWS_FIELD) or "[[],0]")
         return tuple(CardRow(*row) for row in kept), int(more)

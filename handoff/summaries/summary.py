@@ -1,4 +1,4 @@
-"""The read model of a job: texts for people, and the summary fields, which give its status without a replay.
+"""The read model of a job: texts for people, and the summary fields, which show its status without a replay.
 
 The first part is about a whole job. The second is about the rows of its plan card: which subtasks are shown, and how.
 """
@@ -24,18 +24,18 @@ MAX_TITLE_LENGTH = 200
 MAX_STEP_TITLE_LENGTH = 60
 """The most characters of a step's title."""
 _MIN_SPEED_UP = 1.1
-"""The least speed-up that people are told."""
+"""People are told of a speed-up above this factor."""
 NOT_BEGUN_STEP = "taking up the request"
 """The step of a job whose log is still empty."""
 
 
 QUARANTINE_KEY_PREFIX, TRIAL_KEY_PREFIX = "aside:", "trial:"
-"""The key prefixes of messages about a job's lost owners. Posting one does not count as progress of the job."""
+"""The key prefixes of `QuarantineNotice` and `TrialNotice`. Posting one does not count as progress of the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrialNotice:
-    """The message in a thread that an instance tries its job alone, after it brought down several owners."""
+    """A message in a thread: an instance now tries the job alone, since the job brought down several owners."""
 
     key: str
     """The key of the message, which is posted once."""
@@ -48,7 +48,7 @@ class TrialNotice:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineNotice:
-    """The message in a thread that its job is in quarantine."""
+    """A message in a thread: the job is in quarantine."""
 
     key: str
     """The key of the message, which is posted once."""
@@ -77,38 +77,38 @@ def build_initial_summary(place: Place, request: Request) -> dict[str, str]:
 
 def make_summary_fields(job: Job) -> dict[str, str]:
     """Return the summary fields of a job."""
-    ask = job.latest_request
+    request = job.latest_request
     questions = [
         # earlier releases, with one person per question, read `user`
         {
-            "request": ask.id,
+            "request": request.id,
             "subtask": name,
             "number": one.number,
-            "user": ask.request.user,
+            "user": request.spec.user,
             "whom": one.whom,
             **({"options": one.options} if one.options else {}),
             **({"approval": True} if one.approval is not None else {}),
         }
-        for name, one in ask.open_questions.items()
+        for name, one in request.open_questions.items()
     ]
     return {
-        **build_initial_summary(job.place, ask.request),
-        "state": ask.state,
-        "step": describe_step(ask),
-        "title": (ask.run.plan.goal if ask.run.plan else ask.text)[:MAX_TITLE_LENGTH],
+        **build_initial_summary(job.place, request.spec),
+        "state": request.state,
+        "step": describe_step(request),
+        "title": (request.run.plan.goal if request.run.plan else request.text)[:MAX_TITLE_LENGTH],
         "questions": json.dumps(questions) if questions else "",
-        "in_part": "1" if ask.run.answer is not None and answer.list_answer_gaps(ask, ask.run) else "",
+        "in_part": "1" if request.run.answer is not None and answer.list_answer_gaps(request, request.run) else "",
     }
 
 
-def list_awaited_people(ask: RequestState, within: str = "") -> tuple[str, ...] | None:
+def list_awaited_people(request: RequestState, within: str = "") -> tuple[str, ...] | None:
     """Return the ids of the people and user groups who may answer the open questions of a request.
 
     With `within`, only questions of that subtask and those inside it count. An empty tuple: anybody in the thread may
     answer. None: there is no open question.
     """
-    works = {within, *(work.subtask.id for work in ask.list_all_subtasks(within))}
-    found = [question.whom for name, question in ask.open_questions.items() if name in works or not within]
+    works = {within, *(subtask.spec.id for subtask in request.list_all_subtasks(within))}
+    found = [question.whom for name, question in request.open_questions.items() if name in works or not within]
     return merge_answerers(found) if found else None
 
 
@@ -157,81 +157,91 @@ def parse_open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
     )
 
 
-def describe_step(ask: RequestState) -> str:
-    """Return the present step of a request in a few words for people; empty once it is over."""
-    if ask.is_over:
+def describe_step(request: RequestState) -> str:
+    """Return the present step of a request in a few words for people; empty once the request is over."""
+    if request.is_over:
         return ""
-    if ask.run.answer is not None:
+    if request.run.answer is not None:
         return "posting the answer"
-    if ask.run.failure is not None:
+    if request.run.failure is not None:
         return "saying how it ended"
-    if not ask.gathered and ask.request.look_back == "thread":
+    if not request.is_gathered and request.spec.look_back == "thread":
         return "reading the thread"
-    if not ask.gathered and ask.request.look_back != "files":
-        return "reading the attached files" if ask.request.attachments else "looking at what it names"
-    if ask.question is not None:
-        return "asking what is kept" if ask.question.second_try else "asking what is meant"
-    if ask.run.plan is None:
+    if not request.is_gathered and request.spec.look_back != "files":
+        return "reading the attached files" if request.spec.attachments else "looking at what it names"
+    if request.question is not None:
+        return "asking what is kept" if request.question.is_retry_question else "asking what is meant"
+    if request.run.plan is None:
         return "planning"
-    works = list_innermost_subtasks(ask)
+    works = list_innermost_subtasks(request)
     return (
-        _describe_answering(ask)
-        if all(work.state in SETTLED_STATES for work in works)
-        else _describe_working(ask, works)
+        _describe_answering(request)
+        if all(subtask.state in SETTLED_STATES for subtask in works)
+        else _describe_working(request, works)
     )
 
 
-def _describe_working(ask: RequestState, works: Sequence[SubtaskState]) -> str:
-    if find_due_trigger(ask) is not None and not any(work.state == "in_progress" for work in works):
+def _describe_working(request: RequestState, works: Sequence[SubtaskState]) -> str:
+    if find_due_trigger(request) is not None and not any(subtask.state == "in_progress" for subtask in works):
         return "taking a second look at the plan"
     for state in ("in_progress", "pending", "input_required"):
-        if found := [work for work in works if work.state == state]:
-            return _describe_workers(ask, found)
+        if found := [subtask for subtask in works if subtask.state == state]:
+            return _describe_workers(request, found)
     return "working"
 
 
-def _describe_answering(ask: RequestState) -> str:
+def _describe_answering(request: RequestState) -> str:
     """Return the present step between the results and the answer in a few words."""
-    effect = answer.list_answer_effects(ask, ask.run, 0.0)[0][0]
+    effect = answer.list_answer_effects(request, request.run, 0.0)[0][0]
     return getattr(effect, "doing", "writing the answer")
 
 
-def _describe_workers(ask: RequestState, works: Sequence[SubtaskState]) -> str:
-    shown = [f"{render_title(ask, work)[:MAX_STEP_TITLE_LENGTH]} ({work.specialist})" for work in works[:2]]
+def _describe_workers(request: RequestState, works: Sequence[SubtaskState]) -> str:
+    shown = [
+        f"{render_title(request, subtask)[:MAX_STEP_TITLE_LENGTH]} ({subtask.specialist})" for subtask in works[:2]
+    ]
     more = len(works) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
-def compute_speed_up(ask: RequestState) -> float:
-    """Return the speed-up by parallel work: the sum of subtask times over the time from first start to last end."""
-    apart, together = measure_parallel_work(ask)
-    return apart / together if together > 0 else 1.0
+def compute_speed_up(request: RequestState) -> float:
+    """Return the factor by which parallel work was faster than one subtask after the other; 1.0 if it is unknown."""
+    subtask_seconds, elapsed_seconds = measure_parallel_work(request)
+    return subtask_seconds / elapsed_seconds if elapsed_seconds > 0 else 1.0
 
 
-def measure_parallel_work(ask: RequestState) -> tuple[float, float]:
+def measure_parallel_work(request: RequestState) -> tuple[float, float]:
     """Return the sum of the seconds of all subtasks, and the seconds from the first start to the last end.
 
     Both are 0 if fewer than two subtasks have ended, or if a script or rules replied in place of a model.
     """
-    if ask.usage.calls and not ask.usage.tokens_in + ask.usage.tokens_out:
+    if request.usage.calls and not request.usage.tokens_in + request.usage.tokens_out:
         return 0.0, 0.0
-    around = {work.within for work in ask.work.values()}  # enclosing subtasks are not counted as well
+    enclosing_ids = {
+        subtask.within for subtask in request.subtasks.values()
+    }  # enclosing subtasks are not counted as well
     works = [
-        work
-        for work in ask.work.values()
-        if work.started is not None and work.ended is not None and work.subtask.id not in around and not work.kept
+        subtask
+        for subtask in request.subtasks.values()
+        if subtask.started is not None
+        and subtask.ended is not None
+        and subtask.spec.id not in enclosing_ids
+        and not subtask.is_reused
     ]
     if len(works) < 2:
         return 0.0, 0.0
-    wall = max(work.ended or 0.0 for work in works) - min(work.started or 0.0 for work in works)
-    return sum(work.duration for work in works), max(0.0, wall)
+    elapsed_seconds = max(subtask.ended or 0.0 for subtask in works) - min(subtask.started or 0.0 for subtask in works)
+    return sum(subtask.duration for subtask in works), max(0.0, elapsed_seconds)
 
 
-def describe_speed_up(ask: RequestState) -> str:
+def describe_speed_up(request: RequestState) -> str:
     """Return the number of parallel specialists and the speed-up in words; empty if the speed-up is small."""
-    if (gain := compute_speed_up(ask)) <= _MIN_SPEED_UP:
+    if (gain := compute_speed_up(request)) <= _MIN_SPEED_UP:
         return ""
-    workers = sum(work.started is not None and work.run is None and not work.kept for work in ask.work.values())
+    workers = sum(
+        subtask.started is not None and subtask.run is None and not subtask.is_reused
+        for subtask in request.subtasks.values()
+    )
     return f"{workers} specialists side by side: {gain:.1f}x faster than one by one"
 
 
@@ -241,69 +251,74 @@ TITLE_SEPARATOR = " \u203a "
 """The separator between the names of the enclosing crews and a subtask's own title."""
 
 
-def render_title(ask: RequestState, work: SubtaskState) -> str:
+def render_title(request: RequestState, subtask: SubtaskState) -> str:
     """Return a subtask's title after the names of its enclosing crews, the outermost first."""
-    return TITLE_SEPARATOR.join((*_list_enclosing_crews(ask, work), work.subtask.title))
+    return TITLE_SEPARATOR.join((*_list_enclosing_crews(request, subtask), subtask.spec.title))
 
 
-def _list_enclosing_crews(ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
-    outer = ask.work.get(work.within)
+def _list_enclosing_crews(request: RequestState, subtask: SubtaskState) -> tuple[str, ...]:
+    outer = request.subtasks.get(subtask.within)
     if outer is None:
         return ()
     crew = outer.specialist.rpartition(PATH_SEPARATOR)[2].replace("_", " ").replace("-", " ")
-    return (*_list_enclosing_crews(ask, outer), crew[:1].upper() + crew[1:])
+    return (*_list_enclosing_crews(request, outer), crew[:1].upper() + crew[1:])
 
 
-def list_card_rows(ask: RequestState) -> tuple[SubtaskState, ...]:
+def list_card_rows(request: RequestState) -> tuple[SubtaskState, ...]:
     """Return the subtasks that the plan card shows, each before those inside it.
 
-    Subtasks inside a completed one are left out, unless it is the request's only subtask. `describe_parts` counts them.
+    Subtasks inside a completed one are left out, unless it is the request's only subtask. `describe_crew_progress`
+    counts them.
     """
-    own = [work.subtask.id for work in ask.list_subtasks("") if not work.dropped]
-    done = {work.subtask.id for work in ask.list_all_subtasks("") if work.state == "complete"}
+    own = [subtask.spec.id for subtask in request.list_subtasks("") if not subtask.is_dropped]
+    done = {subtask.spec.id for subtask in request.list_all_subtasks("") if subtask.state == "complete"}
     done -= set(own) if len(own) == 1 else set()
     return tuple(
-        work for work in ask.list_all_subtasks("") if not work.handed_over and not done & _list_enclosing_ids(ask, work)
+        subtask
+        for subtask in request.list_all_subtasks("")
+        if not subtask.is_handed_over and not done & _list_enclosing_ids(request, subtask)
     )
 
 
-def _list_enclosing_ids(ask: RequestState, work: SubtaskState) -> set[str]:
-    return {work.within} | _list_enclosing_ids(ask, ask.work[work.within]) if work.within else set()
+def _list_enclosing_ids(request: RequestState, subtask: SubtaskState) -> set[str]:
+    return (
+        {subtask.within} | _list_enclosing_ids(request, request.subtasks[subtask.within]) if subtask.within else set()
+    )
 
 
-def describe_parts(ask: RequestState, work: SubtaskState) -> str:
-    """Return the progress of a crew with its subtask in a few words; empty if no crew works or worked on it."""
-    parts = [one for one in ask.list_subtasks(work.subtask.id) if not one.dropped]
-    if work.run is None:
+def describe_crew_progress(request: RequestState, subtask: SubtaskState) -> str:
+    """Return a crew's progress with its subtask, such as `2 of 3 parts done`; empty if no crew ever worked on it."""
+    parts = [one for one in request.list_subtasks(subtask.spec.id) if not one.is_dropped]
+    if subtask.run is None:
         return ""
     if not parts:
-        return "planning" if is_crew_working(work) else ""
+        return "planning" if is_crew_working(subtask) else ""
     count = f"{len(parts)} part{'' if len(parts) == 1 else 's'}"
-    if is_crew_working(work):
+    if is_crew_working(subtask):
         return f"{sum(one.state == 'complete' for one in parts)} of {count} done"
     return f"{count} inside"
 
 
-def list_notes(ask: RequestState) -> list[str]:
-    """Return the notes for readers of an answer that are no gaps, each once.
+def list_notes(request: RequestState) -> list[str]:
+    """Return the notes below an answer that are no gaps, each once.
 
     In this order: why a second try has a new plan, assumptions for unanswered questions, how files were read, and the
     notes of results.
     """
-    results = [work.result for work in ask.work.values() if work.result is not None]
-    anew = [one.why for one in ask.decisions if one.what == PLANNED_ANEW_DECISION]
-    unneeded = {one.name for one in list_unneeded_thread_files(ask)}
-    read = [note for one in ask.materials if one.name not in unneeded for note in one.notes]
-    told = [*anew, *list_assumptions(ask), *read, *(note for result in results for note in result.notes)]
+    results = [subtask.result for subtask in request.subtasks.values() if subtask.result is not None]
+    replan_reasons = [one.why for one in request.decisions if one.what == PLANNED_ANEW_DECISION]
+    unneeded = {one.name for one in list_unneeded_thread_files(request)}
+    read = [note for one in request.materials if one.name not in unneeded for note in one.notes]
+    told = [*replan_reasons, *list_assumptions(request), *read, *(note for result in results for note in result.notes)]
     return list(dict.fromkeys(told))
 
 
-def list_innermost_subtasks(ask: RequestState) -> tuple[SubtaskState, ...]:
+def list_innermost_subtasks(request: RequestState) -> tuple[SubtaskState, ...]:
     """Return the innermost subtasks: each subtask that a crew works on now is replaced by those inside it."""
-    return tuple(_yield_innermost(ask, ask.list_subtasks("")))
+    return tuple(_yield_innermost(request, request.list_subtasks("")))
 
 
-def _yield_innermost(ask: RequestState, works: Iterable[SubtaskState]) -> Iterable[SubtaskState]:
-    for work in works:
-        parts = ask.list_subtasks(work.subtask.id) if is_crew_working(work) else ()
-        yield from _yield_innermost(ask, parts) if parts else (work,)
+def _yield_innermost(request: RequestState, works: Iterable[SubtaskState]) -> Iterable[SubtaskState]:
+    for subtask in works:
+        parts = request.list_subtasks(subtask.spec.id) if is_crew_working(subtask) else ()
+        yield from _yield_innermost(request, parts) if parts else (subtask,)

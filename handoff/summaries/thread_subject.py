@@ -1,4 +1,4 @@
-"""Finds the request that names the subject of a thread. A later request about something else replaces it. Pure.
+"""Finds the request that names the subject of a thread: the first one, or a later one on another subject. Pure.
 
 It works roughly in any language: a follow-up shares words with earlier requests, or is too short to name a subject.
 """
@@ -6,43 +6,43 @@ It works roughly in any language: a follow-up shares words with earlier requests
 from __future__ import annotations
 
 from handoff.conversation.message_kinds import QUESTION_WORDS
-from handoff.state.derived_values import FoldStep, take_fold_step
+from handoff.state.derived_values import FoldStep, compute_fold_step
 from handoff.state.job_state import Job, RequestState
 from handoff.text.text_words import extract_words
 
 MIN_SUBJECT_WORDS = 4
 """The least words of a request that can name a thread; "and in euros?" has too few."""
-MAX_SHARED_WORDS = 0.25
-"""The most of its words, as a share, that a request about another subject may share with earlier ones."""
+MAX_WORD_OVERLAP = 0.25
+"""The largest share of its words that a request about another subject may have in common with earlier requests."""
 
 
 def find_subject_request(job: Job) -> RequestState | None:
     """Return the request that names the job's thread; None if all were withdrawn."""
     last: FoldStep[int | None] | None = None
-    for place, ask in enumerate(job.asks):
-        last = take_fold_step(_find_naming_request, last, ask, job, place, last and last.result)
-    return None if last is None or last.result is None else job.asks[last.result]
+    for place, request in enumerate(job.requests):
+        last = compute_fold_step(_find_subject_index, last, request, job, place, last and last.result)
+    return None if last is None or last.result is None else job.requests[last.result]
 
 
-def _find_naming_request(ask: RequestState, job: Job, index: int, named_index: int | None) -> int | None:
+def _find_subject_index(request: RequestState, job: Job, index: int, named_index: int | None) -> int | None:
     """Return the index of the request that names the thread up to `ask`, which has the index `index`.
 
-    `named_index` is the index of the request that names the thread before `ask`; None: there is none. A request about
-    the same subject shares words with that request, or with later ones.
+    `named_index` is the index of the request that named the thread before `ask`; None: there was none. A request about
+    the same subject shares words with that request or with one after it.
     """
-    if ask.withdrawn or named_index is None:
-        return named_index if ask.withdrawn else index
-    said = new = extract_words(ask.request.text) - QUESTION_WORDS
-    if len(said) < MIN_SUBJECT_WORDS:
+    if request.is_withdrawn or named_index is None:
+        return named_index if request.is_withdrawn else index
+    request_words = new = extract_words(request.spec.text) - QUESTION_WORDS
+    if len(request_words) < MIN_SUBJECT_WORDS:
         return named_index
-    for one in (job.asks[named_index], *reversed(job.asks[named_index + 1 : index])):
-        new -= frozenset() if one.withdrawn else _collect_request_words(one)
-        if len(said) - len(new) > MAX_SHARED_WORDS * len(said):
+    for one in (job.requests[named_index], *reversed(job.requests[named_index + 1 : index])):
+        new -= frozenset() if one.is_withdrawn else _collect_request_words(one)
+        if len(request_words) - len(new) > MAX_WORD_OVERLAP * len(request_words):
             return named_index
     return index
 
 
-def _collect_request_words(ask: RequestState) -> frozenset[str]:
+def _collect_request_words(request: RequestState) -> frozenset[str]:
     """Return the words of a request, its plan's goal and its answer, all of which a follow-up may take up."""
-    plan = ask.run.plan.goal if ask.run.plan else ""
-    return extract_words(ask.request.text) | extract_words(plan) | extract_words(ask.run.answer or "")
+    plan = request.run.plan.goal if request.run.plan else ""
+    return extract_words(request.spec.text) | extract_words(plan) | extract_words(request.run.answer or "")

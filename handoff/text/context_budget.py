@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 from handoff.contracts import PackedSize
 
-MAX_FILL = 0.85
+MAX_FILL_SHARE = 0.85
 """The share of a budget that pieces may fill, since tokens are only estimated from characters."""
-MAX_TRIES = 5
-"""The most tries to shorten a piece with its `part` function, whose tokens are known only afterwards."""
-MIN_BEGINNING = 1_000
-"""The characters of the shortest beginning that may replace a long text."""
+MAX_EXCERPT_TRIES = 5
+"""The most tries to shorten a piece with its `make_excerpt`, since an excerpt's tokens are known only afterwards."""
+MIN_BEGINNING_LENGTH = 1_000
+"""The least characters of a beginning that replaces a longer text."""
 _ASCII_PER_TOKEN, _OTHER_PER_TOKEN = 3, 2
 """The characters per token of words and code, in ASCII and in other alphabets."""
 _DIGITS = b"0123456789"
@@ -29,7 +29,7 @@ _SINGLE_TOKENS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One piece of a pack."""
+    """A piece of the text for a model call, in one or more forms of different length."""
 
     name: str
     forms: tuple[str, ...]
@@ -55,9 +55,9 @@ class PackedTexts:
 
 
 def make_beginnings(text: str) -> tuple[str, ...]:
-    """Return the forms of a text: the whole, and beginnings of a half, a quarter and so on, down to `MIN_BEGINNING`."""
+    """Return a text whole, its first half, its first quarter and so on, down to `MIN_BEGINNING_LENGTH` characters."""
     forms, length = [text], len(text)
-    while (length := length // 2) >= MIN_BEGINNING:
+    while (length := length // 2) >= MIN_BEGINNING_LENGTH:
         forms.append(f"{text[:length]}\n(… cut here)")
     return tuple(forms)
 
@@ -73,8 +73,8 @@ def estimate_token_count(text: str) -> int:
 
 
 def fits_budget(size: int, budget: int) -> bool:
-    """Return True if `size` tokens fit into the share `MAX_FILL` of a budget."""
-    return size <= budget * MAX_FILL
+    """Return True if `size` tokens fit into the share `MAX_FILL_SHARE` of a budget."""
+    return size <= budget * MAX_FILL_SHARE
 
 
 def pack_pieces(pieces: Sequence[Piece], budget: int) -> PackedTexts:
@@ -98,20 +98,20 @@ def fill_budget(pieces: Sequence[Piece], budget: int) -> PackedTexts:
     """Pack pieces into a budget of tokens, and use all of it, unlike `pack_pieces`.
 
     Pieces are taken in full, the heaviest first and the shortest among equal ones, as long as the shortest forms of all
-    others fit as well. The rest shares the remaining room, with the best parts of their texts.
+    others fit as well. The other pieces share the remaining room, each with the best parts of its text.
     """
     texts = [piece.forms[-1] for piece in pieces]
     sizes = [estimate_token_count(text) for text in texts]
     wholes = [estimate_token_count(piece.forms[0]) for piece in pieces]
     order = sorted(range(len(pieces)), key=lambda place: (-pieces[place].weight, wholes[place], place))
-    left = []
+    shortened_places = []
     for place in order:
         if fits_budget(sum(sizes) - sizes[place] + wholes[place], budget):
             texts[place], sizes[place] = pieces[place].forms[0], wholes[place]
         elif len(pieces[place].forms) > 1:
-            left.append(place)
-    for number, place in enumerate(left):
-        room = int((budget * MAX_FILL - sum(sizes)) / (len(left) - number)) + sizes[place]
+            shortened_places.append(place)
+    for number, place in enumerate(shortened_places):
+        room = int((budget * MAX_FILL_SHARE - sum(sizes)) / (len(shortened_places) - number)) + sizes[place]
         text = _shorten_piece(pieces[place], room, wholes[place])
         if (size := estimate_token_count(text)) > sizes[place]:
             texts[place], sizes[place] = text, size
@@ -126,11 +126,11 @@ def fill_budget(pieces: Sequence[Piece], budget: int) -> PackedTexts:
 def _shorten_piece(piece: Piece, max_tokens: int, whole_tokens: int) -> str:
     """Return the longest form or part of a piece that fits into `max_tokens` tokens; its shortest form if none fits.
 
-    `whole_tokens` is the tokens of the whole text.
+    `whole_tokens` is the number of tokens of the whole text.
     """
     form = next((form for form in piece.forms[1:] if estimate_token_count(form) <= max_tokens), piece.forms[-1])
     most = int(len(piece.forms[0]) * max_tokens / max(1, whole_tokens))
-    for _ in range(MAX_TRIES if piece.make_excerpt is not None and most > 0 else 0):
+    for _ in range(MAX_EXCERPT_TRIES if piece.make_excerpt is not None and most > 0 else 0):
         text = piece.make_excerpt(most) if piece.make_excerpt is not None else ""
         if estimate_token_count(text) <= max_tokens:
             return text if len(text) > len(form) else form

@@ -6,7 +6,7 @@ from __future__ import annotations
 def format_count(number: int, singular: str, plural: str = "") -> str:
     """Format a count with its noun, such as `1 file` or `2,000 files`.
 
-    `plural` is the plural if it is not `singular` + s.
+    `plural` is needed only for a plural other than `singular` with an s.
     """
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 

@@ -11,10 +11,10 @@ TEAM_ID = re.compile(r"[TE][A-Z0-9]{1,30}")
 
 
 def is_person_id(member_id: str) -> bool:
-    """Return True if an id is that of a person."""
+    """Return True if an id has the form of a person's Slack id, such as `U012AB`."""
     return PERSON_ID.fullmatch(member_id) is not None
 
 
 def is_group_id(member_id: str) -> bool:
-    """Return True if an id is that of a user group."""
+    """Return True if an id has the form of a user group's Slack id, such as `S012AB`."""
     return GROUP_ID.fullmatch(member_id) is not None

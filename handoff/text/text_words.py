@@ -23,13 +23,13 @@ STOP_WORDS = frozenset(
 _WORD = re.compile(r"[^\W_]+(?:[.&'\u2019/-][^\W_]+)*")
 _WORD_OR_NUMBER = re.compile(r"\w+")
 _UNSPACED_LETTER = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-"""A letter of a language that puts no spaces between words."""
+"""A letter of an East Asian script, whose words are compared by pairs of letters."""
 _CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^)]*\)")
 _MARKDOWN_MARKS = re.compile(r"^\s*(?:[-*+•]\s+|\d+[.)]\s+|>\s*)|[*_`]{1,3}|\[\d+\]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[^\Wa-z_]|[\"“(*_$€£])|(?<=[\u3002\uff01\uff1f])|\n+")
 _ABBREVIATION = re.compile(r"\b(e\.g|i\.e|approx|vs|Inc|Ltd|Co|Corp|No|Mr|Mrs|Dr|St|U\.S)\.", re.IGNORECASE)
-_DOT_STAND_IN = "\u2024"
+_DOT_PLACEHOLDER = "\u2024"
 """The stand-in for the point of an abbreviation while sentences are split."""
 
 
@@ -47,15 +47,15 @@ def extract_words(text: str) -> frozenset[str]:
 
 
 def split_sentences(text: str) -> list[str]:
-    """Return the sentences of a Markdown text without its marks. Headings, tables and code are left out."""
+    """Return the sentences of a Markdown text without Markdown marks. Headings, tables and code are left out."""
     prose = _LINK.sub(r"\1", _CODE_BLOCK.sub("\n", text)).splitlines()
     lines = [_MARKDOWN_MARKS.sub("", line).strip() for line in prose if not line.lstrip().startswith(("#", "|"))]
-    joined = _ABBREVIATION.sub(lambda found: found[0][:-1] + _DOT_STAND_IN, "\n".join(lines))
-    parts = (part.replace(_DOT_STAND_IN, ".").strip() for part in _SENTENCE.split(joined))
+    joined = _ABBREVIATION.sub(lambda found: found[0][:-1] + _DOT_PLACEHOLDER, "\n".join(lines))
+    parts = (part.replace(_DOT_PLACEHOLDER, ".").strip() for part in _SENTENCE.split(joined))
     return [part for part in parts if part]
 
 
-def normalize_word_order(text: str) -> str:
+def normalize_words(text: str) -> str:
     """Return the words and numbers of a text in order, in lower case, with a space between them."""
     return " ".join([found.casefold() for found in _WORD_OR_NUMBER.findall(text)])
 

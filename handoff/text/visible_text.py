@@ -1,6 +1,7 @@
 """Removes or spells out invisible characters, which can hide or reverse other words. Pure.
 
-They are removed from ordinary texts. In texts that people approve they are spelled out, which can be reversed exactly.
+They are removed from ordinary texts. In texts that people approve they are spelled out, and `undo_spell_out` restores
+them exactly.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ _MAX_PLAIN_RUN = 16
 _MAX_PLAIN_NEWLINES = 4
 """The most newlines in a row that are not spelled out."""
 _CHARACTER_NAMES = {" ": "space", "\t": "tab", "\n": "line break"}
-_MARK = re.compile(r"\[(?:U\+[0-9A-F]{4,6}|[\d,]+ (?:blank lines|U\+[0-9A-F]{4,6}|(?:space|tab|line break)s?))\]")
+_CHARACTER_MARK = re.compile(
+    r"\[(?:U\+[0-9A-F]{4,6}|[\d,]+ (?:blank lines|U\+[0-9A-F]{4,6}|(?:space|tab|line break)s?))\]"
+)
 """The marks that `spell_out` writes in place of characters."""
 
 
@@ -49,16 +52,16 @@ def spell_out(text: str) -> str:
 
     `undo_spell_out` reverses it exactly.
     """
-    text = _MARK.sub(lambda mark: f"[U+005B]{mark.group()[1:]}", text)
+    text = _CHARACTER_MARK.sub(lambda mark: f"[U+005B]{mark.group()[1:]}", text)
     text = _WHITE_SPACE.sub(lambda run: _render_white_space(run.group(), run.start(), run.end(), len(text)), text)
-    if remove_invisible(text) == text and not _DRAWN_OVER.search(text):
+    if remove_invisible(text) == text and not _OVERLAID_MARKS.search(text):
         return text
-    text = _DRAWN_OVER.sub(lambda found: "".join(map(_make_code_mark, found.group())), text)
+    text = _OVERLAID_MARKS.sub(lambda found: "".join(map(_make_code_mark, found.group())), text)
     return "".join(_spell_out_character(one, len(list(same))) for one, same in itertools.groupby(text))
 
 
 _COMBINING_MARKS = "\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
-_DRAWN_OVER = re.compile(
+_OVERLAID_MARKS = re.compile(
     f"[\u0334-\u0338\u0488\u0489\u20d2-\u20d4\u20d8-\u20e0\u20e2-\u20ef]|[{_COMBINING_MARKS}]{{4,}}"
 )
 """Combining marks that strike through or enclose a letter, and stacks of marks, which cover other lines."""
@@ -77,7 +80,7 @@ def _spell_out_character(character: str, count: int) -> str:
 def undo_spell_out(text: str) -> str:
     """Return the original of a text that `spell_out` returned."""
     lines = re.sub(r"\n\[([\d,]+) blank lines\]\n", lambda mark: "\n" * (_parse_number(mark.group(1)) + 1), text)
-    return _MARK.sub(lambda mark: _restore_characters(mark.group()[1:-1]), lines)
+    return _CHARACTER_MARK.sub(lambda mark: _restore_characters(mark.group()[1:-1]), lines)
 
 
 def _restore_characters(mark: str) -> str:
@@ -95,14 +98,14 @@ def _parse_number(text: str) -> int:
 def _render_white_space(run: str, start: int, end: int, length: int) -> str:
     """Return a run of white space unchanged, or as marks if it is long or at the start or end of the text.
 
-    `start` and `end` are its span, and `length` is the length of the text.
+    `start` and `end` are the span of the run, and `length` is the length of the text.
     """
     breaks = run.count("\n")
     if run == "\n" * breaks and breaks > _MAX_PLAIN_NEWLINES:
         return f"\n[{breaks - 1:,} blank lines]\n"
-    all_of_it = breaks > _MAX_PLAIN_NEWLINES or start == 0 or end == length
+    spells_out_all = breaks > _MAX_PLAIN_NEWLINES or start == 0 or end == length
     groups = ("".join(group) for _, group in itertools.groupby(run))
-    return "".join(_spell_out_repeats(one) if all_of_it or len(one) > _MAX_PLAIN_RUN else one for one in groups)
+    return "".join(_spell_out_repeats(one) if spells_out_all or len(one) > _MAX_PLAIN_RUN else one for one in groups)
 
 
 def _spell_out_repeats(run: str) -> str:

@@ -21,7 +21,7 @@ class FaultCollector(Protocol):
 
 
 def _describe_node(node: yaml.Node) -> str:
-    """Return what kind of value a node is, in words that follow "this is"."""
+    """Return a few words for the value of a node, which follow "this is"."""
     if isinstance(node, yaml.SequenceNode):
         return "a list, each item behind a dash or a comma" if node.value else "an empty list"
     if isinstance(node, yaml.MappingNode):
@@ -31,13 +31,13 @@ def _describe_node(node: yaml.Node) -> str:
 
 
 def read_mapping(collector: FaultCollector, node: yaml.Node, keys: tuple[str, ...], mapping_name: str) -> NodeMapping:
-    """Read a mapping. Keys that are unknown or stand there twice are faults, and left out.
+    """Read a mapping. An unknown key is a fault and left out. A repeated key is a fault, and its first value counts.
 
-    `mapping_name` names it in faults.
+    `mapping_name` names the mapping in faults. If the node is no mapping, return an empty one, with a fault.
     """
     if not isinstance(node, yaml.MappingNode):
-        shown = f"{mapping_name} is not a list of `key: value` lines; the keys are {', '.join(keys)}"
-        collector.add_fault(node, f"{shown}: this is {_describe_node(node)}")
+        fault_text = f"{mapping_name} is not a list of `key: value` lines; the keys are {', '.join(keys)}"
+        collector.add_fault(node, f"{fault_text}: this is {_describe_node(node)}")
         return {}
     found: NodeMapping = {}
     for key_node, value in node.value:
@@ -62,7 +62,7 @@ def read_sequence(collector: FaultCollector, node: yaml.Node, key: str) -> list[
 
 
 def read_text(collector: FaultCollector, node: yaml.Node, key: str) -> str:
-    """Return a text as written; "", with a fault, if the node is no text."""
+    """Return a text as written; "", with a fault, if the node is no text or blank."""
     if not isinstance(node, yaml.ScalarNode) or not node.value.strip():
         collector.add_fault(node, f"{key} takes text: this is {_describe_node(node)}")
         return ""
@@ -70,20 +70,20 @@ def read_text(collector: FaultCollector, node: yaml.Node, key: str) -> str:
 
 
 def read_texts(collector: FaultCollector, node: yaml.Node, key: str) -> list[str]:
-    """Return the texts of a list; other items are faults."""
+    """Return the texts of a list; other items are faults and left out."""
     return [said for one in read_sequence(collector, node, key) if (said := read_text(collector, one, key))]
 
 
 def read_names(collector: FaultCollector, node: yaml.Node, key: str, known_names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return one or several names of specialists and crews; those that are not `known_names` are faults."""
+    """Return the names of specialists and crews in a text or list; unknown or repeated ones are faults, left out."""
     nodes = [node] if isinstance(node, yaml.ScalarNode) else read_sequence(collector, node, key)
     found = []
     for one in nodes:
         name = read_text(collector, one, key)
         if name and name not in known_names:
-            there = ", ".join(sorted(known_names))
+            available_names = ", ".join(sorted(known_names))
             collector.add_fault(
-                one, f"there is no specialist {name}{suggest_name(name, known_names)}; there are {there}"
+                one, f"there is no specialist {name}{suggest_name(name, known_names)}; there are {available_names}"
             )
         elif name in found:
             collector.add_fault(one, f"{key} names {name} twice; keep one")
@@ -93,30 +93,30 @@ def read_names(collector: FaultCollector, node: yaml.Node, key: str, known_names
 
 
 def read_number(collector: FaultCollector, node: yaml.Node, key: str, bounds: tuple[int, int]) -> int:
-    """Return a whole number within bounds, both included; the lower bound, with a fault, for anything else."""
+    """Return a whole number within `bounds`, both included; the lower bound, with a fault, for anything else."""
     low, high = bounds
-    said = node.value if isinstance(node, yaml.ScalarNode) else ""
-    if not (said.isascii() and said.isdigit() and low <= int(said[:9]) <= high and len(said) < 9):
+    text = node.value if isinstance(node, yaml.ScalarNode) else ""
+    if not (text.isascii() and text.isdigit() and low <= int(text[:9]) <= high and len(text) < 9):
         collector.add_fault(node, f"{key} takes a whole number from {low} to {high:,}")
         return low
-    return int(said)
+    return int(text)
 
 
 def read_choice(collector: FaultCollector, node: yaml.Node, key: str, words: tuple[str, ...]) -> str:
-    """Return one of some words; the first of them, with a fault, for anything else."""
-    said = str(node.value) if isinstance(node, yaml.ScalarNode) else ""
-    if said not in words:
+    """Return the text if it is one of `words`; the first of them, with a fault, for anything else."""
+    text = str(node.value) if isinstance(node, yaml.ScalarNode) else ""
+    if text not in words:
         collector.add_fault(node, f"{key} takes {' or '.join(words)}")
         return words[0]
-    return said
+    return text
 
 
 def read_boolean(collector: FaultCollector, node: yaml.Node, key: str) -> bool:
     """Return True for true or yes; False for false or no and, with a fault, for anything else."""
-    said = str(node.value).lower() if isinstance(node, yaml.ScalarNode) else ""
-    if said not in {"true", "yes", "false", "no"}:
+    text = str(node.value).lower() if isinstance(node, yaml.ScalarNode) else ""
+    if text not in {"true", "yes", "false", "no"}:
         collector.add_fault(node, f"{key} takes true or false")
-    return said in {"true", "yes"}
+    return text in {"true", "yes"}
 
 
 def read_plain_value(node: yaml.Node) -> object:
@@ -135,7 +135,8 @@ def read_yaml_root(
 ) -> yaml.Node | None:
     """Return the root node of a YAML file; None if it is empty or, with a fault, if it cannot be read.
 
-    `hint` is added to faults of invalid YAML: what often helps. `max_bytes` is the most bytes that are read.
+    `hint` is the advice in faults of invalid YAML, in place of the usual one. A file of more than `max_bytes` bytes is
+    a fault.
     """
     try:
         data = path.read_bytes()

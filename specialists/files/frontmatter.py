@@ -32,18 +32,18 @@ class MarkdownPage:
 
     Attributes:
         values: The values of the front matter, by key.
-        lines: The line of each key.
+        key_lines: The line of each key.
         body: The text below the front matter, which begins at `body_line`.
-        faults: What is wrong with the file.
-        warnings: What people should know though the file can be used.
+        faults: The faults for which the file cannot be used.
+        warnings: The faults with which it can still be used.
         front_matter: The text of the front matter.
         is_invalid_yaml: True if the front matter is not valid YAML.
-        translation_note: How an agent of Claude Code was translated; "" for other files.
+        translation_note: The tier and tools to which an agent of Claude Code was translated; "" for other files.
     """
 
     path: Path
     values: dict[str, Any] = field(default_factory=dict)
-    lines: dict[str, int] = field(default_factory=dict)
+    key_lines: dict[str, int] = field(default_factory=dict)
     body: str = ""
     body_line: int = 1
     faults: list[CrewFault] = field(default_factory=list)
@@ -56,17 +56,17 @@ class MarkdownPage:
 
     @property
     def name(self) -> str:
-        """Its name: that in its front matter, otherwise that of the file."""
+        """The name in the front matter; if there is none, the file's name without its ending."""
         return str(self.values.get("name", self.path.stem))
 
     def add_fault(self, text: str, *, line: int = 0, key: str = "") -> None:
-        """Record a fault, at a line or at a key's line; a missing key counts as line 1."""
+        """Record a fault at `line`, or at the line of `key`; at line 1 if neither is known."""
         path = self.path if line else self.key_paths.get(key, self.path)
-        self.faults.append(CrewFault(path, line or self.lines.get(key, 1), text))
+        self.faults.append(CrewFault(path, line or self.key_lines.get(key, 1), text))
 
     def add_warning(self, text: str, *, key: str = "") -> None:
-        """Record a warning, at a key's line."""
-        self.warnings.append(CrewFault(self.path, self.lines.get(key, 1), text))
+        """Record a warning at the line of `key`; at line 1 if the key is missing."""
+        self.warnings.append(CrewFault(self.path, self.key_lines.get(key, 1), text))
 
 
 _VALUE_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
@@ -80,12 +80,12 @@ _VALUE_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
 
 
 def describe_value(value: Any) -> str:
-    """Return what kind of YAML value somebody wrote, in words that follow "this is"."""
+    """Return a few words for the kind of a YAML value, which follow "this is"."""
     form = next((words for kind, words in _VALUE_KINDS if isinstance(value, kind)), "a date")
     if isinstance(value, list | dict | str) and not value:
         return f"{form}, and empty"
-    odd = next((one for one in value if not isinstance(one, str)), None) if isinstance(value, list) else None
-    return form if odd is None else f"{form}, and an item of it is {describe_value(odd)}"
+    other_item = next((one for one in value if not isinstance(one, str)), None) if isinstance(value, list) else None
+    return form if other_item is None else f"{form}, and an item of it is {describe_value(other_item)}"
 
 
 def suggest_name(word: str, known: Iterable[str]) -> str:
@@ -140,7 +140,7 @@ def _read_keys(page: MarkdownPage, text: str) -> None:
                 page.add_fault(f"the key {key} is there twice; keep one", line=line)
                 continue
             page.values[key] = loader.construct_object(value_node, deep=True)
-            page.lines[key] = line
+            page.key_lines[key] = line
     except yaml.YAMLError as error:
         _note_invalid_yaml(page, error)
     except ValueError as error:  # looks like a date, but is none
@@ -159,14 +159,14 @@ def _note_invalid_yaml(page: MarkdownPage, error: yaml.YAMLError) -> None:
 
 
 def describe_yaml_fault(error: yaml.YAMLError, remedy: str = "put texts with a colon in quotes") -> str:
-    """Return what is wrong with a YAML text and what to do."""
+    """Return the fault of a YAML text and what to do: `remedy`, except for invalid characters and tabs."""
     if isinstance(error, yaml.reader.ReaderError):
         return f"the character U+{error.character:04X} may not stand in it; take it out"
     problem = getattr(error, "problem", None) or "it cannot be read"
     return f"{problem}; {'write spaces in its place' if repr(chr(9)) in problem else remedy}"
 
 
-_KEY = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
+_KEY_LINE = re.compile(r"([A-Za-z][\w-]*):[ \t]*(.*)")
 _EXAMPLES = re.compile(r"(?:\\n|\s)*(?:<example>|\bexamples?:).*", re.IGNORECASE | re.DOTALL)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
@@ -179,7 +179,7 @@ def read_invalid_keys(page: MarkdownPage, keys: Collection[str]) -> dict[str, ob
     found: dict[str, list[str]] = {}
     last = ""
     for line in page.front_matter.splitlines():
-        match = _KEY.fullmatch(line.rstrip())
+        match = _KEY_LINE.fullmatch(line.rstrip())
         if match is not None and match[1] in keys:
             last = match[1]
             found[last] = [match[2]]
@@ -202,7 +202,7 @@ def _strip_quotes(text: str) -> str:
 def shorten_description(text: str, max_length: int) -> str:
     """Return the first sentences of a description, without its examples, in at most `max_length` characters.
 
-    If they would use less than half of these, the text is cut within the next sentence.
+    If these sentences are shorter than half of `max_length`, the text is cut at `max_length` instead.
     """
     line = " ".join(_EXAMPLES.sub("", text).replace("\\n", " ").split()) or " ".join(text.split())
     if len(line) <= max_length:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 MAX_CHARACTERS = 2_000_000
 MAX_SECTIONS = 1_000
 MAX_PICTURES = 20
-MAX_PICTURE_BYTES = 24 * 1024 * 1024
-_LONGEST_NAME = 120
+MAX_TOTAL_PICTURE_BYTES = 24 * 1024 * 1024
+_MAX_NAME_LENGTH = 120
 _UNENCODABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class UnreadableFile(Exception):
-    """Nothing of the file can be read. The text continues after the file's name: what it is, and what to do."""
+    """Raised if nothing of a file can be read. The text continues a sentence that begins with the file's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,9 @@ class FileContents:
 
     Attributes:
         outline: For each section its name and the index of its first character.
-        skipped_sections: Once finished, how many sections after each named one the outline leaves out.
-        gaps: Short phrases for people: what is missing.
-        notes: Short phrases for people: how the file was read.
+        skipped_per_section: The number of sections left out after each one in the outline; set by `finish_text`.
+        gaps: Short phrases for people about what is missing.
+        notes: Short phrases for people about how the file was read.
     """
 
     pieces: list[str] = field(default_factory=list)
@@ -45,31 +45,31 @@ class FileContents:
     inner_files: list[Blob] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    skipped_sections: int = 0
+    skipped_per_section: int = 0
 
     def add_text(self, text: str) -> None:
-        """Add text."""
+        """Append text, and add its characters to `length`."""
         self.pieces.append(text)
         self.length += len(text)
 
     def begin_section(self, name: str) -> None:
         """Begin a section at the end of the text so far."""
-        self.outline.append((" ".join(name.split())[:_LONGEST_NAME], self.length))
+        self.outline.append((" ".join(name.split())[:_MAX_NAME_LENGTH], self.length))
 
     def add_gap(self, text: str) -> None:
-        """Add what is missing, each phrase once."""
+        """Add a phrase about what is missing, unless it is there already."""
         if text not in self.gaps:
             self.gaps.append(text)
 
     def add_note(self, text: str) -> None:
-        """Add a note on how it was read, each once."""
+        """Add a phrase about how the file was read, unless it is there already."""
         if text not in self.notes:
             self.notes.append(text)
 
     def add_picture(self, name: str, media_type: str, data: bytes) -> bool:
-        """Add a picture. False if the pictures are too many or too large together."""
+        """Add a picture. Return False, and add nothing, if there would be too many pictures or bytes of pictures."""
         held = sum(len(picture.data) for picture in self.pictures)
-        if len(self.pictures) >= MAX_PICTURES or held + len(data) > MAX_PICTURE_BYTES:
+        if len(self.pictures) >= MAX_PICTURES or held + len(data) > MAX_TOTAL_PICTURE_BYTES:
             return False
         self.pictures.append(Blob(name, media_type, data))
         return True
@@ -83,7 +83,7 @@ class FileContents:
         """Return the text, at most `MAX_CHARACTERS` of it, and fit the outline to it.
 
         A longer text keeps its beginning and its end, since the last lines of a log matter most. With `stopped_early`,
-        the reader stopped early, so only the beginning is kept.
+        the end of the file was never read, so only the beginning is kept.
         """
         text = replace_unencodable("".join(self.pieces))
         if len(text) > MAX_CHARACTERS:
@@ -91,7 +91,7 @@ class FileContents:
         if len(self.outline) > MAX_SECTIONS:
             every = -(-len(self.outline) // MAX_SECTIONS)
             self.add_note(f"the outline names one in {every} of its {len(self.outline):,} sections")
-            self.outline, self.skipped_sections = self.outline[::every], every - 1
+            self.outline, self.skipped_per_section = self.outline[::every], every - 1
         self.outline = _number_repeated_names([(replace_unencodable(name), start) for name, start in self.outline])
         self.gaps = [replace_unencodable(gap) for gap in self.gaps]
         self.notes = [replace_unencodable(note) for note in self.notes]
@@ -108,32 +108,32 @@ class FileContents:
         mark = f"\n[{left_out:,} characters left out here]\n"
         self.add_gap(f"{left_out:,} of {len(text):,} characters, in the middle, are left out")
         kept = [(name, start) for name, start in self.outline if start < half]
-        goes_on = [name for name, start in self.outline if half <= start < half + left_out][-1:]
-        kept += [(name, half + len(mark)) for name in goes_on]  # the section in which the kept end begins
+        continued_names = [name for name, start in self.outline if half <= start < half + left_out][-1:]
+        kept += [(name, half + len(mark)) for name in continued_names]  # the section in which the kept end begins
         kept += [(name, start - left_out + len(mark)) for name, start in self.outline if start >= half + left_out]
         self.outline = kept
         return text[:half] + mark + text[half + left_out :]
 
 
 def replace_unencodable(text: str) -> str:
-    """Replace characters that no encoding can write: NUL, and halves of surrogate pairs."""
+    """Replace NUL, and single halves of surrogate pairs, by U+FFFD."""
     return _UNENCODABLE.sub("\ufffd", text)
 
 
 def _number_repeated_names(outline: list[tuple[str, int]]) -> list[tuple[str, int]]:
     """Return the outline with repeated names numbered, so that each section can be cited."""
     seen: dict[str, int] = {}
-    apart = []
+    numbered_outline = []
     for name, start in outline:
         seen[name] = seen.get(name, 0) + 1
-        apart.append((f"{name} ({seen[name]})" if seen[name] > 1 else name, start))
-    return apart
+        numbered_outline.append((f"{name} ({seen[name]})" if seen[name] > 1 else name, start))
+    return numbered_outline
 
 
-MAX_FILES = 100
-LARGEST_FILE = 32 * 1024 * 1024
-MAX_FILE_BYTES = 64 * 1024 * 1024
-_MAX_NAMED = 5
+MAX_INNER_FILES = 100
+MAX_INNER_FILE_BYTES = 32 * 1024 * 1024
+MAX_TOTAL_FILE_BYTES = 64 * 1024 * 1024
+_MAX_LISTED_NAMES = 5
 _INVISIBLE = re.compile("[\ud800-\udfff\x00-\x1f\x7f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
@@ -141,17 +141,17 @@ class InnerFileAllowance:
     """Limits the inner files that a file may pass on. Refused ones are counted, and reported by `report_refused`."""
 
     def __init__(self, contents: FileContents) -> None:
-        """Add accepted files to `contents`."""
+        """Start with the full allowance. Accepted files are added to `contents`."""
         self._contents = contents
-        self._left = MAX_FILE_BYTES
+        self._left = MAX_TOTAL_FILE_BYTES
         self._names = {blob.name for blob in contents.inner_files}
         self._refused: list[str] = []
 
     def has_room(self, size: int) -> bool:
         """Return True if a file of that size would be accepted."""
-        return len(self._contents.inner_files) < MAX_FILES and size <= min(LARGEST_FILE, self._left)
+        return len(self._contents.inner_files) < MAX_INNER_FILES and size <= min(MAX_INNER_FILE_BYTES, self._left)
 
-    def accept(self, blob: Blob) -> None:
+    def accept_or_refuse(self, blob: Blob) -> None:
         """Accept a file if there is room, under a unique name; otherwise refuse it."""
         if not self.has_room(len(blob.data)):
             self.refuse(blob.name)
@@ -166,13 +166,15 @@ class InnerFileAllowance:
         self._contents.inner_files.append(Blob(name, blob.media_type, blob.data))
 
     def refuse(self, name: str) -> None:
-        """Record a file that is not passed on because it is too much."""
+        """Record a file that is not passed on, since the files are too many or too large."""
         self._refused.append(make_safe_name(name))
 
     def report_refused(self) -> None:
         """Add a gap about the refused files."""
         if self._refused:
-            named = ", ".join(self._refused[:_MAX_NAMED]) + (" and others" if len(self._refused) > _MAX_NAMED else "")
+            named = ", ".join(self._refused[:_MAX_LISTED_NAMES]) + (
+                " and others" if len(self._refused) > _MAX_LISTED_NAMES else ""
+            )
             self._contents.add_gap(
                 f"{len(self._refused):,} of the files inside are not read, too many or too large at once: {named}"
             )
@@ -184,6 +186,6 @@ def guess_media_type(name: str) -> str:
 
 
 def make_safe_name(name: str) -> str:
-    """Return the name for an inner file: a relative path on one line, without invisible characters."""
+    """Return a safe name for an inner file: a relative path of at most 200 characters, without invisible ones."""
     parts = [part for part in _INVISIBLE.sub("", name).replace("\\", "/").split("/") if part not in ("", ".", "..")]
     return "/".join(parts)[-200:].strip() or "unnamed"

@@ -17,30 +17,30 @@ from functools import cache
 
 from specialists.formats import letter_orders as orders
 
-_MAX_BYTES = 3_000
-"""Most bytes beyond ASCII that are rated: more do not make the guess surer."""
-_LONGEST_LINE = 2_000
+_MAX_RATED_BYTES = 3_000
+"""The most bytes beyond ASCII that are rated. More would not make the guess more certain."""
+_MAX_LINE_BYTES = 2_000
 _NON_ASCII = re.compile(rb"[\x80-\xff]")
 _FIELD_SEPARATOR = re.compile(rb"[,;\t\n]")
-"""Separators of fields. In no encoding are these bytes part of a longer character."""
+"""The separators of fields. These bytes are never part of a longer character, in any of the encodings."""
 _CERTAIN_LEAD = 7.0
-"""Least lead of the best decoding over the next, as a logarithm, for the guess to be certain."""
+"""The least lead of the best decoding over the next, in log-likelihood, with which a guess is certain."""
 _UNDECODABLE_SCORE = -14.0
 _STRAY_SCORE, _SIGN_SCORE = math.log(0.02 / 120), math.log(0.004 / 120)
 _PUNCTUATION_SCORE = math.log(0.03 / 16)
 _PUNCTUATION = frozenset("\u2018\u2019\u201a\u201c\u201d\u201e\u2013\u2014\u2026\xab\xbb\xa0\u20ac\xa7\u2116\xb0")
-_INSIDE_WORDS = frozenset("\u2019\xad\xb7\u02bc")
+_WORD_INNER_CHARACTERS = frozenset("\u2019\xad\xb7\u02bc")
 _RANK_OFFSET = 2.0
 _FOREIGN_SHARE = 0.07
 """The share of letters from words of the encoding's other languages, mostly names."""
 _MIX_DIVISOR = 8
-"""The divisor of the languages' shares in a mix, so that German is as likely in each mix."""
+"""A language's share in a mix is 1 divided by this number, so that German is equally likely in each mix."""
 _CAPITAL_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class EncodingGuess:
-    """A guessed encoding, and the `other_encoding` one that the bytes may be in; "" if no other comes near.
+    """A guessed encoding, and in `other_encoding` another one that is nearly as likely; "" if none is.
 
     `word` and `other_word` are the first word that the two encodings decode differently.
     """
@@ -118,21 +118,21 @@ def guess_encoding(data: bytes, *, usual_encoding: str = "") -> EncodingGuess:
 
 
 def _yield_non_ascii_lines(data: bytes) -> Iterator[bytes]:
-    """Yield the lines with bytes beyond ASCII, until there are `_MAX_BYTES` of these."""
+    """Yield the lines with bytes beyond ASCII, until they have `_MAX_RATED_BYTES` such bytes."""
     seen = at = 0
-    while seen < _MAX_BYTES and (found := _NON_ASCII.search(data, at)):
+    while seen < _MAX_RATED_BYTES and (found := _NON_ASCII.search(data, at)):
         start = max(data.rfind(b"\n", at, found.start()) + 1, at)
-        if found.start() - start > _LONGEST_LINE:
+        if found.start() - start > _MAX_LINE_BYTES:
             start = found.start()
-        end = data.find(b"\n", found.start(), start + _LONGEST_LINE)
-        at = end + 1 if end >= 0 else start + _LONGEST_LINE
+        end = data.find(b"\n", found.start(), start + _MAX_LINE_BYTES)
+        at = end + 1 if end >= 0 else start + _MAX_LINE_BYTES
         line = data[start:at].rstrip(b"\r\n")
         yield line
         seen += len(_NON_ASCII.findall(line))
 
 
 def _find_difference(text: str, other: str) -> tuple[str, str]:
-    """Return the first word that two decodings of the same bytes have differently, as a pair."""
+    """Return the first word that differs between two decodings of the same bytes, as a pair; ("", "") if none does."""
     for line, other_line in zip(text.split("\n"), other.split("\n"), strict=False):
         if line == other_line:
             continue
@@ -147,39 +147,39 @@ def _rate_encoding(sample: bytes, candidate: _EncodingCandidate) -> tuple[float,
     """Return (log-likelihood of the sample in an encoding, its decoded text)."""
     text = codecs.getincrementaldecoder(candidate.name)("replace").decode(sample)
     letters: Counter[str] = Counter()
-    told = candidate.prior
+    log_likelihood = candidate.prior
     for at, letter in enumerate(text):
         if letter > "\x7f":
             letters[letter] += 1
-            told += _rate_letter_place(text, at, letter, is_eastern=candidate.is_multibyte)
+            log_likelihood += _rate_letter_place(text, at, letter, is_eastern=candidate.is_multibyte)
     best = max(
         sum(times * known(letter) for letter, times in letters.items()) for known in _make_models(candidate.languages)
     )
-    return told + best, text
+    return log_likelihood + best, text
 
 
 @cache
 def _make_models(languages: tuple[str, ...]) -> tuple[_LetterModel, ...]:
     """Make the models of an encoding: one for each language with some words of the others, and one for all mixed."""
-    known = [_make_model(language) for language in languages]
-    if len(known) == 1:
-        return tuple(known)
-    mixed = _mix_models(known, [1 / _MIX_DIVISOR] * len(known))
-    return (*(_mix_models([one, mixed], [1 - _FOREIGN_SHARE, _FOREIGN_SHARE]) for one in known), mixed)
+    language_models = [_make_model(language) for language in languages]
+    if len(language_models) == 1:
+        return tuple(language_models)
+    mixed = _mix_models(language_models, [1 / _MIX_DIVISOR] * len(language_models))
+    return (*(_mix_models([one, mixed], [1 - _FOREIGN_SHARE, _FOREIGN_SHARE]) for one in language_models), mixed)
 
 
 class _LetterModel:
-    """A language's model: called with a letter beyond ASCII, it returns its log-likelihood."""
+    """A language's model: called with a letter beyond ASCII, it returns the letter's log-likelihood."""
 
-    def __init__(self, shares: dict[str, float], rest: float) -> None:
-        self.shares, self.rest = shares, rest
+    def __init__(self, shares: dict[str, float], unlisted_score: float) -> None:
+        self.shares, self.rest = shares, unlisted_score
 
     def __call__(self, letter: str) -> float:
-        return self.shares.get(letter) or _rate_unlisted(letter, self.rest)
+        return self.shares.get(letter) or _rate_unlisted_letter(letter, self.rest)
 
 
 def _mix_models(models: list[_LetterModel], weights: list[float]) -> _LetterModel:
-    """Mix models, weighted by `weights`."""
+    """Return a model with the sums of the models' probabilities, weighted by `weights`."""
     letters = {letter for model in models for letter in model.shares}
     shares = {
         letter: math.log(
@@ -209,7 +209,7 @@ def _make_model(language: str) -> _LetterModel:
     return _LetterModel(shares, math.log(0.25 / 6_000) if eastern else _STRAY_SCORE)
 
 
-def _rate_unlisted(letter: str, rest: float) -> float:
+def _rate_unlisted_letter(letter: str, rest: float) -> float:
     """Return the log-likelihood of a letter that a language's model does not list: punctuation, signs, controls."""
     if letter == "\ufffd" or "\x80" <= letter <= "\x9f" or "\ue000" <= letter <= "\uf8ff":
         return _UNDECODABLE_SCORE
@@ -228,22 +228,22 @@ def _rate_letter_place(text: str, index: int, letter: str, *, is_eastern: bool) 
     before = text[index - 1] if index else " "
     after = text[index + 1] if index + 1 < len(text) else " "
     if not letter.isalpha():
-        if letter in _INSIDE_WORDS or letter in _PUNCTUATION:
-            return -3.0 if before.isalpha() and after.isalpha() and letter not in _INSIDE_WORDS else 0.0
+        if letter in _WORD_INNER_CHARACTERS or letter in _PUNCTUATION:
+            return -3.0 if before.isalpha() and after.isalpha() and letter not in _WORD_INNER_CHARACTERS else 0.0
         return -3.0 * before.isalpha() - 3.0 * after.isalpha()
     if is_eastern:
         return -1.5 * (_is_ascii_letter(before) + _is_ascii_letter(after))
-    told = 0.0
+    log_likelihood = 0.0
     if letter > "\u036f":  # Greek, Cyrillic and later scripts do not mix with plain letters
-        told -= 4.0 * (_is_ascii_letter(before) + _is_ascii_letter(after))
+        log_likelihood -= 4.0 * (_is_ascii_letter(before) + _is_ascii_letter(after))
     elif before > "\x7f" and before.isalpha():
-        told -= 1.0  # two accents side by side
+        log_likelihood -= 1.0  # two accents side by side
     if letter.isupper():
-        told -= 4.0 * (before.isalpha() and before.islower())
+        log_likelihood -= 4.0 * (before.isalpha() and before.islower())
     elif letter.islower():
-        told -= 4.0 * (after.isalpha() and after.isupper())
-        told -= 2.0 * (before.isalpha() and before.isupper() and index > 1 and text[index - 2].isalpha())
-    return told
+        log_likelihood -= 4.0 * (after.isalpha() and after.isupper())
+        log_likelihood -= 2.0 * (before.isalpha() and before.isupper() and index > 1 and text[index - 2].isalpha())
+    return log_likelihood
 
 
 def _is_ascii_letter(letter: str) -> bool:

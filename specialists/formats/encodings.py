@@ -21,7 +21,7 @@ _DECLARED_CHARSET = re.compile(
 )
 _HEAD_BYTES = 4096
 _REFUSED_CODECS = {"punycode", "idna", "unicode-escape", "raw-unicode-escape", "undefined", "utf-7", "ascii"}
-_SUPERSETS = {
+_BROWSER_ENCODINGS = {
     **dict.fromkeys(("gb2312", "gbk", "hz", "x-gbk"), "gb18030"),
     **dict.fromkeys(("shift_jis", "x-sjis", "windows-31j", "sjis"), "cp932"),
     **dict.fromkeys(("euc_kr", "ks_c_5601-1987", "ks_c_5601"), "cp949"),
@@ -32,7 +32,7 @@ _SUPERSETS = {
     **dict.fromkeys(("x-mac-cyrillic",), "mac_cyrillic"),
     **dict.fromkeys(("x-euc-jp", "x-euc"), "euc_jp"),
 }
-"""Declared encodings that mean a larger one, as browsers read them."""
+"""Declared encodings, each with the larger one in which browsers read it."""
 _READABLE_NAMES = {
     **{f"cp125{digit}": f"Windows-125{digit}" for digit in range(10)},
     **{f"iso8859-{number}": f"ISO 8859-{number}" for number in range(1, 17)},
@@ -61,11 +61,11 @@ _READABLE_NAMES = {
 }
 _ESCAPE_SEQUENCES = ((b"\x1b$)C", "iso2022_kr"), (b"\x1b$", "iso2022_jp_2"), (b"\x1b(J", "iso2022_jp_2"))
 _MAX_BROKEN_SHARE = 0.25
-"""Largest share of broken letters beyond ASCII in a text that still counts as UTF-8."""
+"""The largest share of broken letters, among those beyond ASCII, in a text that still counts as UTF-8."""
 
 
 class NotText(Exception):
-    """The bytes are no text in any encoding."""
+    """Raised for bytes that are binary, and no text in any encoding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class DecodedText:
 
     Attributes:
         text: The text.
-        encoding: People's name for its encoding.
-        note: That the encoding was guessed, if the guess is almost certain; otherwise "".
-        doubt: What may be wrong with the letters, such as an uncertain guess; otherwise "".
+        encoding: The readable name of its encoding, such as `Windows-1252`.
+        note: A note that the encoding was guessed, if the guess is almost certain; otherwise "".
+        doubt: A warning about wrong, broken or removed characters, such as after an uncertain guess; otherwise "".
     """
 
     text: str
@@ -86,14 +86,14 @@ class DecodedText:
 
 
 def decode_text(data: bytes, *, charset: str = "") -> DecodedText:
-    """Decode bytes of a text.
+    """Decode the bytes of a text. Line ends become line feeds.
 
     Args:
-        data: the bytes.
-        charset: the encoding that a mail or a page declares; a wrong one is ignored.
+        data: The bytes.
+        charset: The encoding that a mail or a page declares; a wrong one is ignored.
 
     Raises:
-        NotText: the bytes are binary.
+        NotText: The bytes are binary.
     """
     found = _decode_bytes(data, charset)
     return replace(found, text=found.text.replace("\r\n", "\n").replace("\r", "\n"))
@@ -124,23 +124,23 @@ def _decode_bytes(data: bytes, charset: str) -> DecodedText:
 def _decode_by_guess(data: bytes) -> DecodedText:
     """Decode bytes that are neither marked nor clean UTF-8: as UTF-8 if few letters are broken, else by a guess."""
     text = data.decode(errors="replace")
-    broken, beyond = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
-    if broken <= _MAX_BROKEN_SHARE * beyond and beyond - broken > 1:
+    broken, non_ascii_count = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
+    if broken <= _MAX_BROKEN_SHARE * non_ascii_count and non_ascii_count - broken > 1:
         return _decode_with_losses(data, "utf-8")
     _refuse_binary(data)
     from specialists.formats.encoding_guess import guess_encoding  # noqa: PLC0415 - its tables are for rare texts alone
 
     found = guess_encoding(data)
     read = _decode_with_losses(data, found.encoding)
-    told = f"it does not name its encoding, so it was read as {_make_readable_name(found.encoding)}"
+    note = f"it does not name its encoding, so it was read as {_make_readable_name(found.encoding)}"
     if not found.other_encoding:
-        return replace(read, note=told)
-    also = (
+        return replace(read, note=note)
+    example = (
         f"“{found.word}” may be “{found.other_word}”, which is {_make_readable_name(found.other_encoding)}"
         if found.word
         else ""
     )
-    return replace(read, doubt="; ".join(filter(None, (f"{told}: some letters may be wrong", also, read.doubt))))
+    return replace(read, doubt="; ".join(filter(None, (f"{note}: some letters may be wrong", example, read.doubt))))
 
 
 def decode_name(data: bytes, usual_encoding: str) -> str:
@@ -168,11 +168,11 @@ def _decode_unmarked(data: bytes) -> DecodedText | None:
     """Decode UTF-16 or UTF-32 without a byte order mark, recognised by their zero bytes; None if it is neither."""
     head = data[: _HEAD_BYTES - _HEAD_BYTES % 4]
     zeros = [head[at::4].count(0) for at in range(4)]
-    every = len(head) / 4
+    unit_count = len(head) / 4
     candidates = []
-    if min(zeros[2], zeros[3]) > 0.9 * every:
+    if min(zeros[2], zeros[3]) > 0.9 * unit_count:
         candidates.append("utf-32-le")
-    if min(zeros[0], zeros[1]) > 0.9 * every:
+    if min(zeros[0], zeros[1]) > 0.9 * unit_count:
         candidates.append("utf-32-be")
     even, odd = head[0::2].count(0), head[1::2].count(0)
     for encoding, here, there in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
@@ -186,7 +186,10 @@ def _decode_unmarked(data: bytes) -> DecodedText | None:
 
 
 def _decode_without_zeros(data: bytes, charset: str) -> DecodedText:
-    """Decode a text without its few zero bytes, as a log has them where its machine crashed."""
+    """Decode a text without its zero bytes, which a log may have where its machine crashed.
+
+    Raises NotText if most bytes are zero, or the others are binary.
+    """
     rest = data.replace(b"\x00", b"")
     if len(rest) * 2 < len(data):
         raise NotText
@@ -210,11 +213,11 @@ def _find_declared_charset(data: bytes) -> str:
 def _find_codec(charset: str) -> str:
     """Return Python's name for a charset; "" if it is unknown or no encoding of texts."""
     asked = charset.strip().lower()
-    asked = _SUPERSETS.get(asked, asked)
+    asked = _BROWSER_ENCODINGS.get(asked, asked)
     try:
         name = codecs.lookup(asked).name
         b"".decode(name)
     except (LookupError, ValueError):
         return ""
-    name = _SUPERSETS.get(name, name)
+    name = _BROWSER_ENCODINGS.get(name, name)
     return "" if name in _REFUSED_CODECS or name.startswith(("utf-16", "utf-32")) else name

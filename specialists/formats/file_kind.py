@@ -1,4 +1,4 @@
-"""Finds the kind of a file: by its first bytes, then by its name and the look of its text."""
+"""Finds the kind of a file: by its first bytes, then by its name, its media type and the form of its text."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pathlib import PurePosixPath
 from specialists.formats.contents import UnreadableFile
 from specialists.formats.table_text import TABLE_SUFFIXES
 
-BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
+BROKEN_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
 
-_PICTURES = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF87a": "GIF", b"GIF89a": "GIF"}
+_PICTURE_SIGNATURES = {b"\x89PNG": "PNG", b"\xff\xd8\xff": "JPEG", b"GIF87a": "GIF", b"GIF89a": "GIF"}
 _RE_SAVE_PICTURE = "save it as PNG or JPEG and attach that"
-_RTF = b"{\\rtf"
-_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_RTF_SIGNATURE = b"{\\rtf"
+_CONTROL_CHARACTERS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _UNREADABLE_FORMATS = (
     (b"7z\xbc\xaf\x27\x1c", "is a 7-Zip archive; pack its files as ZIP, or attach them one by one"),
     (b"Rar!", "is a RAR archive; pack its files as ZIP, or attach them one by one"),
@@ -27,7 +27,7 @@ _UNREADABLE_FORMATS = (
     (b"\x7fELF", "is a program; nothing in it can be read as text"),
     (b"MZ", "is a program; nothing in it can be read as text"),
     (b"SQLite format 3\x00", "is an SQLite database; export the tables that matter as CSV and attach those"),
-    (_RTF, "is an RTF document; save it as .docx or PDF and attach that"),
+    (_RTF_SIGNATURE, "is an RTF document; save it as .docx or PDF and attach that"),
     (b"II*\x00", f"is a TIFF picture; {_RE_SAVE_PICTURE}"),
     (b"MM\x00*", f"is a TIFF picture; {_RE_SAVE_PICTURE}"),
     (b"8BPS", f"is a Photoshop picture; {_RE_SAVE_PICTURE}"),
@@ -37,13 +37,13 @@ _UNREADABLE_FORMATS = (
     (b"\x1aE\xdf\xa3", "is a video; attach its transcript as text, or single pictures of it"),
     (b"PAR1", "is a Parquet table; only the table tools can read it"),
 )
-_OLD_OFFICE = (
+_OLD_OFFICE_FAULTS = (
     ("EncryptedPackage", "is protected by a password; save it without one and attach it again"),
     ("WordDocument", "is an old Word document; save it as .docx or PDF and attach that"),
     ("PowerPoint Document", "is an old PowerPoint file; save it as .pptx or PDF and attach that"),
     ("__substg1.0_", "is an Outlook message; save it as .eml, or attach its text"),
 )
-_OPEN_DOCUMENT = {"text": "odt", "presentation": "odp", "spreadsheet": "workbook"}
+_OPEN_DOCUMENT_KINDS = {"text": "odt", "presentation": "odp", "spreadsheet": "workbook"}
 _HTML = re.compile(
     rb"(?:\s|<\?xml[^>]{0,200}>|<!--.{0,2000}?-->)*"
     rb"<(?:!doctype html|html|head|body|table|meta|style|title|div|tr|thead|tbody)\b",
@@ -81,7 +81,7 @@ _KINDS_BY_MEDIA_TYPE = {
     "application/yaml": "yaml",
     "text/calendar": "calendar",
 }
-READABLE_NAMES = {
+NON_TABLE_NAMES = {
     "pdf": "a PDF document",
     "docx": "a Word document",
     "pptx": "a PowerPoint file",
@@ -102,7 +102,7 @@ def find_kind(data: bytes, name: str, media_type: str) -> str:
     """Return the kind of a file, such as `pdf`; `text` if it is no other kind.
 
     Raises:
-        UnreadableFile: files of its kind cannot be read. The text says what to attach instead.
+        UnreadableFile: Files of its kind cannot be read. The text says what to attach instead.
     """
     if _is_pdf(data):
         return "pdf"
@@ -110,7 +110,7 @@ def find_kind(data: bytes, name: str, media_type: str) -> str:
         return _find_zip_kind(data, name)
     if data.startswith(b"\xd0\xcf\x11\xe0"):
         return _find_old_office_kind(data)
-    if any(data.startswith(magic) for magic in _PICTURES) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
+    if any(data.startswith(magic) for magic in _PICTURE_SIGNATURES) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP"):
         return "picture"
     _refuse_unreadable(data)
     return _find_text_kind(data, name, media_type)
@@ -125,25 +125,27 @@ def _find_zip_kind(data: bytes, name: str) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = set(archive.namelist()[:20_000])
-            said = b""
+            declared_type = b""
             if "mimetype" in members:
                 with archive.open("mimetype") as file:
-                    said = file.read(100)
-    except BROKEN_ZIP:
+                    declared_type = file.read(100)
+    except BROKEN_ZIP_ERRORS:
         return _ZIP_KINDS_BY_NAME.get(PurePosixPath(name.lower()).suffix, "zip")  # its reader will report the damage
     for main, kind in _MAIN_MEMBERS.items():
         folder = main.partition("/")[0] + "/"
-        said_so = "[Content_Types].xml" in members or _ZIP_KINDS_BY_NAME.get(PurePosixPath(name.lower()).suffix) == kind
-        office = said_so and any(member.startswith(folder) for member in members)
-        if main in members or office:
+        is_declared = (
+            "[Content_Types].xml" in members or _ZIP_KINDS_BY_NAME.get(PurePosixPath(name.lower()).suffix) == kind
+        )
+        is_office = is_declared and any(member.startswith(folder) for member in members)
+        if main in members or is_office:
             return kind
-    if found := re.search(r"opendocument\.(text|presentation|spreadsheet)", said.decode("ascii", "replace")):
-        return _OPEN_DOCUMENT[found[1]]
+    if found := re.search(r"opendocument\.(text|presentation|spreadsheet)", declared_type.decode("ascii", "replace")):
+        return _OPEN_DOCUMENT_KINDS[found[1]]
     return "zip"
 
 
 def _find_old_office_kind(data: bytes) -> str:
-    for stream, words in _OLD_OFFICE:
+    for stream, words in _OLD_OFFICE_FAULTS:
         if stream.encode("utf-16-le") in data:
             raise UnreadableFile(words)
     if any(stream.encode("utf-16-le") in data for stream in ("Workbook", "Book")):
@@ -152,9 +154,9 @@ def _find_old_office_kind(data: bytes) -> str:
 
 
 def _refuse_unreadable(data: bytes) -> None:
-    plain = not _CONTROLS.search(data[:_HEAD_BYTES])  # a text may begin with `MZ` or `Rar!`
+    plain = not _CONTROL_CHARACTERS.search(data[:_HEAD_BYTES])  # a text may begin with `MZ` or `Rar!`
     for magic, words in _UNREADABLE_FORMATS:
-        if data.startswith(magic) and (not plain or magic == _RTF):
+        if data.startswith(magic) and (not plain or magic == _RTF_SIGNATURE):
             raise UnreadableFile(words)
     if data[4:8] == b"ftyp":
         brand = data[8:12].strip().lower()
@@ -200,7 +202,7 @@ def _find_disguised_kind(data: bytes, head: bytes) -> str:
 
 
 def _decode_head(data: bytes) -> bytes:
-    """Return the beginning of a text in UTF-8, without byte order mark, also if it is UTF-16."""
+    """Return the beginning of a text as UTF-8 bytes, without byte order mark; text in UTF-16 is converted."""
     head = data[:_HEAD_BYTES]
     for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
         if head.startswith(mark):
@@ -209,7 +211,7 @@ def _decode_head(data: bytes) -> bytes:
 
 
 def _is_json(data: bytes, head: bytes) -> bool:
-    """Return True if a file named like a table is JSON: it begins and ends like JSON."""
+    """Return True if the text of a file begins and ends like a JSON array or object, and has a quotation mark."""
     ends = {b"[": b"]", b"{": b"}"}
     return head[:1] in ends and data.rstrip()[-1:] == ends[head[:1]] and b'"' in head
 

@@ -1,6 +1,6 @@
-"""Letters of languages in order of frequency, by which encodings are told apart.
+"""The letters of languages in order of frequency, the most frequent first. Encodings are guessed by them.
 
-For languages in Latin script only the letters beyond ASCII. The orders were counted over names of people, places,
+Languages in Latin script have only their letters beyond ASCII. The letters were counted in names of people, places,
 languages and currencies, and in running text.
 """
 

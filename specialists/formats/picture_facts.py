@@ -1,4 +1,4 @@
-"""Reads a picture's type, its size in pixels and its estimated tokens from its first bytes.
+"""Reads a picture's type and its size in pixels from its header, and estimates its tokens.
 
 Nothing is decoded, as a decoder could be attacked.
 """
@@ -13,14 +13,14 @@ PictureType = Literal["image/png", "image/jpeg", "image/webp", "image/gif"]
 Pixels = tuple[int, int]
 """Width and height in pixels."""
 
-MAX_TOKENS = 3_300
-"""Most tokens of a picture: providers scale a longer edge down to about 1,568 pixels."""
-_LONGEST_EDGE = 1_568
+MAX_PICTURE_TOKENS = 3_300
+"""The most tokens of a picture, since providers scale the longer edge down to about 1,568 pixels."""
+_MAX_EDGE_PIXELS = 1_568
 _PIXELS_PER_TOKEN = 750
 _MIN_TOKENS = 85
 _FRAME_MARKERS = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 """JPEG markers of a frame, which hold the picture's size."""
-_BARE_MARKERS = frozenset({0x01, *range(0xD0, 0xD9)})
+_LENGTHLESS_MARKERS = frozenset({0x01, *range(0xD0, 0xD9)})
 """JPEG markers without a length."""
 
 
@@ -52,12 +52,12 @@ def read_pixel_size(data: bytes) -> Pixels | None:
 
 
 def estimate_picture_tokens(data: bytes) -> int:
-    """Estimate the most tokens that a picture takes with any provider."""
+    """Estimate the most tokens that a picture takes with any provider; `MAX_PICTURE_TOKENS` if its size is unknown."""
     size = read_pixel_size(data)
     if size is None:
-        return MAX_TOKENS
-    shrunk = min(1.0, _LONGEST_EDGE / max(size))
-    return min(MAX_TOKENS, _MIN_TOKENS + ceil(size[0] * shrunk * size[1] * shrunk / _PIXELS_PER_TOKEN))
+        return MAX_PICTURE_TOKENS
+    shrunk = min(1.0, _MAX_EDGE_PIXELS / max(size))
+    return min(MAX_PICTURE_TOKENS, _MIN_TOKENS + ceil(size[0] * shrunk * size[1] * shrunk / _PIXELS_PER_TOKEN))
 
 
 def _read_png_size(data: bytes) -> Pixels | None:
@@ -76,7 +76,7 @@ def _read_jpeg_size(data: bytes) -> Pixels | None:
         marker = data[at + 1]
         if marker == 0xFF:  # padding
             at += 1
-        elif marker in _BARE_MARKERS:
+        elif marker in _LENGTHLESS_MARKERS:
             at += 2
         elif marker in _FRAME_MARKERS:
             height, width = struct.unpack(">HH", data[at + 5 : at + 9])

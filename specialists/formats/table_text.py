@@ -8,17 +8,17 @@ import re
 from collections import Counter
 
 TABLE_SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".xls", ".xlsx", ".xlsm", ".ods", ".parquet", ".pq"})
-"""File endings that are enough to treat a text as a table."""
-TABLE_ENDINGS = TABLE_SUFFIXES | {".txt", ".json", ".jsonl", ".ndjson"}
-"""File endings that the table tools read."""
+"""The file endings that suffice to treat a text as a table."""
+TABLE_TOOL_SUFFIXES = TABLE_SUFFIXES | {".txt", ".json", ".jsonl", ".ndjson"}
+"""The endings of all files that the table tools can read."""
 SEPARATORS = (",", ";", "\t", "|")
 _SAMPLE_CHARACTERS = 64 * 1024
 _SAMPLE_ROWS = 200
-_MAJORITY = 0.8
-_FEWEST_ROWS = 3
+_MAJORITY_SHARE = 0.8
+_MIN_ROWS = 3
 _MAX_CELL_WORDS = 6
 """A cell with more words than this is part of a sentence."""
-_RULE_LINE = re.compile(r"[+|\-=: ]+")
+_SEPARATOR_LINE = re.compile(r"[+|\-=: ]+")
 _LOG_TIME = re.compile(r"\S*\d\d:\d\d:\d\d$")
 _NUMBER = re.compile(r"[^\w\s]*\d[\d.,:/'%\- ]*\D{0,3}")
 
@@ -38,15 +38,17 @@ def find_separator(text: str, *, prefer_tabs: bool = False) -> str:
 
 
 def is_table_text(text: str) -> bool:
-    """Return True if a text is a table: its lines have the same number of cells, which are no parts of sentences."""
+    """Return True if a text is a table: most lines have the same number of cells, and most cells are short."""
     separator = find_separator(text)
-    rows = [row for row in _parse_rows(text, separator) if not all(_RULE_LINE.fullmatch(cell or "-") for cell in row)]
+    rows = [
+        row for row in _parse_rows(text, separator) if not all(_SEPARATOR_LINE.fullmatch(cell or "-") for cell in row)
+    ]
     usual, share = _find_usual_width(rows)
-    if usual < 2 or share < _MAJORITY or len(rows) < _FEWEST_ROWS:
+    if usual < 2 or share < _MAJORITY_SHARE or len(rows) < _MIN_ROWS:
         return False
     rows = [row for row in rows if len(row) == usual]
     cells = [cell for row in rows for cell in row if cell.strip()]
-    if sum(len(cell.split()) > _MAX_CELL_WORDS for cell in cells) > (1 - _MAJORITY) * len(cells):
+    if sum(len(cell.split()) > _MAX_CELL_WORDS for cell in cells) > (1 - _MAJORITY_SHARE) * len(cells):
         return False
     if separator in ",;":
         return not _is_prose(rows, separator)
@@ -54,7 +56,7 @@ def is_table_text(text: str) -> bool:
 
 
 def _is_prose(rows: list[list[str]], separator: str) -> bool:
-    """Return True if lines with equally many separators are prose (with blanks after commas) or a log."""
+    """Return True if rows of equal width are prose (blanks after separators, or sentence ends) or a log."""
     if (
         separator == ","
         and sum(_LOG_TIME.search(row[0]) is not None and row[1][:3].isdigit() for row in rows) > len(rows) / 2
@@ -63,7 +65,7 @@ def _is_prose(rows: list[list[str]], separator: str) -> bool:
     later = [cell for row in rows for cell in row[1:] if cell]
     blanks = sum(cell[0] == " " for cell in later)
     numbers = any(
-        sum(_NUMBER.fullmatch(row[at].strip()) is not None for row in rows[1:]) >= _MAJORITY * len(rows[1:])
+        sum(_NUMBER.fullmatch(row[at].strip()) is not None for row in rows[1:]) >= _MAJORITY_SHARE * len(rows[1:])
         for at in range(len(rows[0]))
     )
     return not numbers and (

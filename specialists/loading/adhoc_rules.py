@@ -1,4 +1,4 @@
-"""Reads from a crew's file the rules for ad-hoc specialists, and the tiers of the supervisor's roles."""
+"""Reads two keys of a crew's file: `make` (rules for ad-hoc specialists) and `roles` (the roles' tiers)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import yaml
 
 from handoff.contracts import Tier
 from handoff.effects import ROLES
-from handoff.planning.adhoc import MAX_PER_PLAN, AdhocAllowance
+from handoff.planning.adhoc import MAX_SPECIALISTS_PER_PLAN, AdhocAllowance
 from specialists.files import crew_nodes as nodes
 from specialists.files.crew_nodes import FaultCollector
 from specialists.files.frontmatter import suggest_name
@@ -23,29 +23,29 @@ _TIERS: tuple[Tier, ...] = get_args(Tier)
 def read_allowance(
     collector: FaultCollector, node: yaml.Node, members: tuple[str, ...], tools: Mapping[str, Tool]
 ) -> AdhocAllowance:
-    """Read which ad-hoc specialists a plan may have. Tools that write are faults, since such specialists only read.
+    """Read the ad-hoc specialists that a plan may have. Tools that write are faults, since such specialists only read.
 
     `members` are the names of the crew's members, which no ad-hoc specialist may have.
     """
     keys = {key: value for key, (_, value) in nodes.read_mapping(collector, node, _KEYS, "make").items()}
-    usual = AdhocAllowance()
+    defaults = AdhocAllowance()
     fallback = nodes.read_names(collector, keys["fallback"], "fallback", members) if "fallback" in keys else ()
     if len(fallback) > 1:
         collector.add_fault(keys["fallback"], "fallback names one specialist")
     return AdhocAllowance(
         tools=_read_lent_tools(collector, keys["tools"], tools) if "tools" in keys else (),
-        tiers=_read_tiers(collector, keys["tiers"]) if "tiers" in keys else usual.tiers,
-        at_most=nodes.read_number(collector, keys["at_most"], "at_most", (1, MAX_PER_PLAN))
+        tiers=_read_tiers(collector, keys["tiers"]) if "tiers" in keys else defaults.tiers,
+        at_most=nodes.read_number(collector, keys["at_most"], "at_most", (1, MAX_SPECIALISTS_PER_PLAN))
         if "at_most" in keys
-        else usual.at_most,
+        else defaults.at_most,
         fallback=fallback[0] if fallback else "",
         reserved_names=frozenset(members),
         writing_tools=frozenset(name for name, tool in tools.items() if tool.access != "read"),
     )
 
 
-def read_roles(collector: FaultCollector, node: yaml.Node) -> dict[str, Tier]:
-    """Read the tiers of the supervisor's roles, by name."""
+def read_role_tiers(collector: FaultCollector, node: yaml.Node) -> dict[str, Tier]:
+    """Return the tiers of the supervisor's roles by name; an unknown role or tier is a fault and left out."""
     roles: dict[str, Tier] = {}
     for role, (_, value) in nodes.read_mapping(collector, node, ROLES, "roles").items():
         tier = next((tier for tier in _TIERS if tier == str(value.value)), None)

@@ -1,7 +1,7 @@
 """Reads the keys on approvals of a crew or a specialist: `approve`, `approvers`, `quorum` and `self`.
 
-The keys stand in a specialist's front matter or in the crew's file. A key that is missing in a specialist's file is
-taken from its crew's, and from there on from the crews around that, inside out.
+The keys stand in a specialist's front matter or in a crew's file. A key that a specialist's file lacks is taken from
+the file of its crew or, if that lacks it too, of the nearest crew around it that has it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from specialists.files.frontmatter import CrewFault, MarkdownPage, describe_valu
 from specialists.tools.tool import Tool
 
 APPROVAL_KEYS = ("approve", "approvers", "quorum", "self")
-MAX_PEOPLE = 10
-"""Most people that a quorum may take, and most approvers that may be named."""
+MAX_APPROVERS = 10
+"""The largest quorum, and the most approvers that may be named."""
 
-Mode = Literal["ask", "never", "always"]
-_MODES: tuple[Mode, ...] = get_args(Mode)
+ApprovalMode = Literal["ask", "never", "always"]
+_APPROVAL_MODES: tuple[ApprovalMode, ...] = get_args(ApprovalMode)
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,15 @@ class ApprovalRules:
     """The keys on approvals in one file. None: the file does not have that key.
 
     Attributes:
-        modes: The value of `approve`: by tool name, when people are asked.
-        approvers: Who may approve: `requester`, `admins` and Slack ids.
-        quorum: How many people have to approve.
-        own: The value of `self`: whether people may approve calls of their own requests.
+        modes: The value of `approve`: by tool name, the mode that says when people are asked.
+        approvers: The people who may approve: `requester`, `admins` and Slack ids.
+        quorum: The number of people who have to approve.
+        own: The value of `self`: True if people may approve calls of their own requests.
         file: The file, for faults.
         line: The line of the first of these keys, for faults.
     """
 
-    modes: Mapping[str, Mode] = field(default_factory=dict)
+    modes: Mapping[str, ApprovalMode] = field(default_factory=dict)
     approvers: tuple[str, ...] | None = None
     quorum: int | None = None
     own: bool | None = None
@@ -46,20 +46,20 @@ class ApprovalRules:
     line: int = 1
 
     def with_outer(self, outer: ApprovalRules) -> ApprovalRules:
-        """Return these rules, with missing keys taken from the rules of the crew around."""
-        says = self if self.names_approvers else outer
+        """Return these rules, with missing keys taken from `outer`, the rules of the crew around."""
+        naming_rules = self if self.names_approvers else outer
         return ApprovalRules(
             modes={**outer.modes, **self.modes},
             approvers=outer.approvers if self.approvers is None else self.approvers,
             quorum=outer.quorum if self.quorum is None else self.quorum,
             own=outer.own if self.own is None else self.own,
-            file=says.file,
-            line=says.line,
+            file=naming_rules.file,
+            line=naming_rules.line,
         )
 
     @property
     def names_approvers(self) -> bool:
-        """True if the file says who approves: it has `approvers`, `quorum` or `self`."""
+        """True if the file has a key on the people who approve: `approvers`, `quorum` or `self`."""
         return (self.approvers, self.quorum, self.own) != (None, None, None)
 
     @property
@@ -91,39 +91,39 @@ class ApprovalRules:
         return ()
 
 
-NO_RULES = ApprovalRules()
+NO_APPROVAL_RULES = ApprovalRules()
 
 
 def read_approval_rules(
     page: MarkdownPage, tools: Mapping[str, Tool], *, own_tools: frozenset[str] | None = None
 ) -> ApprovalRules:
-    """Read the keys of a page. Values with faults are left out, and the faults added to the page.
+    """Read the approval keys of a page. Faults are added to the page.
 
     `own_tools` are the tools of the specialist whose page it is; None for a crew's page, which may name any tool.
     """
     given = {key: page.values[key] for key in APPROVAL_KEYS if key in page.values}
     if not given:
-        return NO_RULES
-    who = [page.lines.get(key, 1) for key in APPROVAL_KEYS[1:] if key in given]
+        return NO_APPROVAL_RULES
+    approver_lines = [page.key_lines.get(key, 1) for key in APPROVAL_KEYS[1:] if key in given]
     return ApprovalRules(
         modes=_read_modes(page, given["approve"], tools, own_tools) if "approve" in given else {},
         approvers=_read_approvers(page, given["approvers"]) if "approvers" in given else None,
         quorum=_read_quorum(page, given["quorum"]) if "quorum" in given else None,
         own=_read_self_approval(page, given["self"]) if "self" in given else None,
         file=page.path,
-        line=min(who, default=page.lines.get("approve", 1)),
+        line=min(approver_lines, default=page.key_lines.get("approve", 1)),
     )
 
 
 def _read_modes(
     page: MarkdownPage, value: Any, tools: Mapping[str, Tool], own_tools: frozenset[str] | None
-) -> dict[str, Mode]:
+) -> dict[str, ApprovalMode]:
     if not isinstance(value, dict) or not value:
         page.add_fault("approve must name tools, each with ask, never or always: {post_note: never}", key="approve")
         return {}
-    modes: dict[str, Mode] = {}
+    modes: dict[str, ApprovalMode] = {}
     for name, said in value.items():
-        mode = next((one for one in _MODES if one == said), None)
+        mode = next((one for one in _APPROVAL_MODES if one == said), None)
         known = tools if own_tools is None else own_tools
         if name not in known:
             whose = "the tools are" if own_tools is None else "its own tools are"
@@ -136,7 +136,7 @@ def _read_modes(
                 f"the tool {name} only reads, so nobody approves its calls; take it out of approve", key="approve"
             )
         elif mode is None:
-            page.add_fault(f"approve says {said!r} of {name}; it takes {', '.join(_MODES)}", key="approve")
+            page.add_fault(f"approve says {said!r} of {name}; it takes {', '.join(_APPROVAL_MODES)}", key="approve")
         else:
             modes[name] = mode
     return modes
@@ -148,9 +148,9 @@ def _read_approvers(page: MarkdownPage, value: Any) -> tuple[str, ...] | None:
         text = "approvers must be a list of requester, admins, and Slack ids such as U012AB or S012AB"
         page.add_fault(f"{text}: this is {describe_value(value)}", key="approvers")
         return None
-    if len(named) > MAX_PEOPLE:
+    if len(named) > MAX_APPROVERS:
         page.add_fault(
-            f"approvers names {len(named)}; at most {MAX_PEOPLE} are allowed, so name a user group", key="approvers"
+            f"approvers names {len(named)}; at most {MAX_APPROVERS} are allowed, so name a user group", key="approvers"
         )
     for one in named:
         if one not in {REQUESTER, ADMINS} and not is_person_id(one) and not is_group_id(one):
@@ -164,8 +164,8 @@ def _read_approvers(page: MarkdownPage, value: Any) -> tuple[str, ...] | None:
 
 def _read_quorum(page: MarkdownPage, value: Any) -> int | None:
     text = str(value)
-    if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= MAX_PEOPLE):
-        page.add_fault(f"quorum must be a whole number from 1 to {MAX_PEOPLE}", key="quorum")
+    if isinstance(value, bool) or not (text.isascii() and text.isdigit() and 1 <= int(text[:6]) <= MAX_APPROVERS):
+        page.add_fault(f"quorum must be a whole number from 1 to {MAX_APPROVERS}", key="quorum")
         return None
     return int(text)
 

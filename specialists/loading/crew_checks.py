@@ -15,10 +15,10 @@ from handoff.text.member_ids import is_group_id, is_person_id
 from specialists.files.frontmatter import MarkdownPage, describe_value, suggest_name
 from specialists.tools.tool import Tool
 
-LINE_LIMIT = 240
-"""Most characters of the one line that the planner sees: what a specialist can do and what it cannot."""
-ITEM_LIMIT = 60
-EXAMPLE_LIMIT = 160
+MAX_LINE_LENGTH = 240
+"""The most characters of a specialist's line for the planner: its description, and what it cannot do."""
+MAX_ITEM_LENGTH = 60
+MAX_EXAMPLE_LENGTH = 160
 _EXAMPLES_FAULT = 'examples must be requests, each with its kind of work, a line each: `"What is 8 % of 940?": a sum`'
 """The text of a fault in `examples`."""
 MAX_ITEMS = 8
@@ -32,7 +32,7 @@ _EMPTY_CLAIMS = frozenset(
 def read_abilities(page: MarkdownPage, description: str) -> tuple[str, tuple[str, ...]]:
     """Return a pair of (description, what the specialist cannot do). Faults are added to the page.
 
-    `can` may stand in place of the description, or add to it. Both keys take a list of a few words an item.
+    The key `can` may replace the description or add to it. `can` and `cannot` are lists, with a few words per item.
     """
     can, cannot = _read_items(page, "can"), _read_items(page, "cannot")
     if can:
@@ -45,9 +45,9 @@ def read_abilities(page: MarkdownPage, description: str) -> tuple[str, tuple[str
     for tool in read_tool_names(page) or ():
         if tool in cannot:
             page.add_fault(f"it cannot {tool}, and has that tool; take one out", key="cannot")
-    if cannot and len(description) + sum(len(one) + 2 for one in cannot) > LINE_LIMIT:
+    if cannot and len(description) + sum(len(one) + 2 for one in cannot) > MAX_LINE_LENGTH:
         page.add_fault(
-            f"the description, can and cannot make a line longer than {LINE_LIMIT}; shorten them", key="cannot"
+            f"the description, can and cannot make a line longer than {MAX_LINE_LENGTH}; shorten them", key="cannot"
         )
     return description, cannot
 
@@ -60,26 +60,26 @@ def read_examples(page: MarkdownPage) -> tuple[tuple[str, str], ...]:
         return ()
     if len(value) > MAX_ITEMS:
         page.add_fault(f"examples has {len(value)} items; at most {MAX_ITEMS} are allowed", key="examples")
-    for asked, kind in value.items():
-        if not asked.strip() or not kind.strip() or len(asked) > EXAMPLE_LIMIT or len(kind) > ITEM_LIMIT:
-            limits = f"a request of at most {EXAMPLE_LIMIT} characters and its kind of at most {ITEM_LIMIT}"
-            page.add_fault(f"an example is {limits}; shorten {asked[:40]!r}", key="examples")
-    return tuple((asked.strip(), kind.strip()) for asked, kind in value.items())
+    for request, kind in value.items():
+        if not request.strip() or not kind.strip() or len(request) > MAX_EXAMPLE_LENGTH or len(kind) > MAX_ITEM_LENGTH:
+            limits = f"a request of at most {MAX_EXAMPLE_LENGTH} characters and its kind of at most {MAX_ITEM_LENGTH}"
+            page.add_fault(f"an example is {limits}; shorten {request[:40]!r}", key="examples")
+    return tuple((request.strip(), kind.strip()) for request, kind in value.items())
 
 
 def _describe_example_fault(value: Any) -> str:
-    """Return what is wrong with the form of the examples, with the first one written correctly."""
+    """Return the fault in the form of the examples, with the first one in the correct form."""
     first = value[0] if isinstance(value, list) and value else value
     if isinstance(first, dict) and first:
-        asked, kind = next(iter(first.items()))
-        if isinstance(value, list) and isinstance(asked, str) and isinstance(kind, str):
-            return f"this is a list, so leave the dashes out: {_make_example(asked, kind)}"
-        asked, kind = next(pair for pair in first.items() if not all(isinstance(text, str) for text in pair))
-        if not isinstance(asked, str):
-            return f"the request {str(asked)[:40]!r} is {describe_value(asked)}: put it in quotes"
-        return f"the kind of work of {asked[:40]!r} is {describe_value(kind)}: write it in words, in quotes"
-    asked, colon, kind = str(first).rpartition(": ")
-    shown = _make_example(asked, kind) if colon else _make_example(str(first), "KIND OF WORK")
+        request, kind = next(iter(first.items()))
+        if isinstance(value, list) and isinstance(request, str) and isinstance(kind, str):
+            return f"this is a list, so leave the dashes out: {_make_example(request, kind)}"
+        request, kind = next(pair for pair in first.items() if not all(isinstance(text, str) for text in pair))
+        if not isinstance(request, str):
+            return f"the request {str(request)[:40]!r} is {describe_value(request)}: put it in quotes"
+        return f"the kind of work of {request[:40]!r} is {describe_value(kind)}: write it in words, in quotes"
+    request, colon, kind = str(first).rpartition(": ")
+    shown = _make_example(request, kind) if colon else _make_example(str(first), "KIND OF WORK")
     return f"this is {describe_value(value)}: write {shown}"
 
 
@@ -112,8 +112,8 @@ def _read_items(page: MarkdownPage, key: str) -> tuple[str, ...]:
 def _find_item_fault(key: str, item: str) -> str:
     if not item:
         return f"{key} has an empty item; take it out"
-    if len(item) > ITEM_LIMIT:
-        return f"an item of {key} has {len(item)} characters, and at most {ITEM_LIMIT} are allowed; shorten it"
+    if len(item) > MAX_ITEM_LENGTH:
+        return f"an item of {key} has {len(item)} characters, and at most {MAX_ITEM_LENGTH} are allowed; shorten it"
     if item.casefold() in _EMPTY_CLAIMS:
         return f"{key} says {item}, which tells the planner nothing; name what it {key} do"
     if found := _LEADING_VERB.match(item):
@@ -130,11 +130,11 @@ def check_specialists(
     """Check a crew's specialists together, and add the faults to their pages.
 
     Args:
-        pages: Those of the crew's own specialists. A writing tool may belong to only one of them, so that it is clear
-            who did something, and on whose terms. A crew inside may have the same tool, as no planner sees the
+        pages: The pages of the crew's own specialists. A writing tool may belong to only one of them, so that it is
+            clear who did something, and on whose terms. A crew inside may have the same tool, as no planner sees the
             specialists of both.
-        crews: The self-descriptions of the crews inside, by their names.
-        faulty_names: Names of files that have faults of their own already.
+        crews: The pages with the self-descriptions of the crews inside, by their names.
+        faulty_names: The names of files that already have faults of their own. They are valid fallbacks.
         tools: All available tools by name.
     """
     owners: dict[str, MarkdownPage] = {}
@@ -184,19 +184,19 @@ def _check_fallback(name: str, page: MarkdownPage, fallbacks: Mapping[str, objec
         near = suggest_name(fallback, fallbacks)
         page.add_fault(f"there is no specialist {fallback} to fall back to{near}; there are {known}", key="fallback")
         return
-    way = [name]
-    while isinstance(fallback, str) and fallback in fallbacks and fallback not in way:
-        way.append(fallback)
+    chain = [name]
+    while isinstance(fallback, str) and fallback in fallbacks and fallback not in chain:
+        chain.append(fallback)
         fallback = fallbacks[fallback]
     if fallback == name:
-        circle = " -> ".join((*way, name))
-        page.add_fault(f"the fallbacks go in a circle: {circle}; take one of them out", key="fallback")
+        cycle = " -> ".join((*chain, name))
+        page.add_fault(f"the fallbacks go in a circle: {cycle}; take one of them out", key="fallback")
 
 
 def find_addressee_fault(addressees: Sequence[str], *, allow_anyone: bool = True) -> str:
-    """Return what is wrong with the addressees of questions; "" if nothing is.
+    """Return the fault in the addressees of questions; "" if there is none.
 
-    With `allow_anyone`, questions may be for anybody.
+    With `allow_anyone`, questions may be addressed to `ANYONE`, if nobody else is named.
     """
     known = (REQUESTER, ANYONE) if allow_anyone else (REQUESTER,)
     odd = [word for word in addressees if word not in known and not is_person_id(word) and not is_group_id(word)]

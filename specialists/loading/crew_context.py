@@ -1,4 +1,4 @@
-"""What a crew's files are read with (tools, skills, house rules); reads its house rules and its specialists' pages."""
+"""The surroundings in which a crew's files are read; readers of its house rules and its specialists' pages."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from specialists.loading.skill_folders import Skill
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
-DEPTH_LIMIT = 3
+MAX_FOLDER_DEPTH = 3
 
 
 @dataclass(frozen=True, slots=True)
-class CrewSurroundings:
+class CrewContext:
     """What is available to a crew when its files are read: tools, settings, skills and house rules.
 
-    `names` are the names of the folders from the outermost crew's down to this crew's; the outermost is left out.
+    `folder_names` are the names of the folders from the outermost crew's down to this crew's; the outermost is left
+    out.
     """
 
     tools: Mapping[str, Tool]
     settings: ToolSettings
-    names: tuple[str, ...] = ()
+    folder_names: tuple[str, ...] = ()
     skills: Mapping[str, Skill] = field(default_factory=dict)
     house_rules: str = ""
 
-    def make_for_inner_crew(self, folder: Path) -> CrewSurroundings:
-        """Return the surroundings of a crew that lies inside this one."""
-        return replace(self, names=(*self.names, folder.name))
+    def make_for_inner_crew(self, folder: Path) -> CrewContext:
+        """Return the surroundings of the crew in `folder`, which lies inside this one."""
+        return replace(self, folder_names=(*self.folder_names, folder.name))
 
 
 def add_crew_parts(
-    folder: Path, surroundings: CrewSurroundings, toolkits: tuple[Toolkit, ...]
-) -> tuple[CrewSurroundings, list[CrewFault]]:
+    folder: Path, surroundings: CrewContext, toolkits: tuple[Toolkit, ...]
+) -> tuple[CrewContext, list[CrewFault]]:
     """Add the tools, skills and house rules in a crew's folder, for the crew and the crews inside it.
 
     Returns a pair of (surroundings, warnings).
@@ -55,17 +56,17 @@ def add_crew_parts(
 
 
 def read_pages(
-    folder: Path, crews: list[Path], surroundings: CrewSurroundings, faults: list[CrewFault]
+    folder: Path, crews: list[Path], surroundings: CrewContext, faults: list[CrewFault]
 ) -> list[MarkdownPage]:
-    """Read the pages of a crew's specialists; files in the wrong place are added to `faults`."""
-    faults.extend(crew_folders.find_misplaced(folder))
+    """Read the pages of a crew's specialists. Files that are misplaced or too deep in folders become `faults`."""
+    faults.extend(crew_folders.find_misplaced_files(folder))
     files = crew_folders.list_specialist_files(folder, crews)
     faults.extend(
-        CrewFault(one, 1, f"the file lies more than {DEPTH_LIMIT} levels deep; move it up")
+        CrewFault(one, 1, f"the file lies more than {MAX_FOLDER_DEPTH} levels deep; move it up")
         for one in files
-        if _count_folder_levels(folder, one) > DEPTH_LIMIT
+        if _count_folder_levels(folder, one) > MAX_FOLDER_DEPTH
     )
-    read = (frontmatter.read_page(one) for one in files if _count_folder_levels(folder, one) <= DEPTH_LIMIT)
+    read = (frontmatter.read_page(one) for one in files if _count_folder_levels(folder, one) <= MAX_FOLDER_DEPTH)
     return [claude_agents.translate_foreign_agent(page, surroundings.tools, surroundings.skills) for page in read]
 
 
@@ -74,13 +75,13 @@ def _count_folder_levels(folder: Path, path: Path) -> int:
 
 
 HOUSE_RULE_FILES = ("AGENTS.md", "CLAUDE.md")
-LONGEST_HOUSE_RULES = 3_000
-"""Most characters of both files together, as every call of these roles carries them."""
-MAX_BYTES = 200_000
+MAX_HOUSE_RULES_LENGTH = 3_000
+"""The most characters of both files together, since many model calls contain them."""
+MAX_HOUSE_RULES_BYTES = 200_000
 
 
 def read_house_rules(folder: Path) -> tuple[str, tuple[CrewFault, ...]]:
-    """Return a folder's house rules, each file under its name ("" without any), and warnings.
+    """Return a folder's house rules as one text, each file under its name ("" if there are none), and warnings.
 
     Warnings name files that are cut or cannot be read. A file that says the same as the one before it, or only points
     to it (`@AGENTS.md`), is left out.
@@ -88,13 +89,13 @@ def read_house_rules(folder: Path) -> tuple[str, tuple[CrewFault, ...]]:
     texts: dict[str, str] = {}
     parts: list[str] = []
     warnings: list[CrewFault] = []
-    room = LONGEST_HOUSE_RULES
+    room = MAX_HOUSE_RULES_LENGTH
     for path in (folder / name for name in HOUSE_RULE_FILES):
         if not path.is_file():
             continue
         try:
             with path.open("rb") as file:
-                text = file.read(MAX_BYTES).decode("utf-8-sig", "ignore").strip()
+                text = file.read(MAX_HOUSE_RULES_BYTES).decode("utf-8-sig", "ignore").strip()
         except OSError as error:
             text = f"the house rules cannot be read: {error.strerror}; check the permissions"
             warnings.append(CrewFault(path, 1, text))

@@ -1,7 +1,7 @@
 """Reads a crew's own file, `crew.yml`.
 
-Each key has one reader, in the table `_READERS` at the end. A large key is read in a module of its own, which has a
-frozen value and a `read_crew_file`; `CrewFile` has a field for that value.
+Each key has one reader, in the table `_READERS` at the end. A large key has a module of its own with a `read_*`
+function that returns a frozen value; `CrewFile` has a field for that value.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, get_args
 import yaml
 
 from handoff.contracts import Tier
-from handoff.conversation.working_time import parse_span
+from handoff.conversation.working_time import parse_duration
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import RoutingRule
@@ -24,26 +24,26 @@ from specialists.files import crew_nodes as nodes
 from specialists.files.crew_nodes import read_yaml_root
 from specialists.files.frontmatter import CrewFault, MarkdownPage, suggest_name
 from specialists.loading import adhoc_rules, approval_keys, crew_pipeline, crew_rules, crew_words
-from specialists.loading.approval_keys import NO_RULES, ApprovalRules
+from specialists.loading.approval_keys import NO_APPROVAL_RULES, ApprovalRules
 from specialists.loading.crew_checks import find_addressee_fault
 from specialists.loading.crew_words import NO_PROMPTS, CrewPrompts
 from specialists.tools.tool import Tool
 
 FILE_NAME = "crew.yml"
 _NUMBER_BOUNDS = {"confidence": (0, 100), "subtask_seconds": (1, 86_400), "job_seconds": (1, 604_800)}
-"""The keys of `handoff.contracts.Terms`, each with the lowest and highest whole number that it takes."""
+"""The keys with a whole number, fields of `handoff.contracts.Terms`, each with its lowest and highest value."""
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _CONTEXT_BOUNDS = (1_000, 1_000_000)
 _DESCRIPTION_KEYS = ("description", "can", "cannot", "fallback")
 """The keys with which a crew inside another describes itself, as a specialist does in its front matter."""
 _LAYER_KEYS = ("extends", "without")
-"""The keys on the crew that it extends, read by `crew_layers`."""
+"""The keys that make a crew build on another one, read by `crew_layers`."""
 _HOST = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,62})\.)+[a-z][a-z0-9-]{1,62}(?::\d{1,5})?", re.IGNORECASE)
-_SETTING = re.compile(r"[A-Z][A-Z0-9_]+")
+_SETTING_NAME = re.compile(r"[A-Z][A-Z0-9_]+")
 _UNSURE_CHOICES = ("mark", "apart")
 _ADDRESSEE_FIELDS = {"asks": "whom", "asks_next": "then"}
 _WAIT_KEYS = ("remind_after", "expire_after")
-"""The keys on questions to people, with `assume`: see `handoff.contracts.AskingTerms`."""
+"""The keys with a span of time for questions to people, fields of `handoff.contracts.AskingTerms`."""
 _NO_TOOLS: Mapping[str, Tool] = MappingProxyType({})
 
 
@@ -63,9 +63,9 @@ class CrewFile:
     first: str = ""
     """The specialist that gets a request before any planner; "": none."""
     first_place: CrewFault | None = None
-    """Where the key `first` stands; the text of the fault is empty."""
+    """The file and line of the key `first`, as a fault without a text; None: no such key, or it is `none`."""
     needs: tuple[str, ...] = ()
-    """The settings without which it cannot be a member of another crew of the same bot."""
+    """The settings that must be set for the crew to be a member of another crew of the same bot."""
     pipeline: Pipeline | None = None
     contact: str = ""
     make: AdhocAllowance | None = None
@@ -73,25 +73,25 @@ class CrewFile:
     """The tools and hosts to which private data may go without asking."""
     about: MarkdownPage = field(default_factory=lambda: MarkdownPage(Path()))
     """The crew's description for the crew around it. The faults of this page are not among `faults`."""
-    approvals: ApprovalRules = NO_RULES
+    approvals: ApprovalRules = NO_APPROVAL_RULES
     channel: dict[str, tuple[str, CrewFault]] = field(default_factory=dict)
-    """The settings for the channels of the crew, as written, each with its place: a fault without a text.
+    """The settings for the crew's channels: key -> (the value as written, its place as a fault without a text).
 
-    The values are checked where channels are known.
+    The values are not checked here, since channels are not known here.
     """
     prompts: CrewPrompts = NO_PROMPTS
-    """What the supervisor is told: instructions, examples, and the form of the answer."""
+    """The texts for the supervisor's prompts: instructions, examples, and the form of the answer."""
     requests: tuple[str, ...] = ()
     """Requests that people are shown as examples of what the crew does."""
     faults: list[CrewFault] = field(default_factory=list)
 
     def add_fault(self, node: yaml.Node, text: str) -> None:
         """Record a fault at a node's line, in the file of the node."""
-        self.faults.append(CrewFault(_path_of_node(node), node.start_mark.line + 1, text))
+        self.faults.append(CrewFault(_get_node_path(node), node.start_mark.line + 1, text))
 
 
-MAX_REQUESTS = 3
-"""Most requests that `help` shows."""
+MAX_EXAMPLE_REQUESTS = 3
+"""Most example requests of a crew (its key `requests`)."""
 CHANNEL_KEYS = ("follow_ups", "highest_tier", "budget", "quiet_hours", "zone")
 """The settings that a crew may have for the channels it works in."""
 
@@ -106,7 +106,7 @@ class CrewNames:
 
 def read_crew_file(
     folder: Path,
-    specialists: Iterable[str],
+    member_names: Iterable[str],
     tools: Mapping[str, Tool] = _NO_TOOLS,
     extended_roots: Iterable[yaml.Node] = (),
 ) -> CrewFile:
@@ -114,47 +114,47 @@ def read_crew_file(
 
     Args:
         folder: The crew's folder.
-        specialists: The names of the members that the file may use.
+        member_names: The names of the crew's members, which the file may use.
         tools: The tools that it may name.
-        extended_roots: The roots of the files of the crews that it extends, the lowest first. The last file that has a
-            key counts.
+        extended_roots: The YAML roots of the crews that it extends, the lowest first. A key counts as the last file
+            with it has it; the crew's own file comes last.
     """
     file = CrewFile(folder / FILE_NAME, about=MarkdownPage(folder / FILE_NAME))
     if not file.path.exists():
         return file
     root = read_yaml_root(file.path, file.faults, hint="put patterns in single quotes")
     if root is not None:
-        named = CrewNames(tuple(specialists), tools)
-        top: nodes.NodeMapping = {}
+        names = CrewNames(tuple(member_names), tools)
+        top_keys: nodes.NodeMapping = {}
         for one in (*extended_roots, root):
-            top |= nodes.read_mapping(
+            top_keys |= nodes.read_mapping(
                 file, one, (*_READERS, *_DESCRIPTION_KEYS, *approval_keys.APPROVAL_KEYS, *_LAYER_KEYS), "the file"
             )
-        for key, (_, node) in top.items():
+        for key, (_, node) in top_keys.items():
             if reader := _READERS.get(key):
-                reader(file, key, node, named)
-        _read_description(file, top)
-        _read_approvals(file, top, tools)
+                reader(file, key, node, names)
+        _read_description(file, top_keys)
+        _read_approvals(file, top_keys, tools)
     return file
 
 
-def _path_of_node(node: yaml.Node) -> Path:
+def _get_node_path(node: yaml.Node) -> Path:
     return Path(node.start_mark.name)
 
 
 def _read_description(file: CrewFile, keys: nodes.NodeMapping) -> None:
     for key in set(_DESCRIPTION_KEYS) & set(keys):
         file.about.values[key] = nodes.read_plain_value(keys[key][1])
-        file.about.lines[key] = keys[key][0].start_mark.line + 1
-        file.about.key_paths[key] = _path_of_node(keys[key][0])
+        file.about.key_lines[key] = keys[key][0].start_mark.line + 1
+        file.about.key_paths[key] = _get_node_path(keys[key][0])
 
 
 def _read_approvals(file: CrewFile, keys: nodes.NodeMapping, tools: Mapping[str, Tool]) -> None:
     page = MarkdownPage(file.path)
     for key in set(approval_keys.APPROVAL_KEYS) & set(keys):
         page.values[key] = nodes.read_plain_value(keys[key][1])
-        page.lines[key] = keys[key][0].start_mark.line + 1
-        page.path = page.key_paths[key] = _path_of_node(keys[key][0])
+        page.key_lines[key] = keys[key][0].start_mark.line + 1
+        page.path = page.key_paths[key] = _get_node_path(keys[key][0])
     file.approvals = approval_keys.read_approval_rules(page, tools)
     file.faults.extend(page.faults)
 
@@ -162,95 +162,95 @@ def _read_approvals(file: CrewFile, keys: nodes.NodeMapping, tools: Mapping[str,
 # ---------------------------------------------------------------- the keys, one reader each
 
 
-def _read_rules(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
+def _read_rules(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     del key
-    file.rules = crew_rules.read_rules(file, node, named.members)
+    file.rules = crew_rules.read_rules(file, node, names.members)
 
 
-def _read_equals(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
+def _read_equals(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     del key
-    file.equals = crew_rules.read_equals(file, node, named.members)
+    file.equals = crew_rules.read_equals(file, node, names.members)
 
 
-def _read_default(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    file.default = "".join(nodes.read_names(file, node, key, named.members)[:1])
+def _read_default(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
+    file.default = "".join(nodes.read_names(file, node, key, names.members)[:1])
     if isinstance(node, yaml.SequenceNode):
         file.add_fault(node, "default names one specialist")
 
 
-def _read_first_responder(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
+def _read_first_responder(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     """Read the first responder: one specialist; `none` removes that of an extended crew."""
     if isinstance(node, yaml.ScalarNode) and node.value == "none":
         file.first = ""
         return
-    file.first = "".join(nodes.read_names(file, node, key, named.members)[:1])
-    file.first_place = CrewFault(_path_of_node(node), node.start_mark.line + 1, "")
+    file.first = "".join(nodes.read_names(file, node, key, names.members)[:1])
+    file.first_place = CrewFault(_get_node_path(node), node.start_mark.line + 1, "")
     if isinstance(node, yaml.SequenceNode):
         file.add_fault(node, "first names one specialist")
 
 
-def _read_contact(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    del key, named
+def _read_contact(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
+    del key, names
     file.contact = crew_words.read_contact(file, node)
 
 
-def _read_needs(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    """Read the settings without which this crew cannot be a member of another crew."""
-    del named
-    given = nodes.read_plain_value(node)
-    file.needs = tuple(str(one) for one in (given if isinstance(given, list) else [given]))
-    if not all(map(_SETTING.fullmatch, file.needs)):
+def _read_needs(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
+    """Read the settings that must be set for this crew to be a member of another crew."""
+    del names
+    value = nodes.read_plain_value(node)
+    file.needs = tuple(str(one) for one in (value if isinstance(value, list) else [value]))
+    if not all(map(_SETTING_NAME.fullmatch, file.needs)):
         file.add_fault(node, f"{key} names settings, such as LEADHAND_KNOWLEDGE, one or a list")
 
 
-def _read_requests(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    del named
+def _read_requests(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
+    del names
     file.requests = tuple(" ".join(one.split()) for one in nodes.read_texts(file, node, key))
-    if len(file.requests) > MAX_REQUESTS:
-        file.add_fault(node, f"{key} has {len(file.requests)} items; at most {MAX_REQUESTS} are allowed")
+    if len(file.requests) > MAX_EXAMPLE_REQUESTS:
+        file.add_fault(node, f"{key} has {len(file.requests)} items; at most {MAX_EXAMPLE_REQUESTS} are allowed")
 
 
-def _read_pipeline(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
+def _read_pipeline(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     del key
-    none = isinstance(node, yaml.ScalarNode) and node.value == "none"  # removes that of an extended crew
-    file.pipeline = None if none else crew_pipeline.read_pipeline(file, node, named.members)
+    is_none = isinstance(node, yaml.ScalarNode) and node.value == "none"  # removes that of an extended crew
+    file.pipeline = None if is_none else crew_pipeline.read_pipeline(file, node, names.members)
 
 
-def _read_make(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
+def _read_make(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     del key
-    file.make = adhoc_rules.read_allowance(file, node, named.members, named.tools)
+    file.make = adhoc_rules.read_allowance(file, node, names.members, names.tools)
 
 
-def _read_roles(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    del key, named
-    file.roles = adhoc_rules.read_roles(file, node)
+def _read_roles(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
+    del key, names
+    file.roles = adhoc_rules.read_role_tiers(file, node)
 
 
-def _read_number(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    del named
+def _read_number(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
+    del names
     file.terms[key] = nodes.read_number(file, node, key, _NUMBER_BOUNDS[key])
 
 
-def _read_context(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
+def _read_context(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     """Read how many tokens of material a call of each tier may have, for crews with long work."""
-    del named
+    del names
     tiers = nodes.read_mapping(file, node, _TIERS, key)
     file.terms[key] = {tier: nodes.read_number(file, one, tier, _CONTEXT_BOUNDS) for tier, (_, one) in tiers.items()}
 
 
-def _read_verifier(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    del named
+def _read_verifier(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
+    del names
     file.terms[key] = nodes.read_boolean(file, node, key)
 
 
-def _read_unsure(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    del named
+def _read_unsure(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
+    del names
     file.terms[key] = nodes.read_choice(file, node, key, _UNSURE_CHOICES)
 
 
-def _read_ask_above(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
+def _read_ask_above(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     """Read the estimate above which people approve a subtask before it begins: `$2.50`, or a number of tokens."""
-    del named
+    del names
     text = str(node.value).replace("_", "").replace(",", "") if isinstance(node, yaml.ScalarNode) else ""
     if re.fullmatch(r"\$\d{1,6}(\.\d{1,4})?", text) and float(text[1:]) > 0:
         file.terms.update({"ask_above_cost": float(text[1:]), "ask_above_tokens": 0})
@@ -260,71 +260,71 @@ def _read_ask_above(file: CrewFile, key: str, node: yaml.Node, named: CrewNames)
         file.add_fault(node, f"{key} takes dollars such as $2.50, or a number of tokens such as 300000")
 
 
-def _read_addressees(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    """Read who is asked questions, or who is reminded after that."""
-    del named
+def _read_addressees(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
+    """Read `asks`, the people who are asked questions, or `asks_next`, the people who are reminded next."""
+    del names
     words = [str(node.value)] if isinstance(node, yaml.ScalarNode) else nodes.read_texts(file, node, key)
     if fault := find_addressee_fault(words, allow_anyone=key == "asks"):
         file.add_fault(node, f"{key} {fault}")
     file.asking_terms[_ADDRESSEE_FIELDS[key]] = tuple(words)
 
 
-def _read_wait(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
+def _read_wait(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     """Read the time after which people are reminded, or a question is closed."""
-    del named
-    seconds = parse_span(str(node.value))
+    del names
+    seconds = parse_duration(str(node.value))
     if seconds is None:
         file.add_fault(node, f"{key} takes a span of time such as 30 min, 4h or 2 days, or never")
     file.asking_terms[key] = seconds or 0.0
 
 
-def _read_assumption(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
+def _read_assumption(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     """Read the assumption to go on with if nobody answers."""
-    del named
+    del names
     file.asking_terms[key] = nodes.read_text(file, node, key)
 
 
-def _read_allow_out(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    """Read the tools and hosts that may be sent private data without asking anybody."""
-    found: set[str] = set()
+def _read_allow_out(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
+    """Read the tools and hosts to which private data may go without a question."""
+    allowed_targets: set[str] = set()
     for one in nodes.read_sequence(file, node, key):
         name = nodes.read_text(file, one, key)
-        sending = {known for known, tool in named.tools.items() if tool.sends is not None}
-        if not name or name in sending:
-            found.update(filter(None, (name,)))
-        elif name in named.tools:
-            more = "; it reaches any host, so name the hosts" if named.tools[name].url else ""
+        sending_tools = {known for known, tool in names.tools.items() if tool.sends is not None}
+        if not name or name in sending_tools:
+            allowed_targets.update(filter(None, (name,)))
+        elif name in names.tools:
+            more = "; it reaches any host, so name the hosts" if names.tools[name].url else ""
             file.add_fault(one, f"the tool {name} has no one place to allow{more}")
         elif not _HOST.fullmatch(name):
             text = f"{name!r} is neither a tool that sends something out nor a host such as docs.python.org"
-            file.add_fault(one, f"{text}{suggest_name(name, sending)}")
+            file.add_fault(one, f"{text}{suggest_name(name, sending_tools)}")
         else:
-            found.add(name.lower())
-    file.allow_out = frozenset(found)
+            allowed_targets.add(name.lower())
+    file.allow_out = frozenset(allowed_targets)
 
 
-def _read_channel(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
+def _read_channel(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     """Read the crew's settings for channels."""
-    del named
+    del names
     for name, (_, value) in nodes.read_mapping(file, node, CHANNEL_KEYS, key).items():
         if text := nodes.read_text(file, value, name):
-            file.channel[name] = (text.strip(), CrewFault(_path_of_node(value), value.start_mark.line + 1, ""))
+            file.channel[name] = (text.strip(), CrewFault(_get_node_path(value), value.start_mark.line + 1, ""))
 
 
-def _read_instructions(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    del key, named
+def _read_instructions(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
+    del key, names
     file.prompts = replace(file.prompts, instructions=crew_words.read_instructions(file, node))
 
 
-def _read_examples(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
+def _read_examples(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     del key
-    found = crew_words.read_examples(file, node, named.members)
-    file.prompts = replace(file.prompts, examples=found, members=frozenset(named.members))
+    examples = crew_words.read_examples(file, node, names.members)
+    file.prompts = replace(file.prompts, examples=examples, members=frozenset(names.members))
 
 
-def _read_answer(file: CrewFile, key: str, node: yaml.Node, named: CrewNames) -> None:
-    del key, named
-    file.prompts = replace(file.prompts, answer=crew_words.read_answer(file, node))
+def _read_answer(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
+    del key, names
+    file.prompts = replace(file.prompts, answer=crew_words.read_answer_form(file, node))
 
 
 _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, CrewNames], None]] = {

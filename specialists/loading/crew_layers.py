@@ -18,20 +18,20 @@ import yaml
 from specialists.files.crew_nodes import read_yaml_root
 from specialists.files.frontmatter import CrewFault, MarkdownPage, suggest_name
 from specialists.loading import crew_context, crew_folders
-from specialists.loading.crew_context import CrewSurroundings
+from specialists.loading.crew_context import CrewContext
 from specialists.loading.crew_file import FILE_NAME
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit
 
-MAX_BELOW = 3
-"""Most crews below a crew."""
+MAX_EXTENDED_CREWS = 3
+"""Most crews that a crew may build on, through `extends` of `extends`."""
 
 
 @dataclass(frozen=True, slots=True)
 class CrewLayer:
-    """One of the crews that lie over each other.
+    """One crew of a chain of `extends`: its folder, and the root of its crew file (None: no file, or not readable).
 
-    `removed_names` maps names that it removes from below to their lines.
+    `removed_names` maps each name under `without` to its line.
     """
 
     folder: Path
@@ -53,68 +53,74 @@ class CrewLayers:
     layers: tuple[CrewLayer, ...]
 
     @property
-    def roots(self) -> list[yaml.Node]:
-        """The root nodes of the crew files of the layers below, of those that could be read."""
+    def lower_roots(self) -> list[yaml.Node]:
+        """The root nodes of the crew files below the crew's own, without files that could not be read."""
         return [one.root for one in self.layers[:-1] if one.root is not None]
 
-    def merge_lists(self, list_paths: Callable[[Path], Iterable[Path]]) -> list[Path]:
-        """Return what `list_paths` finds in the folders of all layers. Of two with one name, the upper one is kept."""
-        found: list[Path] = []
+    def merge_paths(self, list_paths: Callable[[Path], Iterable[Path]]) -> list[Path]:
+        """Return what `list_paths` finds in all layers, without paths that an upper layer removes or replaces.
+
+        A path replaces one with the same stem in a layer below.
+        """
+        paths: list[Path] = []
         for layer in self.layers:
             own = list(list_paths(layer.folder))
-            gone = {*layer.removed_names, *(one.stem for one in own)}
-            found = [one for one in found if one.stem not in gone] + own
-        return found
+            hidden_names = {*layer.removed_names, *(one.stem for one in own)}
+            paths = [one for one in paths if one.stem not in hidden_names] + own
+        return paths
 
     def read_toolkits(
         self, read_folder: Callable[[Path, Mapping[str, Tool]], tuple[Toolkit, ...]], tools: Mapping[str, Tool]
     ) -> tuple[Toolkit, ...]:
-        """Read the toolkits of all layers. One is replaced if a layer above has a file or folder of its name."""
-        found: list[tuple[CrewLayer, Toolkit]] = []
+        """Read the toolkits of all layers, without those whose file or folder a layer above has too."""
+        toolkits: list[tuple[CrewLayer, Toolkit]] = []
         for layer in self.layers:
-            found = [(below, one) for below, one in found if not _is_replaced(one, below.folder, layer.folder)]
-            taken = {tool.name: tool for _, one in found for tool in one.tools}
-            found += [(layer, one) for one in read_folder(layer.folder, {**tools, **taken})]
-        return tuple(one for _, one in found)
+            toolkits = [(below, one) for below, one in toolkits if not _is_replaced(one, below.folder, layer.folder)]
+            lower_tools = {tool.name: tool for _, one in toolkits for tool in one.tools}
+            toolkits += [(layer, one) for one in read_folder(layer.folder, {**tools, **lower_tools})]
+        return tuple(one for _, one in toolkits)
 
     def add_crew_parts(
-        self, surroundings: CrewSurroundings, toolkits: tuple[Toolkit, ...]
-    ) -> tuple[CrewSurroundings, list[CrewFault]]:
+        self, surroundings: CrewContext, toolkits: tuple[Toolkit, ...]
+    ) -> tuple[CrewContext, list[CrewFault]]:
         """Add the tools, skills and house rules in the folders of all layers.
 
         Returns a pair of (surroundings, warnings).
         """
         warnings: list[CrewFault] = []
         for layer in self.layers:
-            surroundings, odd = crew_context.add_crew_parts(layer.folder, surroundings, toolkits)
-            warnings += odd
+            surroundings, layer_warnings = crew_context.add_crew_parts(layer.folder, surroundings, toolkits)
+            warnings += layer_warnings
         return surroundings, warnings
 
-    def read_pages(self, surroundings: CrewSurroundings, faults: list[CrewFault]) -> list[MarkdownPage]:
-        """Read the pages of the crew's specialists from all layers; files in the wrong place are added to `faults`."""
-        found: list[MarkdownPage] = []
+    def read_pages(self, surroundings: CrewContext, faults: list[CrewFault]) -> list[MarkdownPage]:
+        """Read the specialists' pages of all layers, without those that an upper layer removes or replaces.
+
+        Files in the wrong place are added to `faults`.
+        """
+        pages: list[MarkdownPage] = []
         for layer in self.layers:
             crews = crew_folders.list_inner_crews(layer.folder)
             own = crew_context.read_pages(layer.folder, crews, surroundings, faults)
-            gone = {*layer.removed_names, *(page.name for page in own), *(one.name for one in crews)}
-            found = [page for page in found if page.name not in gone] + own
-        return found
+            hidden_names = {*layer.removed_names, *(page.name for page in own), *(one.name for one in crews)}
+            pages = [page for page in pages if page.name not in hidden_names] + own
+        return pages
 
-    def find_unknown_names(self) -> list[CrewFault]:
+    def find_without_faults(self) -> list[CrewFault]:
         """Return a fault for each name under `without` that no layer below has."""
         *below, top = self.layers
         crews = {layer.folder: crew_folders.list_inner_crews(layer.folder) for layer in below}
         files = (one for folder, inside in crews.items() for one in crew_folders.list_specialist_files(folder, inside))
-        there = sorted({one.stem for inside in crews.values() for one in inside} | {one.stem for one in files})
-        known = ", ".join(there)
+        lower_names = sorted({one.stem for inside in crews.values() for one in inside} | {one.stem for one in files})
+        known = ", ".join(lower_names)
         return [
-            CrewFault(top.path, line, f"without names {name}{suggest_name(name, there)}; below there are {known}")
+            CrewFault(top.path, line, f"without names {name}{suggest_name(name, lower_names)}; below there are {known}")
             for name, line in top.removed_names.items()
-            if below and name not in there
+            if below and name not in lower_names
         ]
 
-    def mention_origin(self, faults: Iterable[CrewFault]) -> list[CrewFault]:
-        """Return the faults; those in a file of a lower layer also say how that layer came into the crew."""
+    def add_extends_hint(self, faults: Iterable[CrewFault]) -> list[CrewFault]:
+        """Return the faults; those in a file of a lower layer also name the `extends` that brought the file in."""
         top = self.layers[-1]
         below = [one.folder for one in self.layers[:-1]]
         from_there = f"; it comes from a crew that {top.path}:{top.extends_line} extends: override it there"
@@ -131,16 +137,16 @@ def _is_replaced(toolkit: Toolkit, below: Path, above: Path) -> bool:
     return place is not None and below in place.parents and (above / place.relative_to(below)).exists()
 
 
-def find_layers(folder: Path, crews: Path, faults: list[CrewFault]) -> CrewLayers:
+def find_layers(folder: Path, crews_folder: Path, faults: list[CrewFault]) -> CrewLayers:
     """Find the layers of a crew by the `extends` of its file and of those below; faults are added to `faults`.
 
-    `extends` takes the name of a crew that comes with Leadhand, in the folder `crews`, or a path with a slash, relative
-    to the crew's folder.
+    `extends` takes the name of a crew that comes with Leadhand, in the folder `crews_folder`, or a path with a slash,
+    relative to the crew's folder.
     """
     found = [_read_layer(folder, faults)]
-    while (wished := _read_extends(found[0], faults)) is not None:
-        base, line = _resolve_folder(wished[0], found[0].folder, crews), wished[1]
-        fault = _find_base_fault(wished[0], base, [one.folder for one in found], crews)
+    while (extends := _read_extends(found[0], faults)) is not None:
+        base, line = _resolve_crew_folder(extends[0], found[0].folder, crews_folder), extends[1]
+        fault = _find_base_fault(extends[0], base, [one.folder for one in found], crews_folder)
         if fault:
             faults.append(CrewFault(found[0].path, line, fault))
             break
@@ -149,26 +155,27 @@ def find_layers(folder: Path, crews: Path, faults: list[CrewFault]) -> CrewLayer
     return CrewLayers(tuple(found))
 
 
-def _find_base_fault(name: str, base: Path, upper_folders: list[Path], crews: Path) -> str:
+def _find_base_fault(name: str, base: Path, upper_folders: list[Path], crews_folder: Path) -> str:
     if not base.is_dir():
-        there = sorted(one.name for one in crews.iterdir() if one.is_dir() and one.name[0] not in "._")
+        crew_names = sorted(one.name for one in crews_folder.iterdir() if one.is_dir() and one.name[0] not in "._")
         hint = (
-            f"{suggest_name(name, there)}; there are {', '.join(there)}, and a folder is written with a slash: ./{name}"
+            f"{suggest_name(name, crew_names)}; there are {', '.join(crew_names)}, and a folder is written "
+            f"with a slash: ./{name}"
         )
         return f"extends names {name}, and there is no such crew{hint if not _is_path(name) else ': ' + str(base)}"
     places = [one.resolve() for one in upper_folders]
     if base.resolve() in places:
-        way = " -> ".join(one.name for one in (base, *upper_folders)[::-1])
-        return f"extends goes in a circle: {way}; take one of them out"
+        chain = " -> ".join(one.name for one in (base, *upper_folders)[::-1])
+        return f"extends goes in a circle: {chain}; take one of them out"
     if any(base.resolve() in place.parents for place in places):
         return f"extends names {name}, in which this crew lies; name another, or move this one out"
-    if len(upper_folders) > MAX_BELOW:
-        return f"more than {MAX_BELOW} crews lie below {upper_folders[-1].name}; put some of them together"
+    if len(upper_folders) > MAX_EXTENDED_CREWS:
+        return f"more than {MAX_EXTENDED_CREWS} crews lie below {upper_folders[-1].name}; put some of them together"
     return ""
 
 
-def _resolve_folder(name: str, folder: Path, crews: Path) -> Path:
-    return Path(normpath(folder / Path(name).expanduser())) if _is_path(name) else crews / name
+def _resolve_crew_folder(name: str, folder: Path, crews_folder: Path) -> Path:
+    return Path(normpath(folder / Path(name).expanduser())) if _is_path(name) else crews_folder / name
 
 
 def _is_path(name: str) -> bool:

@@ -9,7 +9,7 @@ import yaml
 
 from handoff.contracts import FindingCondition, Severity, Strategy, Tier
 from handoff.planning import pipeline as plans
-from handoff.planning.adhoc import NAME_FORM
+from handoff.planning.adhoc import NAME_PATTERN
 from handoff.planning.pipeline import KINDS_BY_NEED, FollowUpPlanner, Pipeline, PipelineStep
 from handoff.planning.plan_check import MAX_SUBTASKS
 from specialists.files import crew_nodes as nodes
@@ -18,7 +18,7 @@ from specialists.files.frontmatter import suggest_name
 
 _KEYS = ("steps", "strategy", "instruction", "follow_ups")
 _STEP_KEYS = ("name", "specialist", "title", "brief", "after", "needs", "done_when", "tier", "critical", "only_for")
-_REQUIRED = ("specialist", "title", "brief")
+_REQUIRED_STEP_KEYS = ("specialist", "title", "brief")
 _FINDING_KEYS = ("severity", "below")
 _SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 _STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
@@ -34,23 +34,25 @@ def read_pipeline(collector: FaultCollector, node: yaml.Node, members: tuple[str
 
     `members` are the names of the members that a step may name.
     """
-    listed = isinstance(node, yaml.SequenceNode)
+    is_list = isinstance(node, yaml.SequenceNode)
     keys = (
-        {} if listed else {key: one for key, (_, one) in nodes.read_mapping(collector, node, _KEYS, "pipeline").items()}
+        {}
+        if is_list
+        else {key: one for key, (_, one) in nodes.read_mapping(collector, node, _KEYS, "pipeline").items()}
     )
-    steps = node if listed else keys.get("steps")
+    steps = node if is_list else keys.get("steps")
     if steps is None:
         if keys:
             collector.add_fault(node, "the pipeline has no steps")
         return None
-    each = nodes.read_sequence(collector, steps, "steps")
-    if len(each) > MAX_SUBTASKS:
-        collector.add_fault(steps, f"there are {len(each)} steps; at most {MAX_SUBTASKS} are allowed")
+    step_nodes = nodes.read_sequence(collector, steps, "steps")
+    if len(step_nodes) > MAX_SUBTASKS:
+        collector.add_fault(steps, f"there are {len(step_nodes)} steps; at most {MAX_SUBTASKS} are allowed")
         return None
-    lines: dict[str, yaml.Node] = {}
-    found = [_read_step(collector, one, members, lines) for one in each]
-    read_steps = tuple(one for one in found if one is not None)
-    if len(read_steps) < len(each) or not each:
+    nodes_by_step: dict[str, yaml.Node] = {}
+    steps_or_none = [_read_step(collector, one, members, nodes_by_step) for one in step_nodes]
+    read_steps = tuple(one for one in steps_or_none if one is not None)
+    if len(read_steps) < len(step_nodes) or not step_nodes:
         return None
     pipeline = Pipeline(
         read_steps,
@@ -59,8 +61,8 @@ def read_pipeline(collector: FaultCollector, node: yaml.Node, members: tuple[str
         follow_ups=_read_choice(collector, keys.get("follow_ups"), "follow_ups", _FOLLOW_UPS) or "pipeline",
     )
     for fault in plans.find_pipeline_faults(pipeline, members):
-        at = _SUBTASK_NAME.search(fault)
-        collector.add_fault(lines.get(at[1], node) if at else node, _word_step_fault(fault))
+        match = _SUBTASK_NAME.search(fault)
+        collector.add_fault(nodes_by_step.get(match[1], node) if match else node, _reword_plan_fault(fault))
     return pipeline
 
 
@@ -69,10 +71,10 @@ def _read_step(
 ) -> PipelineStep | None:
     """Read one step; None, with faults, if it cannot be read.
 
-    `earlier_steps` maps earlier steps to their nodes, and gets it.
+    `earlier_steps` maps the names of earlier steps to their nodes. This step is added to it.
     """
     keys = {key: one for key, (_, one) in nodes.read_mapping(collector, node, _STEP_KEYS, "a step").items()}
-    missing = [key for key in _REQUIRED if key not in keys]
+    missing = [key for key in _REQUIRED_STEP_KEYS if key not in keys]
     for key in missing if keys else ():
         collector.add_fault(node, f"the step has no {key}")
     if missing:
@@ -82,13 +84,13 @@ def _read_step(
         for key in ("title", "brief", "done_when", "name")
         if key in keys
     }
-    who = nodes.read_names(collector, keys["specialist"], "specialist", members)
-    if len(who) > 1:
+    specialists = nodes.read_names(collector, keys["specialist"], "specialist", members)
+    if len(specialists) > 1:
         collector.add_fault(keys["specialist"], "a step names one specialist; make a step for each")
-    if not (who and texts["title"] and texts["brief"]):
+    if not (specialists and texts["title"] and texts["brief"]):
         return None
-    name = texts.get("name", who[0])
-    if not NAME_FORM.fullmatch(name):
+    name = texts.get("name", specialists[0])
+    if not NAME_PATTERN.fullmatch(name):
         collector.add_fault(
             keys.get("name", node), f"the name {name!r} must be small letters, digits, - and _, a letter first"
         )
@@ -100,7 +102,7 @@ def _read_step(
     earlier_steps[name] = node
     return PipelineStep(
         name=name,
-        specialist=who[0],
+        specialist=specialists[0],
         title=texts["title"],
         brief=texts["brief"],
         after=after,
@@ -115,7 +117,7 @@ def _read_step(
 def _read_finding_condition(
     collector: FaultCollector, node: yaml.Node, after: tuple[str, ...]
 ) -> FindingCondition | None:
-    """Read the condition on findings of the steps before it under which the step runs."""
+    """Read `only_for`: the step runs only if findings of the steps in `after` meet this condition."""
     keys = {key: one for key, (_, one) in nodes.read_mapping(collector, node, _FINDING_KEYS, "only_for").items()}
     if not after:
         collector.add_fault(node, "only_for is about the findings of steps before this one; name them with after")
@@ -133,17 +135,19 @@ def _read_earlier_steps(
     """Read the steps that a step waits for: `all` before it, one, or a list. Only earlier steps can be named."""
     if isinstance(node, yaml.ScalarNode) and node.value == "all":
         return tuple(earlier_steps)
-    listed = [node] if isinstance(node, yaml.ScalarNode) else node.value if isinstance(node, yaml.SequenceNode) else []
+    name_nodes = (
+        [node] if isinstance(node, yaml.ScalarNode) else node.value if isinstance(node, yaml.SequenceNode) else []
+    )
     if not isinstance(node, yaml.ScalarNode | yaml.SequenceNode):
         collector.add_fault(node, "after takes all, or the names of steps that stand before this one")
     found: list[str] = []
-    for one in listed:
+    for one in name_nodes:
         name = nodes.read_text(collector, one, "after")
         if name and name not in earlier_steps:
-            there = ", ".join(earlier_steps) or "none"
+            known_names = ", ".join(earlier_steps) or "none"
             text = (
                 f"there is no step {name} before this one{suggest_name(name, earlier_steps)}; before it there are: "
-                f"{there}"
+                f"{known_names}"
             )
             collector.add_fault(one, text)
         elif name and name not in found:
@@ -158,17 +162,17 @@ def _read_needs(collector: FaultCollector, node: yaml.Node) -> tuple[str, ...] |
     words = [str(node.value)] if isinstance(node, yaml.ScalarNode) else nodes.read_texts(collector, node, "needs")
     for word in words:
         if word not in KINDS_BY_NEED and not _FILE_ENDING.fullmatch(word):
-            near = suggest_name(word, KINDS_BY_NEED)
+            suggestion = suggest_name(word, KINDS_BY_NEED)
             text = (
                 f"needs takes all, none, or a list of {', '.join(KINDS_BY_NEED)} and endings such as .csv, not "
-                f"{word!r}{near}"
+                f"{word!r}{suggestion}"
             )
             collector.add_fault(node, text)
     return tuple(dict.fromkeys(words))
 
 
 def _read_choice(collector: FaultCollector, node: yaml.Node | None, key: str, words: tuple[T, ...]) -> T | None:
-    """Read one of some words; None if the key is missing or, with a fault, takes no such word."""
+    """Read one of `words`; None if the key is missing, or, with a fault, if it has another value."""
     if node is None:
         return None
     found = next((word for word in words if isinstance(node, yaml.ScalarNode) and node.value == word), None)
@@ -177,7 +181,7 @@ def _read_choice(collector: FaultCollector, node: yaml.Node | None, key: str, wo
     return found
 
 
-def _word_step_fault(fault: str) -> str:
-    """Reword a fault of a plan for people who write steps."""
+def _reword_plan_fault(fault: str) -> str:
+    """Reword a fault of a plan for the author of a pipeline: subtasks are called steps."""
     worded = fault.replace("Subtasks ", "the steps ").replace("Subtask ", "the step ").rstrip(".")
     return worded[:1].lower() + worded[1:]

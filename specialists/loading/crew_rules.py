@@ -9,40 +9,42 @@ import yaml
 from handoff.planning.routing import FilesCondition, RoutingRule
 from specialists.files import crew_nodes as nodes
 from specialists.files.crew_nodes import FaultCollector
-from specialists.loading.rule_patterns import BadPattern, compile_pattern, count_ways
+from specialists.loading.rule_patterns import BadPattern, compile_pattern, count_match_ways
 
 MAX_RULES = 50
 MAX_PATTERNS = 10
-MAX_WAYS = 20_000
-"""Most ways in which all patterns of a file may match from one place in a text: less than a second at worst."""
+MAX_TOTAL_WAYS = 20_000
+"""Most ways in which all patterns of a file together may match from one place in a text (below one second)."""
 _FILE_CHOICES: tuple[Literal["any", "none", "some"], ...] = ("any", "none", "some")
 _KEYS = ("name", "to", "when", "unless", "files", "done_when")
 
 
 def read_rules(collector: FaultCollector, node: yaml.Node, members: tuple[str, ...]) -> tuple[RoutingRule, ...]:
     """Read the routing rules. `members` are the names of the members to which they may lead."""
-    listed = nodes.read_sequence(collector, node, "rules")
-    if len(listed) > MAX_RULES:
-        collector.add_fault(node, f"there are {len(listed)} rules; at most {MAX_RULES} are allowed")
+    rule_nodes = nodes.read_sequence(collector, node, "rules")
+    if len(rule_nodes) > MAX_RULES:
+        collector.add_fault(node, f"there are {len(rule_nodes)} rules; at most {MAX_RULES} are allowed")
     rules: dict[str, RoutingRule] = {}
-    each_ways: list[int] = []
-    for one in listed[:MAX_RULES]:
-        rule = _read_rule(collector, one, members, each_ways)
+    way_counts: list[int] = []
+    for one in rule_nodes[:MAX_RULES]:
+        rule = _read_rule(collector, one, members, way_counts)
         if rule is None:
             continue
         if rule.name in rules:
             collector.add_fault(one, f"two rules are called {rule.name}; the trace tells them apart by their names")
         rules[rule.name] = rule
-    if sum(each_ways) > MAX_WAYS:
-        text = f"all patterns together can match in {sum(each_ways):,} ways at each place"
-        collector.add_fault(node, f"{text}, and at most {MAX_WAYS:,} are allowed; use fewer repeats, or plain words")
+    if sum(way_counts) > MAX_TOTAL_WAYS:
+        text = f"all patterns together can match in {sum(way_counts):,} ways at each place"
+        collector.add_fault(
+            node, f"{text}, and at most {MAX_TOTAL_WAYS:,} are allowed; use fewer repeats, or plain words"
+        )
     return tuple(rules.values())
 
 
 def _read_rule(
     collector: FaultCollector, node: yaml.Node, members: tuple[str, ...], way_counts: list[int]
 ) -> RoutingRule | None:
-    """Read one rule; None, with faults, if it cannot be read. The ways of its patterns are added to `way_counts`."""
+    """Read one rule; None, with faults, if it cannot be read. Appends each pattern's number of ways to `way_counts`."""
     keys = nodes.read_mapping(collector, node, _KEYS, "a rule")
     missing = [key for key in ("name", "to", "when") if key not in keys]
     for key in missing if keys else ():
@@ -50,7 +52,7 @@ def _read_rule(
     if missing:
         return None
     texts = {key: nodes.read_text(collector, keys[key][1], key) for key in ("name", "done_when") if key in keys}
-    files = _read_files(collector, keys["files"][1]) if "files" in keys else "any"
+    files = _read_files_condition(collector, keys["files"][1]) if "files" in keys else "any"
     to = nodes.read_names(collector, keys["to"][1], "to", members)
     when = _read_patterns(collector, keys["when"][1], "when", way_counts)
     unless = _read_patterns(collector, keys["unless"][1], "unless", way_counts) if "unless" in keys else ()
@@ -60,23 +62,23 @@ def _read_rule(
 
 
 def _read_patterns(collector: FaultCollector, node: yaml.Node, key: str, way_counts: list[int]) -> tuple[Any, ...]:
-    listed = nodes.read_sequence(collector, node, key)
-    if len(listed) > MAX_PATTERNS:
-        collector.add_fault(node, f"{key} has {len(listed)} patterns; at most {MAX_PATTERNS} are allowed")
-    found = []
-    for one in listed[:MAX_PATTERNS]:
+    pattern_nodes = nodes.read_sequence(collector, node, key)
+    if len(pattern_nodes) > MAX_PATTERNS:
+        collector.add_fault(node, f"{key} has {len(pattern_nodes)} patterns; at most {MAX_PATTERNS} are allowed")
+    patterns = []
+    for one in pattern_nodes[:MAX_PATTERNS]:
         text = nodes.read_text(collector, one, key)
         if not text:
             continue
         try:
-            found.append(compile_pattern(text))
-            way_counts.append(count_ways(text))
+            patterns.append(compile_pattern(text))
+            way_counts.append(count_match_ways(text))
         except BadPattern as error:
             collector.add_fault(one, f"the pattern {text!r} may not be used: {error}")
-    return tuple(found)
+    return tuple(patterns)
 
 
-def _read_files(collector: FaultCollector, node: yaml.Node) -> FilesCondition:
+def _read_files_condition(collector: FaultCollector, node: yaml.Node) -> FilesCondition:
     if isinstance(node, yaml.ScalarNode):
         for word in _FILE_CHOICES:
             if node.value == word:

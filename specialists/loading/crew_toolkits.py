@@ -20,7 +20,7 @@ TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 """The names that providers accept for a tool."""
 RESERVED_TOOLS = finish_tools.FINISH_TOOLS | {"read_material", "search_material", "read_reply", "read_skill"}
 OWN_ORIGIN = "Leadhand"
-"""The origin of Leadhand's own tools, in words."""
+"""The origin shown for those of Leadhand's own tools whose `origin` is empty."""
 
 ToolkitReader = Callable[[Path, ToolSettings, list[CrewFault]], tuple[Toolkit, ...]]
 """Reads toolkits of one kind from a crew's folder: `read_toolkits(folder, settings, faults)`; empty if it has none."""
@@ -39,7 +39,7 @@ def _read_knowledge(folder: Path, settings: ToolSettings, faults: list[CrewFault
         return ()
     from specialists.tools.knowledge import knowledge_toolkit  # noqa: PLC0415 - only where a crew has such a folder
 
-    return knowledge_toolkit.make_crew_toolkit(folder, settings, faults)
+    return knowledge_toolkit.make_crew_toolkits(folder, settings, faults)
 
 
 TOOLKIT_READERS: tuple[ToolkitReader, ...] = (toolkit_files.read_toolkit_files, _read_servers, _read_knowledge)
@@ -57,14 +57,14 @@ def read_toolkits(
         faults: The list to which each fault is added, with file and line.
         crew: The path of an inner crew, which is put before the origin of its toolkits; "" for the outermost crew.
     """
-    found = [toolkit for source in TOOLKIT_READERS for toolkit in source(folder, settings, faults)]
+    toolkits = [toolkit for source in TOOLKIT_READERS for toolkit in source(folder, settings, faults)]
     if crew:
-        found = [replace(toolkit, origin=f"{crew}/{toolkit.origin}") for toolkit in found]
-    return drop_clashing_tools(found, tools, folder, faults)
+        toolkits = [replace(toolkit, origin=f"{crew}/{toolkit.origin}") for toolkit in toolkits]
+    return drop_clashing_tools(toolkits, tools, folder, faults)
 
 
-def blame_broken_toolkits(faults: Iterable[CrewFault], toolkit_faults: Iterable[CrewFault]) -> list[CrewFault]:
-    """Return the faults; those about unknown tools say which toolkits with faults have to be fixed first."""
+def explain_unknown_tools(faults: Iterable[CrewFault], toolkit_faults: Iterable[CrewFault]) -> list[CrewFault]:
+    """Return the faults; those about unknown tools name the faulty toolkits to fix first."""
     broken = ", ".join(sorted({fault.path.name for fault in toolkit_faults}))
     return [
         replace(one, text=f"{one.text.partition(';')[0]}; fix {broken} first")
@@ -77,20 +77,24 @@ def blame_broken_toolkits(faults: Iterable[CrewFault], toolkit_faults: Iterable[
 def drop_clashing_tools(
     toolkits: list[Toolkit], tools: Mapping[str, Tool], folder: Path, faults: list[CrewFault]
 ) -> tuple[Toolkit, ...]:
-    """Return the toolkits with the origin set on each tool. A tool whose name is taken is left out, with a fault."""
+    """Return the toolkits with the origin set on each tool.
+
+    A tool with a taken, reserved or invalid name is left out, with a fault. A toolkit with `replaces` may reuse the
+    names in `tools`.
+    """
     own: dict[str, Tool] = {}
-    kept = []
+    kept_toolkits = []
     for toolkit in toolkits:
-        fit = []
+        usable_tools = []
         for tool in toolkit.tools:
-            around = None if toolkit.replaces else tools.get(tool.name)
-            if text := _find_name_fault(tool.name, own.get(tool.name) or around):
+            outer_tool = None if toolkit.replaces else tools.get(tool.name)
+            if text := _find_name_fault(tool.name, own.get(tool.name) or outer_tool):
                 faults.append(CrewFault(toolkit.path or folder, toolkit.lines.get(tool.name, 1), text))
             else:
                 own[tool.name] = replace(tool, origin=toolkit.origin)
-                fit.append(own[tool.name])
-        kept.append(replace(toolkit, tools=tuple(fit), path=toolkit.path or folder))
-    return tuple(kept)
+                usable_tools.append(own[tool.name])
+        kept_toolkits.append(replace(toolkit, tools=tuple(usable_tools), path=toolkit.path or folder))
+    return tuple(kept_toolkits)
 
 
 def _find_name_fault(name: str, namesake: Tool | None) -> str:

@@ -1,6 +1,7 @@
-"""Reads the texts that a crew gives its supervisor: `instructions`, `examples`, `answer` and `contact`.
+"""Reads the texts that a crew adds to prompts: `instructions`, `examples` and `answer`, and a `contact`.
 
-They are the crew's own words, so roles get them after their own rules, under a heading that says whose they are.
+The first three go to the supervisor, whose roles get them after their own rules, under a heading that says whose they
+are. The contact goes into specialists' prompts.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from handoff.contracts import ANSWER, ASK, NOBODY, PATH_SEPARATOR, SEVERAL, Member
+from handoff.contracts import PATH_SEPARATOR, WHO_ANSWER, WHO_ASK, WHO_NOBODY, WHO_SEVERAL, Member
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.planner_reply import parse_reply
 from specialists.files import crew_nodes as nodes
@@ -22,13 +23,13 @@ from specialists.files.frontmatter import suggest_name
 
 INSTRUCTED_ROLES = ("planner", "synthesizer")
 """The roles that a crew may instruct. Instructions for the planner also go to the replanner."""
-FORM_HEADING = "Form of the answer:"
+ANSWER_FORM_HEADING = "Form of the answer:"
 LONGEST_INSTRUCTION = 1_500
 """Most characters of an instruction: every call of its role carries it."""
-LONGEST_FORM = 600
+LONGEST_ANSWER_FORM = 600
 """Most characters of the form of the answer."""
 MAX_EXAMPLES = 8
-LONGEST_REQUEST = 300
+LONGEST_EXAMPLE_REQUEST = 300
 LONGEST_EXAMPLE = 3_000
 """Most characters of an example, with its plan."""
 
@@ -46,14 +47,16 @@ class PlanningExample:
     reply: Mapping[str, Any]
 
     def with_outer_names(self, path: str, members: frozenset[str]) -> PlanningExample:
-        """Return the example with its members named as outside of the crew at `path`."""
-        decided = dict(self.reply["next"])
-        if decided["who"] in members:
-            decided["who"] = f"{path}{PATH_SEPARATOR}{decided['who']}"
-        if "subtasks" in decided:
-            parts = decided["subtasks"]
-            decided["subtasks"] = [{**one, "specialist": f"{path}{PATH_SEPARATOR}{one['specialist']}"} for one in parts]
-        return PlanningExample(self.request, {**self.reply, "next": decided})
+        """Return the example with each member under its name outside the crew, `path/member`."""
+        decision = dict(self.reply["next"])
+        if decision["who"] in members:
+            decision["who"] = f"{path}{PATH_SEPARATOR}{decision['who']}"
+        if "subtasks" in decision:
+            subtasks = decision["subtasks"]
+            decision["subtasks"] = [
+                {**one, "specialist": f"{path}{PATH_SEPARATOR}{one['specialist']}"} for one in subtasks
+            ]
+        return PlanningExample(self.request, {**self.reply, "next": decision})
 
     @property
     def line(self) -> str:
@@ -66,16 +69,19 @@ class CrewPrompts:
     """A crew's texts for its supervisor. `members` are the members that its examples may name, as called inside it."""
 
     instructions: Mapping[str, str] = field(default_factory=dict)
-    """Instructions by role, see `INSTRUCTED_ROLES`."""
+    """Instructions by role, for the roles in `INSTRUCTED_ROLES`."""
     examples: tuple[PlanningExample, ...] = ()
     answer: str = ""
     """The form of the answer."""
     members: frozenset[str] = frozenset()
     house_rules: str = ""
-    """The text of `AGENTS.md` and `CLAUDE.md` in the crew's folder, see `crew_context.read_house_rules`."""
+    """The text of `AGENTS.md` and `CLAUDE.md` in the crew's folder, from `crew_context.read_house_rules`."""
 
     def with_outer_names(self, path: str) -> CrewPrompts:
-        """Return the texts with members named as outside of the crew at `path`; "" is the outermost crew."""
+        """Return the texts with each member under its name outside the crew, `path/member`.
+
+        With an empty path (the outermost crew), nothing changes.
+        """
         return (
             replace(self, examples=tuple(one.with_outer_names(path, self.members) for one in self.examples))
             if path
@@ -85,17 +91,17 @@ class CrewPrompts:
     @property
     def texts_by_role(self) -> dict[str, str]:
         """The texts for each role, by its name, and under `examples` the planner's examples, one a line."""
-        said = dict(self.instructions)
+        texts = dict(self.instructions)
         for role in INSTRUCTED_ROLES if self.house_rules else ():
-            said[role] = "\n\n".join(filter(None, (said.get(role, ""), self.house_rules)))
+            texts[role] = "\n\n".join(filter(None, (texts.get(role, ""), self.house_rules)))
         if self.examples:
-            said["examples"] = "\n".join(one.line for one in self.examples)
-        if "planner" in said:
-            said["replanner"] = said["planner"]
+            texts["examples"] = "\n".join(one.line for one in self.examples)
+        if "planner" in texts:
+            texts["replanner"] = texts["planner"]
         if self.answer:
-            form = f"{FORM_HEADING}\n{self.answer}"
-            said["synthesizer"] = "\n\n".join(filter(None, (said.get("synthesizer", ""), form)))
-        return said
+            form = f"{ANSWER_FORM_HEADING}\n{self.answer}"
+            texts["synthesizer"] = "\n\n".join(filter(None, (texts.get("synthesizer", ""), form)))
+        return texts
 
 
 NO_PROMPTS = CrewPrompts()
@@ -104,48 +110,48 @@ NO_PROMPTS = CrewPrompts()
 def read_instructions(collector: FaultCollector, node: yaml.Node) -> dict[str, str]:
     """Read the instructions, one text for both roles or one for each. Returns role -> text."""
     if isinstance(node, yaml.ScalarNode):
-        said = _read_bounded_text(collector, node, "instructions", LONGEST_INSTRUCTION)
-        return dict.fromkeys(INSTRUCTED_ROLES, said) if said else {}
-    given = nodes.read_mapping(collector, node, INSTRUCTED_ROLES, "instructions")
+        text = _read_bounded_text(collector, node, "instructions", LONGEST_INSTRUCTION)
+        return dict.fromkeys(INSTRUCTED_ROLES, text) if text else {}
+    keys = nodes.read_mapping(collector, node, INSTRUCTED_ROLES, "instructions")
     return {
-        role: said
-        for role, (_, one) in given.items()
-        if (said := _read_bounded_text(collector, one, role, LONGEST_INSTRUCTION))
+        role: text
+        for role, (_, one) in keys.items()
+        if (text := _read_bounded_text(collector, one, role, LONGEST_INSTRUCTION))
     }
 
 
-def read_answer(collector: FaultCollector, node: yaml.Node) -> str:
+def read_answer_form(collector: FaultCollector, node: yaml.Node) -> str:
     """Read the form of the answer."""
-    return _read_bounded_text(collector, node, "answer", LONGEST_FORM)
+    return _read_bounded_text(collector, node, "answer", LONGEST_ANSWER_FORM)
 
 
 def read_examples(collector: FaultCollector, node: yaml.Node, members: tuple[str, ...]) -> tuple[PlanningExample, ...]:
-    """Read the examples. One whose reply the planner's own checks would refuse is a fault."""
-    there = nodes.read_sequence(collector, node, "examples")
-    if len(there) > MAX_EXAMPLES:
-        collector.add_fault(node, f"examples has {len(there)} items; at most {MAX_EXAMPLES} are allowed")
-    found = (_read_example(collector, one, members) for one in there[:MAX_EXAMPLES])
-    return tuple(one for one in found if one is not None)
+    """Read the examples. An example that the planner's own checks would refuse is left out, with a fault."""
+    example_nodes = nodes.read_sequence(collector, node, "examples")
+    if len(example_nodes) > MAX_EXAMPLES:
+        collector.add_fault(node, f"examples has {len(example_nodes)} items; at most {MAX_EXAMPLES} are allowed")
+    examples = (_read_example(collector, one, members) for one in example_nodes[:MAX_EXAMPLES])
+    return tuple(one for one in examples if one is not None)
 
 
 def _read_example(collector: FaultCollector, node: yaml.Node, members: tuple[str, ...]) -> PlanningExample | None:
     keys = nodes.read_mapping(collector, node, _EXAMPLE_KEYS, "an example")
-    becomes = [key for key in _DECISION_KEYS if key in keys]
-    if keys and ("request" not in keys or len(becomes) != 1):
+    decision_keys = [key for key in _DECISION_KEYS if key in keys]
+    if keys and ("request" not in keys or len(decision_keys) != 1):
         collector.add_fault(node, f"an example has a request and one of {', '.join(_DECISION_KEYS)}")
-    if "request" not in keys or len(becomes) != 1:
+    if "request" not in keys or len(decision_keys) != 1:
         return None
-    request = " ".join(_read_bounded_text(collector, keys["request"][1], "request", LONGEST_REQUEST).split())
+    request = " ".join(_read_bounded_text(collector, keys["request"][1], "request", LONGEST_EXAMPLE_REQUEST).split())
     why = nodes.read_text(collector, keys["why"][1], "why").strip() if "why" in keys else ""
-    decided = _read_decision(collector, becomes[0], {key: value for key, (_, value) in keys.items()}, members)
-    if not request or decided is None:
+    decision = _read_decision(collector, decision_keys[0], {key: value for key, (_, value) in keys.items()}, members)
+    if not request or decision is None:
         return None
-    example = PlanningExample(request, {"why": why or _DEFAULT_REASONS[becomes[0]], "next": decided})
+    example = PlanningExample(request, {"why": why or _DEFAULT_REASONS[decision_keys[0]], "next": decision})
     if len(example.line) > LONGEST_EXAMPLE:
         collector.add_fault(
             node, f"the example has {len(example.line)} characters; at most {LONGEST_EXAMPLE} are allowed"
         )
-    return example if _is_example_accepted(collector, keys[becomes[0]][1], example, members) else None
+    return example if _check_example(collector, keys[decision_keys[0]][1], example, members) else None
 
 
 _DEFAULT_REASONS = {
@@ -164,33 +170,35 @@ def _read_decision(
     node = keys[decision_key]
     if decision_key == "plan":
         plan = _read_plan(collector, node)
-        return {"who": SEVERAL, **plan} if plan else None
+        return {"who": WHO_SEVERAL, **plan} if plan else None
     if decision_key == "nobody":
         missing = nodes.read_texts(collector, node, "nobody")
-        return {"who": NOBODY, "missing": missing} if missing else None
-    said = nodes.read_text(collector, node, decision_key).strip()
+        return {"who": WHO_NOBODY, "missing": missing} if missing else None
+    text = nodes.read_text(collector, node, decision_key).strip()
     if decision_key == "who":
-        if said and said not in members:
-            there = ", ".join(sorted(members))
-            collector.add_fault(node, f"there is no specialist {said}{suggest_name(said, members)}; there are {there}")
-        return {"who": said} if said in members else None
+        if text and text not in members:
+            known_names = ", ".join(sorted(members))
+            collector.add_fault(
+                node, f"there is no specialist {text}{suggest_name(text, members)}; there are {known_names}"
+            )
+        return {"who": text} if text in members else None
     options = nodes.read_texts(collector, keys["options"], "options") if "options" in keys else []
-    return {"who": ASK if decision_key == "ask" else ANSWER, "text": said, "options": options} if said else None
+    return {"who": WHO_ASK if decision_key == "ask" else WHO_ANSWER, "text": text, "options": options} if text else None
 
 
 def _read_plan(collector: FaultCollector, node: yaml.Node) -> dict[str, Any]:
-    """Read a plan with all its fields, in the order in which a planner writes them; empty if it lacks a field."""
-    given = nodes.read_mapping(collector, node, _PLAN_KEYS, "the plan of an example")
-    if given and not {"goal", "subtasks"} <= set(given):
+    """Read a plan and add the defaults of missing fields; {}, with a fault, if `goal` or `subtasks` is missing."""
+    keys = nodes.read_mapping(collector, node, _PLAN_KEYS, "the plan of an example")
+    if keys and not {"goal", "subtasks"} <= set(keys):
         collector.add_fault(node, "the plan of an example has a goal and subtasks")
-    if not {"goal", "subtasks"} <= set(given):
+    if not {"goal", "subtasks"} <= set(keys):
         return {}
-    parts = []
-    for one in nodes.read_sequence(collector, given["subtasks"][1], "subtasks"):
+    subtasks = []
+    for one in nodes.read_sequence(collector, keys["subtasks"][1], "subtasks"):
         fields = nodes.read_mapping(collector, one, _SUBTASK_KEYS, "a subtask")
-        said = {key: nodes.read_plain_value(value) for key, (_, value) in fields.items()}
-        said["critical"] = said.get("critical") == "true"
-        usual: dict[str, Any] = {
+        values = {key: nodes.read_plain_value(value) for key, (_, value) in fields.items()}
+        values["critical"] = values.get("critical") == "true"
+        defaults: dict[str, Any] = {
             "id": "",
             "title": "",
             "intent": "",
@@ -199,12 +207,19 @@ def _read_plan(collector: FaultCollector, node: yaml.Node) -> dict[str, Any]:
             "done_when": "",
             "tier": None,
         }
-        parts.append({**usual, **said})
-    rest = {key: nodes.read_plain_value(value) for key, (_, value) in given.items() if key != "subtasks"}
-    return {"goal": rest["goal"], "subtasks": parts, "strategy": "merge", "instruction": "", "missing": [], **rest}
+        subtasks.append({**defaults, **values})
+    other_values = {key: nodes.read_plain_value(value) for key, (_, value) in keys.items() if key != "subtasks"}
+    return {
+        "goal": other_values["goal"],
+        "subtasks": subtasks,
+        "strategy": "merge",
+        "instruction": "",
+        "missing": [],
+        **other_values,
+    }
 
 
-def _is_example_accepted(
+def _check_example(
     collector: FaultCollector, node: yaml.Node, example: PlanningExample, members: tuple[str, ...]
 ) -> bool:
     """Return True if the planner's own checks accept the reply unchanged; otherwise add faults."""
@@ -220,12 +235,12 @@ def _is_example_accepted(
 
 
 def _read_bounded_text(collector: FaultCollector, node: yaml.Node, key: str, max_length: int) -> str:
-    said = nodes.read_text(collector, node, key).strip()
-    if len(said) > max_length:
+    text = nodes.read_text(collector, node, key).strip()
+    if len(text) > max_length:
         collector.add_fault(
-            node, f"{key} has {len(said):,} characters; at most {max_length:,} are allowed, as every call carries it"
+            node, f"{key} has {len(text):,} characters; at most {max_length:,} are allowed, as every call carries it"
         )
-    return said
+    return text
 
 
 def _dump_json(value: Any) -> str:
@@ -241,19 +256,22 @@ _MENTION = re.compile(r"<[@#!]")
 
 
 def read_contact(collector: FaultCollector, node: yaml.Node) -> str:
-    """Read a Slack id of a person (U...), user group (S...) or channel (C...), or words such as a mail address."""
-    said = nodes.read_text(collector, node, "contact").strip()
-    if _MENTION.match(said):
-        collector.add_fault(node, f"contact takes the bare id, not {said}: U0123ABCD, S0123ABCD or C0123ABCD")
+    """Read a Slack id of a person (U...), user group (S...) or channel (C...), or words such as a mail address.
+
+    Returns "", with a fault, for a mention such as `<@U...>`, or a text that is too long or has forbidden characters.
+    """
+    contact = nodes.read_text(collector, node, "contact").strip()
+    if _MENTION.match(contact):
+        collector.add_fault(node, f"contact takes the bare id, not {contact}: U0123ABCD, S0123ABCD or C0123ABCD")
         return ""
-    if _FORBIDDEN_CHARACTER.search(said) or len(said) > LONGEST_CONTACT:
+    if _FORBIDDEN_CHARACTER.search(contact) or len(contact) > LONGEST_CONTACT:
         text = f"contact takes an id of Slack, or words on one line, at most {LONGEST_CONTACT} characters"
         text += " and without < and >"
         collector.add_fault(node, text)
         return ""
-    return said
+    return contact
 
 
 def insert_contact(prompt: str, contact: str) -> str:
-    """Return the prompt with the contact in place of `CONTACT_PLACEHOLDER`."""
+    """Return the prompt with the contact, or `NO_CONTACT` if it is "", in place of `CONTACT_PLACEHOLDER`."""
     return prompt.replace(CONTACT_PLACEHOLDER, contact or NO_CONTACT)

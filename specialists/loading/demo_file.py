@@ -21,18 +21,18 @@ from specialists.files.frontmatter import CrewFault
 
 FOLDER_NAME, FILE_NAME = "demo", "demo.yml"
 FOLDER_PLACEHOLDER = "{demo}"
-"""The placeholder in values of settings for the folder with the demo's files and prepared folders."""
+"""The placeholder, in the values of `settings`, for the folder with the demo's files and unpacked bundles."""
 MAX_BYTES = 200_000
-"""Most bytes of a demo's file."""
-MAX_STEPS = 20
-MAX_PARTS = 20
-_SETTING = re.compile(r"[A-Z][A-Z0-9_]{1,60}")
-_PART_KEYS = ("id", "specialist", "title", "intent", "after", "needs", "done_when")
+"""Most bytes of `demo.yml`."""
+MAX_TURNS = 20
+MAX_SUBTASKS = 20
+_SETTING_NAME = re.compile(r"[A-Z][A-Z0-9_]{1,60}")
+_SUBTASK_KEYS = ("id", "specialist", "title", "intent", "after", "needs", "done_when")
 _REPLY_KEYS = ("plan", "specialists", "answer")
 
 
 @dataclass(frozen=True, slots=True)
-class DemoStep:
+class DemoTurn:
     """One turn of a scripted specialist: the tools that it calls in parallel, each with its arguments.
 
     `line` is the turn's line in the demo's file.
@@ -46,13 +46,13 @@ class DemoStep:
 class DemoReplies:
     """The replies to a demo's request that stand in for a model's. The tools that they call are real.
 
-    - plan: the planner's, with the fields of `handoff.contracts.Plan`; None where rules or a pipeline need no planner.
-    - steps: the turns of each specialist. The last one calls `return_result`, as a model would.
-    - answer: the synthesizer's; "" where it is not asked.
+    - plan: the planner's reply, with the fields of `handoff.contracts.Plan`; None if rules or a pipeline plan.
+    - steps: the turns of each specialist, by its name. The last turn calls `return_result`, as a model would.
+    - answer: the synthesizer's reply; "" if no synthesizer is called.
     """
 
     plan: Mapping[str, Any] | None = None
-    steps: Mapping[str, tuple[DemoStep, ...]] = field(default_factory=dict)
+    turns: Mapping[str, tuple[DemoTurn, ...]] = field(default_factory=dict)
     answer: str = ""
 
 
@@ -69,7 +69,7 @@ class Demo:
     pages: Path | None = None
     """The folder of recorded web pages."""
     prepare: Mapping[str, Path] = field(default_factory=dict)
-    """Folders to be unpacked: folder name -> git bundle."""
+    """The git bundles to unpack, by the name of the folder that each becomes."""
     replies: DemoReplies | None = None
     faults: list[CrewFault] = field(default_factory=list)
 
@@ -122,7 +122,7 @@ def _read_settings(demo: Demo, node: yaml.Node) -> None:
     demo.settings = {}
     for key, value in _read_pairs(demo, node, "settings"):
         name = str(key.value)
-        if not _SETTING.fullmatch(name):
+        if not _SETTING_NAME.fullmatch(name):
             demo.add_fault(key, f"{name!r} is no name of a setting, such as LEADHAND_DATA")
         else:
             demo.settings = {**demo.settings, name: nodes.read_text(demo, value, name)}
@@ -145,31 +145,31 @@ def _read_prepare(demo: Demo, node: yaml.Node) -> None:
 def _read_replies(demo: Demo, node: yaml.Node) -> None:
     keys = nodes.read_mapping(demo, node, _REPLY_KEYS, "replies")
     plan = _read_plan(demo, keys["plan"][1]) if "plan" in keys else None
-    steps = {}
+    turns_by_specialist = {}
     for key, value in _read_pairs(demo, keys["specialists"][1], "specialists") if "specialists" in keys else ():
         turns = nodes.read_sequence(demo, value, str(key.value))
-        if len(turns) > MAX_STEPS:
-            demo.add_fault(key, f"{key.value} has {len(turns)} steps; at most {MAX_STEPS} are allowed")
-        steps[str(key.value)] = tuple(step for one in turns if (step := _read_step(demo, one)))
+        if len(turns) > MAX_TURNS:
+            demo.add_fault(key, f"{key.value} has {len(turns)} steps; at most {MAX_TURNS} are allowed")
+        turns_by_specialist[str(key.value)] = tuple(step for one in turns if (step := _read_turn(demo, one)))
     answer = nodes.read_text(demo, keys["answer"][1], "answer").strip() if "answer" in keys else ""
-    demo.replies = DemoReplies(plan, steps, answer)
+    demo.replies = DemoReplies(plan, turns_by_specialist, answer)
 
 
 def _read_plan(demo: Demo, node: yaml.Node) -> Mapping[str, Any]:
-    parts: list[dict[str, Any]] = []
-    for one in nodes.read_sequence(demo, node, "plan")[:MAX_PARTS]:
+    subtasks: list[dict[str, Any]] = []
+    for one in nodes.read_sequence(demo, node, "plan")[:MAX_SUBTASKS]:
         keys = {
-            key: value for key, (_, value) in nodes.read_mapping(demo, one, _PART_KEYS, "a part of the plan").items()
+            key: value for key, (_, value) in nodes.read_mapping(demo, one, _SUBTASK_KEYS, "a part of the plan").items()
         }
         for key in ("id", "specialist"):
             if keys and key not in keys:
                 demo.add_fault(one, f"the part of the plan has no {key}")
-        part: dict[str, Any] = {
+        subtask: dict[str, Any] = {
             key: _read_names(demo, value, key) if key in {"after", "needs"} else nodes.read_text(demo, value, key)
             for key, value in keys.items()
         }
-        parts.append({"after": [], "title": part.get("id", ""), "intent": demo.ask, "done_when": "", **part})
-    return {"goal": demo.says or demo.ask, "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
+        subtasks.append({"after": [], "title": subtask.get("id", ""), "intent": demo.ask, "done_when": "", **subtask})
+    return {"goal": demo.says or demo.ask, "subtasks": subtasks, "strategy": "merge", "instruction": "", "missing": []}
 
 
 def _read_names(demo: Demo, node: yaml.Node, key: str) -> list[str]:
@@ -177,21 +177,21 @@ def _read_names(demo: Demo, node: yaml.Node, key: str) -> list[str]:
     return [] if empty else nodes.read_texts(demo, node, key)
 
 
-def _read_step(demo: Demo, node: yaml.Node) -> DemoStep | None:
+def _read_turn(demo: Demo, node: yaml.Node) -> DemoTurn | None:
     """Read a turn: `tool: {arguments}`, or several such lines to be called in parallel."""
     calls = []
     for key, value in _read_pairs(demo, node, "a step"):
         try:
-            given = yaml.constructor.SafeConstructor().construct_object(value, deep=True) or {}
-            json.dumps(given)
+            arguments = yaml.constructor.SafeConstructor().construct_object(value, deep=True) or {}
+            json.dumps(arguments)
         except (TypeError, ValueError, RecursionError, yaml.YAMLError):
             demo.add_fault(value, f"the arguments of {key.value} hold something that is no text or number; quote dates")
             continue
-        if isinstance(given, dict):
-            calls.append((str(key.value), given))
+        if isinstance(arguments, dict):
+            calls.append((str(key.value), arguments))
         else:
             demo.add_fault(value, f"{key.value} takes its arguments by name: `{key.value}: {{name: value}}`")
-    return DemoStep(tuple(calls), node.start_mark.line + 1) if calls else None
+    return DemoTurn(tuple(calls), node.start_mark.line + 1) if calls else None
 
 
 def _read_pairs(demo: Demo, node: yaml.Node, list_name: str) -> list[tuple[yaml.Node, yaml.Node]]:
@@ -222,4 +222,4 @@ _READERS: Mapping[str, Callable[[Demo, yaml.Node], None]] = {
     "prepare": _read_prepare,
     "replies": _read_replies,
 }
-"""The reader of each key, in reading order: by default, parts of the plan take the request from `ask`."""
+"""The reader of each key. `says` and `ask` come before `replies`, whose plan uses them as defaults."""

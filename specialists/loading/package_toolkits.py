@@ -26,7 +26,7 @@ class NotInstalled(Exception):
 
 
 def load_toolkits(settings: ToolSettings) -> tuple[tuple[Toolkit, ...], tuple[CrewFault, ...]]:
-    """Load the toolkits: first Leadhand's own, whose tool names others may not use, then the others in order of name.
+    """Load the toolkits: first Leadhand's own, then the others by name. A tool with a taken name is left out.
 
     If a package cannot be used, its tools are left out and a fault is returned. The origin of Leadhand's own tools is
     empty, or the setting that enables them. No service is contacted here; `prove` of a toolkit does that.
@@ -42,16 +42,16 @@ def load_toolkits(settings: ToolSettings) -> tuple[tuple[Toolkit, ...], tuple[Cr
     """
     faults: list[CrewFault] = []
     points = sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda one: (one.name, one.value))
-    ours = [point for point in points if _is_own(point)]
-    if not ours:
+    own_points = [point for point in points if _is_own(point)]
+    if not own_points:
         raise NotInstalled(
             f"Leadhand's own tools are not found: the copy in {_ROOT} is not installed, or was installed by an earlier "
             f"version. Run `make install` there, or `pip install --editable {_ROOT}`."
         )
-    own = _load_points(ours, settings, faults)
-    others = _load_points([point for point in points if point not in ours], settings, faults)
-    taken = {tool.name: tool for toolkit in own for tool in toolkit.tools}
-    return (*own, *drop_clashing_tools(others, taken, Path(), faults)), tuple(faults)
+    own_toolkits = _load_points(own_points, settings, faults)
+    others = _load_points([point for point in points if point not in own_points], settings, faults)
+    own_tools = {tool.name: tool for toolkit in own_toolkits for tool in toolkit.tools}
+    return (*own_toolkits, *drop_clashing_tools(others, own_tools, Path(), faults)), tuple(faults)
 
 
 def _is_own(point: EntryPoint) -> bool:
@@ -64,28 +64,28 @@ def _load_points(points: list[EntryPoint], settings: ToolSettings, faults: list[
 
 def _load_toolkit(point: EntryPoint, settings: ToolSettings, faults: list[CrewFault]) -> Toolkit | None:
     path = _find_file(point)
-    origin = "" if _is_own(point) else _name_package(point)
+    origin = "" if _is_own(point) else _describe_package(point)
 
-    def fault(text: str, line: int = 0) -> None:
-        faults.append(CrewFault(path, line or 1, f"{_name_package(point)}: {text}"))
+    def add_fault(text: str, line: int = 0) -> None:
+        faults.append(CrewFault(path, line or 1, f"{_describe_package(point)}: {text}"))
 
     try:
         # Only packages of others have a time limit: ours may be slow to load on a slow machine.
-        given = point.load() if _is_own(point) else toolkit_files.import_in_time(point.load, str(path))
-        if isinstance(given, ModuleType):
-            return replace(toolkit_files.collect_module_tools(given, origin, settings, fault), path=path)
-        return replace(toolkit_files.collect_tools(given, origin, settings, fault), path=path)
+        loaded_object = point.load() if _is_own(point) else toolkit_files.import_with_timeout(point.load, str(path))
+        if isinstance(loaded_object, ModuleType):
+            return replace(toolkit_files.collect_module_tools(loaded_object, origin, settings, add_fault), path=path)
+        return replace(toolkit_files.collect_tools(loaded_object, origin, settings, add_fault), path=path)
     except UnusableModule as error:
-        fault(str(error), error.line)
+        add_fault(str(error), error.line)
         return None
 
 
-def _name_package(point: EntryPoint) -> str:
+def _describe_package(point: EntryPoint) -> str:
     return f"the package {point.dist.name if point.dist is not None else point.module}"
 
 
 def _find_file(point: EntryPoint) -> Path:
-    """Return the file that an entry point names, found without running it; otherwise its module's name."""
+    """Return the file of an entry point's module, without importing it; the module's name if no file is found."""
     try:
         spec = find_spec(point.module)
     except (ImportError, ValueError, AttributeError):

@@ -24,23 +24,23 @@ _NO_WIDTH = frozenset({r"\b", r"\B", "^", "$"})
 
 
 class BadPattern(ValueError):
-    """A pattern that is not allowed. The text says why, and what to do."""
+    """A pattern is not allowed. The text says why, and what to do."""
 
 
 def compile_pattern(text: str) -> re.Pattern[str]:
-    """Compile a pattern that ignores case. Raises BadPattern."""
+    """Compile a pattern with its repeats bounded, ignoring case. Raises BadPattern."""
     if not text.strip():
         raise BadPattern("a pattern is empty")
     if len(text) > LONGEST_PATTERN:
         raise BadPattern(f"a pattern has {len(text)} characters; at most {LONGEST_PATTERN} are allowed")
-    reader = _PatternParser(text)
-    safe, ways = reader.parse_alternatives(depth=0)
+    parser = _PatternParser(text)
+    bounded_pattern, ways = parser.parse_alternatives(depth=0)
     if ways > MAX_WAYS:
         raise BadPattern(f"it can match in {ways:,} ways at each place; use fewer repeats, or plain words")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", FutureWarning)  # syntax that later Python versions will read differently
-            pattern = re.compile(safe, re.IGNORECASE)
+            pattern = re.compile(bounded_pattern, re.IGNORECASE)
     except (re.error, FutureWarning) as error:
         raise BadPattern(f"it is no pattern: {error}") from None
     if pattern.search(""):
@@ -48,7 +48,7 @@ def compile_pattern(text: str) -> re.Pattern[str]:
     return pattern
 
 
-def count_ways(text: str) -> int:
+def count_match_ways(text: str) -> int:
     """Return the number of ways in which a pattern can match from one place in a text. Raises BadPattern."""
     return _PatternParser(text).parse_alternatives(depth=0)[1]
 

@@ -22,11 +22,11 @@ from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 FILE_NAME = "SKILL.md"
 SKILLS_FOLDERS = ("skills", ".agents/skills", ".claude/skills")
-"""The folders with skills in a crew's folder; of two skills of one name, the first counts."""
-DESCRIPTION_LIMIT = 300
+"""The folders with skills inside a crew's folder. A usable skill hides those of its name in later folders."""
+LONGEST_DESCRIPTION = 300
 """Most characters of a description in a prompt: every call of the specialist carries them."""
 MAX_SKILLS = 100
-"""Most skills in one of these folders."""
+"""Most entries of each of these folders that are looked at, in order of name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Skill:
 
 
 def read_skills(folder: Path) -> tuple[dict[str, Skill], tuple[CrewFault, ...]]:
-    """Return the skills in a crew's folder by name, and the faults of those that cannot be used."""
+    """Return a crew's usable skills by name, and the faults of the others."""
     skills: dict[str, Skill] = {}
     warnings: list[CrewFault] = []
     for place in SKILLS_FOLDERS:
@@ -79,8 +79,8 @@ def _make_skill(page: MarkdownPage, folder: Path) -> Skill | None:
     if page.faults:
         return None
     metadata = page.values.get("metadata")
-    public = isinstance(metadata, dict) and metadata.get("public") is True
-    return Skill(folder.name, shorten_description(str(description), DESCRIPTION_LIMIT), folder, public)
+    is_public = isinstance(metadata, dict) and metadata.get("public") is True
+    return Skill(folder.name, shorten_description(str(description), LONGEST_DESCRIPTION), folder, is_public)
 
 
 def find_named_skills(page: MarkdownPage, skills: Mapping[str, Skill]) -> tuple[Skill, ...]:
@@ -93,16 +93,16 @@ def find_named_skills(page: MarkdownPage, skills: Mapping[str, Skill]) -> tuple[
         return ()
     for name in names:
         if name not in skills:
-            there = ", ".join(sorted(skills)) or "none"
+            known_names = ", ".join(sorted(skills)) or "none"
             text = (
-                f"there is no skill {name}{suggest_name(name, skills)}; there are {there}, in "
+                f"there is no skill {name}{suggest_name(name, skills)}; there are {known_names}, in "
                 f"{', '.join(SKILLS_FOLDERS)}"
             )
             page.add_fault(text, key="skills")
     return tuple(skills[name] for name in dict.fromkeys(names) if name in skills)
 
 
-PART_LENGTH = 10_000
+LONGEST_PART = 10_000
 """Most characters that one call returns."""
 MAX_BYTES = 1_000_000
 """Most bytes of a file that are read."""
@@ -111,7 +111,7 @@ MAX_FILES = 50
 SKILLS_ORIGIN = "skills"
 
 
-class ReadSkill(BaseModel):
+class ReadSkillArguments(BaseModel):
     """The arguments of `read_skill`."""
 
     model_config = ConfigDict(extra="forbid")
@@ -120,11 +120,16 @@ class ReadSkill(BaseModel):
     start: int = Field(default=0, ge=0)
 
 
-def make_reader_tool(skills: Sequence[Skill]) -> Tool:
+def make_read_skill_tool(skills: Sequence[Skill]) -> Tool:
     """Make the tool `read_skill` for these skills."""
-    public = all(skill.is_public for skill in skills)
+    are_public = all(skill.is_public for skill in skills)
     return Tool(
-        "read_skill", "read", ReadSkill, _SkillReader(tuple(skills)).read_skill, public=public, origin=SKILLS_ORIGIN
+        "read_skill",
+        "read",
+        ReadSkillArguments,
+        _SkillReader(tuple(skills)).read_skill,
+        public=are_public,
+        origin=SKILLS_ORIGIN,
     )
 
 
@@ -132,7 +137,7 @@ def make_reader_tool(skills: Sequence[Skill]) -> Tool:
 class _SkillReader:
     skills: tuple[Skill, ...]
 
-    async def read_skill(self, arguments: ReadSkill, _workbench: Workbench) -> ToolOutcome:
+    async def read_skill(self, arguments: ReadSkillArguments, _workbench: Workbench) -> ToolOutcome:
         """Read a skill, or a file that it names; start: the character to go on from."""
         skill = next((one for one in self.skills if one.name == arguments.name), None)
         if skill is None:
@@ -148,8 +153,8 @@ def _read_part(skill: Skill, name: str, start: int) -> ToolOutcome:
     try:
         path = (folder / name).resolve()
         if not path.is_relative_to(folder) or not path.is_file():
-            there = ", ".join(_list_files(folder)) or FILE_NAME
-            return ToolOutcome(f"The skill {skill.name} has no file {name!r}. It has: {there}.", failed=True)
+            file_names = ", ".join(_list_files(folder)) or FILE_NAME
+            return ToolOutcome(f"The skill {skill.name} has no file {name!r}. It has: {file_names}.", failed=True)
         with path.open("rb") as file:
             data = file.read(MAX_BYTES)
         text = data.decode("utf-8-sig", "strict" if len(data) < MAX_BYTES else "ignore")
@@ -157,12 +162,12 @@ def _read_part(skill: Skill, name: str, start: int) -> ToolOutcome:
         return ToolOutcome(f"{name} of {skill.name} cannot be read as text ({type(error).__name__}).", failed=True)
     if name == FILE_NAME:
         text = text.partition("\n---")[2].partition("\n")[2].lstrip()
-    part = text[start : start + PART_LENGTH]
-    left = len(text) - start - len(part)
-    more = f"\n[{left:,} characters follow: start={start + len(part)}]" if left > 0 else ""
+    part = text[start : start + LONGEST_PART]
+    characters_left = len(text) - start - len(part)
+    more = f"\n[{characters_left:,} characters follow: start={start + len(part)}]" if characters_left > 0 else ""
     others = [one for one in _list_files(folder) if one != FILE_NAME] if name == FILE_NAME and not start else []
-    beside = f"\n[Files of this skill: {', '.join(others)}]" if others else ""
-    return ToolOutcome(f"{part}{more}{beside}")
+    files_note = f"\n[Files of this skill: {', '.join(others)}]" if others else ""
+    return ToolOutcome(f"{part}{more}{files_note}")
 
 
 def _list_files(folder: Path) -> list[str]:

@@ -21,15 +21,15 @@ MAX_TEMPERATURE = 2.0
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _EFFORTS: tuple[Effort, ...] = get_args(Effort)
 _MODEL_NAME = re.compile(r"(?=.*[\d/:-])[A-Za-z0-9][\w.:/@-]{1,99}")
-"""The name of a model: it has a digit or a sign, which no tier has, so that a misspelt tier is not taken for one."""
+"""A model's name. It must contain a digit or one of `/ : -`, so that a misspelt tier is not taken for a model."""
 
 
 @dataclass(frozen=True, slots=True)
-class ModelWish:
+class ModelOverrides:
     """What a specialist's file asks of its model.
 
-    `name` is a provider's model; "": that of the specialist's tier. `effort` and `temperature` are as in `ModelCall`.
-    `page` is the page that names the model, for faults.
+    `name` is a provider's model; "": the model of the specialist's tier. `effort` and `temperature` are as in
+    `ModelCall`; None: the tier's. `page` is the page that names the model, for faults; None if `name` is "".
     """
 
     name: str = ""
@@ -41,20 +41,20 @@ class ModelWish:
         """Return a fault at the line that names the model. Raises ValueError if no file names one."""
         if self.page is None:
             raise ValueError("nobody named a model")
-        return CrewFault(self.page.path, self.page.lines.get("model", 1), text)
+        return CrewFault(self.page.path, self.page.key_lines.get("model", 1), text)
 
 
-NO_WISH = ModelWish()
+NO_OVERRIDES = ModelOverrides()
 
 
-def read_model_wish(page: MarkdownPage) -> ModelWish:
-    """Read what a page asks of its model; faults are added to the page. Tiers are not read here."""
+def read_model_overrides(page: MarkdownPage) -> ModelOverrides:
+    """Read the model's name, effort and temperature of a page; faults are added to the page. Tiers are not read."""
     name, effort, temperature = (page.values.get(key) for key in ("model", *MODEL_KEYS))
-    named = name if isinstance(name, str) and is_model_name(name) else ""
-    level = next((one for one in _EFFORTS if one == effort), None)
-    if "effort" in page.values and level is None:
+    model_name = name if isinstance(name, str) and is_model_name(name) else ""
+    known_effort = next((one for one in _EFFORTS if one == effort), None)
+    if "effort" in page.values and known_effort is None:
         page.add_fault(f"effort takes {', '.join(_EFFORTS)}{suggest_name(str(effort), _EFFORTS)}", key="effort")
-    heat = None
+    valid_temperature = None
     if "temperature" in page.values:
         if (
             isinstance(temperature, bool)
@@ -63,8 +63,8 @@ def read_model_wish(page: MarkdownPage) -> ModelWish:
         ):
             page.add_fault(f"temperature takes a number from 0 to {MAX_TEMPERATURE:g}, such as 0.3", key="temperature")
         else:
-            heat = float(temperature)
-    return ModelWish(named, level, heat, page if named else None)
+            valid_temperature = float(temperature)
+    return ModelOverrides(model_name, known_effort, valid_temperature, page if model_name else None)
 
 
 def is_model_name(value: str) -> bool:
@@ -80,29 +80,29 @@ def add_server_tools(pages: Sequence[MarkdownPage], tools: Mapping[str, Tool]) -
 
     A writing tool that another page lists under `tools` belongs to that page alone.
     """
-    own = {page.path: frozenset(read_tool_names(page) or ()) for page in pages}
+    tool_names_by_page = {page.path: frozenset(read_tool_names(page) or ()) for page in pages}
     servers = sorted({name.split("__")[1] for name in tools if name.startswith(TOOL_NAME_PREFIX)})
     for page in pages:
         if SERVERS_KEY not in page.values:
             continue
-        named = _read_server_names(page)
-        for server in named:
+        server_names = _read_server_names(page)
+        for server in server_names:
             if server not in servers:
                 known = ", ".join(servers) or "none"
                 page.add_fault(
                     f"unknown server {server}{suggest_name(server, servers)}; there are {known}", key=SERVERS_KEY
                 )
-        theirs = frozenset().union(*(names for path, names in own.items() if path != page.path))
-        given = [
+        names_elsewhere = frozenset().union(*(names for path, names in tool_names_by_page.items() if path != page.path))
+        added_names = [
             name
             for name, tool in tools.items()
-            if any(name.startswith(f"{TOOL_NAME_PREFIX}{server}__") for server in named)
-            and name not in own[page.path]
-            and not (tool.access == "write" and name in theirs)
+            if any(name.startswith(f"{TOOL_NAME_PREFIX}{server}__") for server in server_names)
+            and name not in tool_names_by_page[page.path]
+            and not (tool.access == "write" and name in names_elsewhere)
         ]
         if read_tool_names(page) is not None:
-            page.values["tools"] = [*(read_tool_names(page) or ()), *given]
-            page.lines.setdefault("tools", page.lines.get(SERVERS_KEY, 1))
+            page.values["tools"] = [*(read_tool_names(page) or ()), *added_names]
+            page.key_lines.setdefault("tools", page.key_lines.get(SERVERS_KEY, 1))
 
 
 def _read_server_names(page: MarkdownPage) -> list[str]:

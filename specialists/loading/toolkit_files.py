@@ -1,6 +1,6 @@
-"""Reads `toolkits/*.py` of a crew: files of the operator's own, whose functions are tools.
+"""Reads `toolkits/*.py` of a crew: Python files of the operator's own, whose functions are tools.
 
-They are the operator's own code, so they run in the process of the bot. A file with faults is left out.
+They run in the process of the bot. A tool with faults is left out, and so is a file that cannot be imported.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from specialists.tools.toolkit import Toolkit, ToolSettings
 FOLDER = "toolkits"
 IMPORT_SECONDS = 20.0
 TOOLS_FUNCTION = "tools"
-"""The function with which a module returns its tools itself: `tools()` or `tools(settings)`."""
+"""The name of the function with which a module may return its tools: `tools()` or `tools(settings)`."""
 _PACKAGE = "leadhand_toolkits_"
-_LINE_LIMIT = 200
+_LONGEST_ERROR = 200
 
 _T = TypeVar("_T")
 
@@ -42,9 +42,9 @@ class UnusableModule(Exception):
 
 
 def read_toolkit_files(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
-    """Read the toolkits of a crew's folder.
+    """Read the Python files in the folder `toolkits` of a crew's folder, a toolkit each.
 
-    Files whose names begin with `_` are only there for the others to import.
+    Files whose names begin with `_` are no toolkits: the others may import them.
     """
     place = folder / FOLDER
     if not place.is_dir():
@@ -58,37 +58,37 @@ def read_toolkit_files(folder: Path, settings: ToolSettings, faults: list[CrewFa
 
 
 def _read_file(path: Path, package: str, settings: ToolSettings, faults: list[CrewFault]) -> Toolkit | None:
-    def fault(text: str, line: int = 0) -> None:
+    def add_fault(text: str, line: int = 0) -> None:
         faults.append(CrewFault(path, line or 1, text))
 
     origin = f"{FOLDER}/{path.name}"
     try:
         module = _import_file(path, f"{package}.{path.stem}")
-        return replace(collect_module_tools(module, origin, settings, fault), path=path)
+        return replace(collect_module_tools(module, origin, settings, add_fault), path=path)
     except UnusableModule as error:
-        fault(str(error), error.line)
+        add_fault(str(error), error.line)
         return None
 
 
 def collect_module_tools(
-    module: ModuleType, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]
+    module: ModuleType, origin: str, settings: ToolSettings, report_fault: Callable[[str, int], None]
 ) -> Toolkit:
     """Return the tools of a module: those that its `tools` returns, else its `Tool` values and public functions.
 
-    Faults are reported to `fault(text, line)`, and the tool is left out. With an empty `origin`, the toolkit keeps its
-    own. Raises UnusableModule.
+    Faults are reported to `report_fault(text, line)`, and the tool is left out. With an empty `origin`, a returned
+    `Toolkit` keeps its own. Raises UnusableModule.
     """
-    if callable(gives := getattr(module, TOOLS_FUNCTION, None)):
-        return collect_tools(gives, origin, settings, fault)
+    if callable(make_tools := getattr(module, TOOLS_FUNCTION, None)):
+        return collect_tools(make_tools, origin, settings, report_fault)
     values = {name: value for name, value in vars(module).items() if not name.startswith("_")}
     tools = [value for value in values.values() if isinstance(value, Tool)]
-    runs = {
+    used_functions = {
         each
         for one in tools
         for each in (find_source_function(one), one.run, one.look_up, one.what, one.target, one.sends)
     }
-    plain = [value for value in values.values() if _is_own_function(value, module) and value not in runs]
-    return _convert_tools([*tools, *plain], Toolkit(origin), fault)
+    plain = [value for value in values.values() if _is_own_function(value, module) and value not in used_functions]
+    return _convert_tools([*tools, *plain], Toolkit(origin), report_fault)
 
 
 def _is_own_function(value: Any, module: ModuleType) -> bool:
@@ -97,10 +97,12 @@ def _is_own_function(value: Any, module: ModuleType) -> bool:
     return own and callable(value) and hasattr(value, "__name__") and not isinstance(value, type)
 
 
-def collect_tools(make_tools: Any, origin: str, settings: ToolSettings, fault: Callable[[str, int], None]) -> Toolkit:
+def collect_tools(
+    make_tools: Any, origin: str, settings: ToolSettings, report_fault: Callable[[str, int], None]
+) -> Toolkit:
     """Return the tools that a callable returns: a `Toolkit`, or `Tool` values and functions. Raises UnusableModule."""
 
-    def given() -> Toolkit:
+    def make_toolkit() -> Toolkit:
         found = make_tools(settings) if inspect.signature(make_tools).parameters else make_tools()
         return (
             replace(found, origin=origin or found.origin)
@@ -109,36 +111,38 @@ def collect_tools(make_tools: Any, origin: str, settings: ToolSettings, fault: C
         )
 
     try:
-        toolkit = import_in_time(given, verb_phrase="gives its tools")
+        toolkit = import_with_timeout(make_toolkit, verb_phrase="gives its tools")
     except UnusableModule as error:
-        raise UnusableModule(str(error), _find_line(make_tools)) from None
-    return _convert_tools(toolkit.tools, toolkit, fault)
+        raise UnusableModule(str(error), _find_definition_line(make_tools)) from None
+    return _convert_tools(toolkit.tools, toolkit, report_fault)
 
 
-def _find_line(function: Any) -> int:
+def _find_definition_line(function: Any) -> int:
     return getattr(getattr(inspect.unwrap(function), "__code__", None), "co_firstlineno", 0)
 
 
-def _convert_tools(values: Iterable[Any], toolkit: Toolkit, fault: Callable[[str, int], None]) -> Toolkit:
+def _convert_tools(values: Iterable[Any], toolkit: Toolkit, report_fault: Callable[[str, int], None]) -> Toolkit:
     tools: list[Tool] = []
     lines: dict[str, int] = {}
     values = list(values)
     if not values:
-        fault("it has no function that could be a tool; write one with types and a docstring, or remove the file", 0)
+        report_fault(
+            "it has no function that could be a tool; write one with types and a docstring, or remove the file", 0
+        )
     for value in values:
         if not callable(value) and not isinstance(value, Tool):
-            fault(f"it gives a {type(value).__name__}, which is neither a tool nor a function", 0)
+            report_fault(f"it gives a {type(value).__name__}, which is neither a tool nor a function", 0)
             continue
-        line = _find_line(value.run if isinstance(value, Tool) else value)
+        line = _find_definition_line(value.run if isinstance(value, Tool) else value)
         try:
             tool = value if isinstance(value, Tool) else tool_of(value)
         except UnusableFunction as error:
-            fault(f"the function {value.__name__} {error}", line)
+            report_fault(f"the function {value.__name__} {error}", line)
             continue
-        found = tool.faults
-        for text in found:
-            fault(f"the tool {tool.name} {text}", line)
-        if not found:
+        tool_faults = tool.faults
+        for text in tool_faults:
+            report_fault(f"the tool {tool.name} {text}", line)
+        if not tool_faults:
             tools.append(tool)
             lines[tool.name] = line or 1
     return replace(toolkit, tools=tuple(tools), lines={**lines, **toolkit.lines})
@@ -165,19 +169,20 @@ class _SourceLoader(SourceFileLoader):
 
 
 def _import_file(path: Path, name: str) -> ModuleType:
-    """Import a file, in bounded time. Raises UnusableModule."""
+    """Import a file as the module `name`, for at most `IMPORT_SECONDS`. Raises UnusableModule."""
     spec = importlib.util.spec_from_file_location(name, path, loader=_SourceLoader(name, str(path.absolute())))
     if spec is None or spec.loader is None:
         raise UnusableModule("the file cannot be imported; give it a name of letters, digits and _")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    import_in_time(lambda: spec.loader.exec_module(module), str(path.absolute()))  # type: ignore[union-attr]  # looked at above
+    import_with_timeout(lambda: spec.loader.exec_module(module), str(path.absolute()))  # type: ignore[union-attr]  # looked at above
     return module
 
 
-def import_in_time(run_import: Callable[[], _T], file: str = "", verb_phrase: str = "is imported") -> _T:
+def import_with_timeout(run_import: Callable[[], _T], file: str = "", verb_phrase: str = "is imported") -> _T:
     """Run an import in a thread, for at most `IMPORT_SECONDS`, and return what it returns.
 
-    `verb_phrase` is the verb for messages. Raises UnusableModule, with the line of `file` at which the error came up.
+    `verb_phrase` follows "it" in messages. Raises UnusableModule if the import fails or takes too long, with the line
+    of `file` at which the error came up, or 0.
     """
     done: list[_T] = []
     raised: list[BaseException] = []
@@ -210,5 +215,5 @@ def _find_error_line(error: BaseException, file: str) -> int:
 
 
 def _describe_error(error: BaseException) -> str:
-    text = " ".join((error.msg if isinstance(error, SyntaxError) else str(error)).split())[:_LINE_LIMIT]
+    text = " ".join((error.msg if isinstance(error, SyntaxError) else str(error)).split())[:_LONGEST_ERROR]
     return f"{type(error).__name__} ({text})" if text else type(error).__name__

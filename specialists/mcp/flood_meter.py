@@ -1,4 +1,4 @@
-"""Measures how much a server sends: too much in a short time is a flood, which ends its connection."""
+"""Measures how much an MCP server sends. Too much in a short time is a flood, which ends its connection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WINDOW_SECONDS = 10.0
 MAX_BYTES = 16 * 1024 * 1024
 MAX_MESSAGES = 2_000
 MAX_JUNK_LINES = 50
-"""Most lines in a window that are no messages: some servers print a greeting."""
+"""Most lines in a window that are no messages. Some are allowed, as some servers print a greeting."""
 
 
 class FloodError(Exception):
@@ -25,7 +25,7 @@ class FloodMeter:
     """Counts what one connection receives within a window of time."""
 
     clock: Callable[[], float] = time.monotonic
-    _since: float = 0.0
+    _window_start: float = 0.0
     _counts: dict[str, int] = field(default_factory=dict)
 
     def count_message(self, size: int) -> None:
@@ -48,8 +48,8 @@ class FloodMeter:
 
     def _count(self, counter: str, count: int, limit: int, words: str) -> None:
         now = self.clock()
-        if now - self._since > WINDOW_SECONDS:
-            self._since = now
+        if now - self._window_start > WINDOW_SECONDS:
+            self._window_start = now
             self._counts.clear()
         self._counts[counter] = self._counts.get(counter, 0) + count
         if self._counts[counter] > limit:

@@ -27,7 +27,7 @@ def make_http_client(
         url: The server's address.
         headers: The headers of each request.
         on_refusal: Called with the status of each error answer, which the SDK does not pass on.
-        on_flood: Called with what was too much, in one answer or in all together.
+        on_flood: Called with a text for people if one answer, or all together, bring too much.
         auth: Adds the token of a sign-in to each request.
     """
     import httpx2  # noqa: PLC0415 - comes with the SDK
@@ -46,14 +46,14 @@ def make_http_client(
             if response.status_code >= 400:
                 on_refusal(response.status_code)
             events = response.headers.get("content-type", "").strip().lower().startswith(_EVENT_STREAM_TYPE)
-            response.stream = CountedStream(response.stream, events=events)
+            response.stream = CountedStream(response.stream, is_event_stream=events)
             return response
 
     class CountedStream(httpx2.AsyncByteStream):
-        """An answer's body that raises an error once it is too large. It is one message, or a stream of `events`."""
+        """An answer's body: one message, or a stream of `events`. Raises `httpx2.ReadError` once it is too large."""
 
-        def __init__(self, stream: Any, *, events: bool) -> None:
-            self._stream, self._events = stream, events
+        def __init__(self, stream: Any, *, is_event_stream: bool) -> None:
+            self._stream, self._events = stream, is_event_stream
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
             size = 0

@@ -12,13 +12,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from handoff.text.visible_text import remove_invisible
 from specialists.mcp.oauth_requests import send_request
 from specialists.mcp.sdk import load_sdk
-from specialists.tools.tool_sign_in import KeptSignIns, SignInFailed
+from specialists.tools.tool_sign_in import SignInFailed, SignInStore
 
 if TYPE_CHECKING:
     from mcp.shared.auth import OAuthToken
 
 RENEW_EARLY_SECONDS = 10.0
-"""Seconds before a token expires from which it is renewed."""
+"""Seconds before its expiry at which a token is renewed."""
 _MODEL_CONFIG = ConfigDict(frozen=True, hide_input_in_errors=True)
 
 
@@ -26,7 +26,7 @@ class GrantRefused(SignInFailed):
     """The authorization server rejects our code or token: somebody has to sign in again."""
 
 
-class TokenPlace(BaseModel):
+class OAuthClient(BaseModel):
     """Where tokens come from: the token endpoint, the resource that they are for, and our client id and secret.
 
     `method` says how the client id and secret are sent.
@@ -41,19 +41,23 @@ class TokenPlace(BaseModel):
     method: str = "none"
 
 
-class Grant(BaseModel):
-    """The tokens of a server. `until` is when the access token expires, in seconds since the epoch; None if unknown."""
+class TokenSet(BaseModel):
+    """The tokens for a server. The `access` token expires at `until`, in seconds since the epoch; None: unknown."""
 
     model_config = _MODEL_CONFIG
 
     access: str
     refresh: str = ""
     until: float | None = None
-    place: TokenPlace
+    place: OAuthClient
 
 
-async def request_grant(place: TokenPlace, data: dict[str, str], server: str, now: float) -> Grant:
-    """Ask for tokens. Raises GrantRefused if the server rejects our code or token, otherwise SignInFailed."""
+async def request_tokens(place: OAuthClient, data: dict[str, str], server: str, now: float) -> TokenSet:
+    """Request tokens at the token endpoint. Raises GrantRefused for status 400, 401 or 403, otherwise SignInFailed.
+
+    `data` holds the form fields of the grant, `server` is the MCP server's address, and `now` is in seconds since the
+    epoch.
+    """
     await load_sdk()
     import httpx2  # noqa: PLC0415 - comes with the SDK
     from mcp.client.auth import OAuthFlowError  # noqa: PLC0415 - heavy
@@ -71,24 +75,24 @@ async def request_grant(place: TokenPlace, data: dict[str, str], server: str, no
         token = await handle_token_response_scopes(answer)
     except (OAuthFlowError, ValueError):
         raise SignInFailed("The authorization server gave no token.") from None
-    return _make_grant(token, place, now, earlier_refresh=data.get("refresh_token", ""))
+    return _make_token_set(token, place, now, earlier_refresh=data.get("refresh_token", ""))
 
 
-def _make_grant(token: OAuthToken, place: TokenPlace, now: float, *, earlier_refresh: str) -> Grant:
+def _make_token_set(token: OAuthToken, place: OAuthClient, now: float, *, earlier_refresh: str) -> TokenSet:
     if not token.access_token.isascii() or not token.access_token.isprintable() or " " in token.access_token:
         raise SignInFailed("The authorization server gave no token.")
     until = now + token.expires_in if token.expires_in is not None else None
-    return Grant(access=token.access_token, refresh=token.refresh_token or earlier_refresh, until=until, place=place)
+    return TokenSet(access=token.access_token, refresh=token.refresh_token or earlier_refresh, until=until, place=place)
 
 
-def _add_client_fields(place: TokenPlace, form: dict[str, str], server: str) -> tuple[dict[str, str], dict[str, str]]:
+def _add_client_fields(place: OAuthClient, form: dict[str, str], server: str) -> tuple[dict[str, str], dict[str, str]]:
     """Return the form and headers of a token request with our client's id and secret added, as the SDK does it."""
     from mcp.client.auth import OAuthTokenError  # noqa: PLC0415 - heavy
     from mcp.client.auth.oauth2 import OAuthContext  # noqa: PLC0415 - heavy
     from mcp.shared.auth import OAuthClientInformationFull  # noqa: PLC0415 - heavy
 
-    told = {"client_id": place.client_id, "client_secret": place.client_secret}
-    client = OAuthClientInformationFull(**told, token_endpoint_auth_method=place.method)
+    client_fields = {"client_id": place.client_id, "client_secret": place.client_secret}
+    client = OAuthClientInformationFull(**client_fields, token_endpoint_auth_method=place.method)
     nothing: Any = None  # only the part of the context on the client is used
     context = OAuthContext(server, nothing, nothing, None, None, client_info=client)
     try:
@@ -100,16 +104,16 @@ def _add_client_fields(place: TokenPlace, form: dict[str, str], server: str) -> 
 
 
 def _read_error_code(answer: Any) -> str:
-    """Return the error code of an answer, which is a single word; never other text of the server's."""
+    """Return the `error` field of an answer, at most 40 visible characters; its status if there is none."""
     try:
-        said = answer.json()
-        code = said.get("error", "") if isinstance(said, dict) else ""
+        answer_fields = answer.json()
+        code = answer_fields.get("error", "") if isinstance(answer_fields, dict) else ""
     except ValueError:
         code = ""
     return remove_invisible(str(code))[:40] or f"status {answer.status_code}"
 
 
-class StoredGrant:
+class TokenStorage:
     """The stored tokens of one server, shared by all instances of the bot.
 
     Args:
@@ -120,53 +124,53 @@ class StoredGrant:
 
     def __init__(self, name: str, server: str, clock: Callable[[], float] = time.time) -> None:
         self._name, self._server, self._clock = name, server, clock
-        self._renewing = asyncio.Lock()
+        self._renewal_lock = asyncio.Lock()
 
-    async def read_grant(self, store: KeptSignIns) -> Grant | None:
-        """Return the stored tokens; None if there are none that can be used or renewed."""
+    async def read_tokens(self, store: SignInStore) -> TokenSet | None:
+        """Return the stored tokens; None if there are none, or they are expired and cannot be renewed."""
         try:
-            grant = Grant.model_validate_json(await store.read(self._name) or "null")
+            grant = TokenSet.model_validate_json(await store.read(self._name) or "null")
         except ValidationError:
             return None
         return grant if grant.refresh or not self._is_expired(grant) else None
 
-    async def keep_grant(self, store: KeptSignIns, grant: Grant) -> None:
+    async def store_tokens(self, store: SignInStore, grant: TokenSet) -> None:
         """Store tokens in place of earlier ones."""
         await store.keep(self._name, grant.model_dump_json())
 
-    async def get_token(self, store: KeptSignIns, refused_token: str = "") -> str:
+    async def get_token(self, store: SignInStore, refused_token: str = "") -> str:
         """Return a valid access token, renewed if need be; "" if somebody has to sign in.
 
-        `refused_token` is a token that the server rejected: another token is returned, or the stored ones are dropped.
-        Raises SignInFailed if no token can be got at the moment.
+        If `refused_token`, which the server rejected, is the stored token, it is renewed too. Without a refresh token,
+        or if renewal is refused, the stored tokens are deleted. Raises SignInFailed if renewal fails otherwise.
         """
-        async with self._renewing:
-            grant = await self.read_grant(store)
+        async with self._renewal_lock:
+            grant = await self.read_tokens(store)
             if grant is None or not (self._is_expired(grant) or grant.access == refused_token):
                 return grant.access if grant is not None else ""
             try:
-                renewed = await self._renew_grant(grant)
+                renewed = await self._renew_tokens(grant)
             except GrantRefused:
-                now = await self.read_grant(store)
-                if now is not None and now.access not in (grant.access, refused_token):
-                    return now.access  # another instance was quicker
-                await store.take(self._name)
+                current_tokens = await self.read_tokens(store)
+                if current_tokens is not None and current_tokens.access not in (grant.access, refused_token):
+                    return current_tokens.access  # another instance was quicker
+                await store.pop(self._name)
                 return ""
-            await self.keep_grant(store, renewed)
+            await self.store_tokens(store, renewed)
             return renewed.access
 
-    async def drop_token(self, store: KeptSignIns, refused_token: str) -> None:
+    async def drop_token(self, store: SignInStore, refused_token: str) -> None:
         """Delete the stored tokens if `refused_token` is still their access token."""
-        async with self._renewing:
-            grant = await self.read_grant(store)
+        async with self._renewal_lock:
+            grant = await self.read_tokens(store)
             if grant is not None and grant.access == refused_token:
-                await store.take(self._name)
+                await store.pop(self._name)
 
-    async def _renew_grant(self, grant: Grant) -> Grant:
+    async def _renew_tokens(self, grant: TokenSet) -> TokenSet:
         if not grant.refresh:
             raise GrantRefused("There is nothing to renew it with.")
         data = {"grant_type": "refresh_token", "refresh_token": grant.refresh}
-        return await request_grant(grant.place, data, self._server, self._clock())
+        return await request_tokens(grant.place, data, self._server, self._clock())
 
-    def _is_expired(self, grant: Grant) -> bool:
+    def _is_expired(self, grant: TokenSet) -> bool:
         return grant.until is not None and self._clock() > grant.until - RENEW_EARLY_SECONDS

@@ -11,29 +11,32 @@ from handoff.text.visible_text import remove_invisible
 from specialists.mcp.server_tools import find_unusable_reason, list_changes
 from specialists.mcp.tool_lock import LockedTool
 
-MAX_LINES = 200
+MAX_TOOL_LINES = 200
 """Most lines that are shown of one tool."""
 LONGEST_LINE = 400
 
 
 def list_differences(accepted_tools: Sequence[LockedTool] | None, live_tools: Sequence[LockedTool]) -> list[str]:
-    """Return the lines to read before accepting; empty if nothing differs.
+    """Return the lines that show what accepting would change; [] if nothing differs.
 
     Control characters and invisible characters are written as their codes.
     """
-    before = {one.name: one for one in accepted_tools or ()}
-    now = {one.name: one for one in live_tools}
-    changed, gone, new = list_changes(tuple(accepted_tools or ()), tuple(live_tools))
+    accepted_by_name = {one.name: one for one in accepted_tools or ()}
+    live_by_name = {one.name: one for one in live_tools}
+    changed_names, removed_names, new_names = list_changes(tuple(accepted_tools or ()), tuple(live_tools))
     lines: list[str] = []
-    for name in new:
-        lines += [f"+ {make_plain_line(name)}{_render_hint(now[name])}", *_render_new_tool(now[name])]
-    for name in changed:
-        lines += [f"~ {make_plain_line(name)}{_render_hint(now[name])}", *_render_changed_tool(before[name], now[name])]
-    return lines + [f"- {make_plain_line(name)} is gone" for name in gone]
+    for name in new_names:
+        lines += [f"+ {make_plain_line(name)}{_render_hint(live_by_name[name])}", *_render_new_tool(live_by_name[name])]
+    for name in changed_names:
+        lines += [
+            f"~ {make_plain_line(name)}{_render_hint(live_by_name[name])}",
+            *_render_changed_tool(accepted_by_name[name], live_by_name[name]),
+        ]
+    return lines + [f"- {make_plain_line(name)} is gone" for name in removed_names]
 
 
 def make_plain_line(text: str) -> str:
-    """Return a text on one line, cut, with control and invisible characters written as their codes."""
+    """Return a text on one line, cut at `LONGEST_LINE` characters, with control and invisible characters as codes."""
     shown = "".join(one if remove_invisible(one) == one and one != "\n" else f"\\u{{{ord(one):x}}}" for one in text)
     return shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]}… ({len(text):,} characters)"
 
@@ -47,31 +50,33 @@ def _render_hint(tool: LockedTool) -> str:
 def _render_new_tool(tool: LockedTool) -> list[str]:
     lines = [f"    {make_plain_line(line)}" for line in tool.description.splitlines() if line.strip()]
     return [
-        *lines[:MAX_LINES],
+        *lines[:MAX_TOOL_LINES],
         f"    takes: {make_plain_line(', '.join(map(_render_argument, _list_arguments(tool))) or 'nothing')}",
     ]
 
 
 def _list_arguments(tool: LockedTool) -> list[tuple[str, Any, bool]]:
-    properties, needed = tool.schema.get("properties"), tool.schema.get("required")
+    properties, required = tool.schema.get("properties"), tool.schema.get("required")
     if not isinstance(properties, dict):
         return []
-    return [(name, about, name in (needed if isinstance(needed, list) else ())) for name, about in properties.items()]
+    return [
+        (name, about, name in (required if isinstance(required, list) else ())) for name, about in properties.items()
+    ]
 
 
 def _render_argument(argument: tuple[str, Any, bool]) -> str:
-    name, about, needed = argument
-    kind = about.get("type", "any") if isinstance(about, dict) else "any"
-    return f"{name} ({kind if isinstance(kind, str) else 'any'}{', needed' if needed else ''})"
+    name, schema, is_required = argument
+    kind = schema.get("type", "any") if isinstance(schema, dict) else "any"
+    return f"{name} ({kind if isinstance(kind, str) else 'any'}{', needed' if is_required else ''})"
 
 
 def _render_changed_tool(accepted_tool: LockedTool, live_tool: LockedTool) -> list[str]:
-    found = difflib.unified_diff(
+    diff = difflib.unified_diff(
         _render_lines(accepted_tool), _render_lines(live_tool), "accepted", "now", lineterm="", n=1
     )
-    lines = [f"    {make_plain_line(line)}" for line in list(found)[2:]]
-    left = len(lines) - MAX_LINES
-    return lines if left <= 0 else [*lines[:MAX_LINES], f"    … and {left} more lines"]
+    lines = [f"    {make_plain_line(line)}" for line in list(diff)[2:]]
+    left = len(lines) - MAX_TOOL_LINES
+    return lines if left <= 0 else [*lines[:MAX_TOOL_LINES], f"    … and {left} more lines"]
 
 
 def _render_lines(tool: LockedTool) -> list[str]:

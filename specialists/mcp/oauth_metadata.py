@@ -1,7 +1,7 @@
-"""Finds out where people sign in to an MCP server, from its own metadata and its authorization server's.
+"""Finds where people sign in to an MCP server, from its metadata and that of its authorization server.
 
-Neither is trusted: each address in them is checked (`oauth_requests.find_url_fault`). Metadata of another server, or of
-another authorization server than the one named, is refused.
+None of it is trusted: each address in it is checked (`oauth_requests.find_url_fault`). Metadata of another server, or
+of another authorization server than the one named, is refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PKCE_METHOD = "S256"
 
 @dataclass(frozen=True, slots=True)
 class AuthorizationServer:
-    """The authorization server of an MCP server: its metadata, the resource, and the scope to ask for or None."""
+    """The authorization server of an MCP server, with the resource and scope to request tokens for; None: no scope."""
 
     metadata: OAuthMetadata
     resource: str
@@ -37,30 +37,34 @@ class AuthorizationServer:
 
 
 async def find_authorization_server(server: str) -> AuthorizationServer:
-    """Find the authorization server of the MCP server at an address. Raises SignInFailed."""
+    """Fetch the metadata of the authorization server for the MCP server at an address. Raises SignInFailed."""
     await load_sdk()
     from mcp.client.auth import utils  # noqa: PLC0415 - heavy
     from mcp.shared.auth_utils import resource_url_from_server_url  # noqa: PLC0415 - heavy
 
-    refused = await send_request(_make_probe_request(server), server)
-    if refused.status_code not in (401, 403):
-        raise SignInFailed(f"The server answers {refused.status_code} and asks nobody to sign in.")
-    named = utils.extract_resource_metadata_from_www_auth(refused)
-    about = await _fetch_resource_metadata(
-        utils.build_protected_resource_metadata_discovery_urls(named, server), server
+    probe_answer = await send_request(_make_probe_request(server), server)
+    if probe_answer.status_code not in (401, 403):
+        raise SignInFailed(f"The server answers {probe_answer.status_code} and asks nobody to sign in.")
+    metadata_url = utils.extract_resource_metadata_from_www_auth(probe_answer)
+    resource_metadata = await _fetch_resource_metadata(
+        utils.build_protected_resource_metadata_discovery_urls(metadata_url, server), server
     )
-    issuer = str(about.authorization_servers[0]) if about is not None else None
+    issuer = str(resource_metadata.authorization_servers[0]) if resource_metadata is not None else None
     urls = utils.build_oauth_authorization_server_metadata_discovery_urls(issuer, server)
     parts = urlsplit(server)
     metadata = await _fetch_server_metadata(urls, issuer or f"{parts.scheme}://{parts.netloc}", server)
     check_metadata(metadata, server)
-    wanted = utils.extract_scope_from_www_auth(refused)
-    scope = utils.get_client_metadata_scopes(wanted, about, metadata, ["authorization_code", "refresh_token"])
-    return AuthorizationServer(metadata, str(about.resource) if about else resource_url_from_server_url(server), scope)
+    requested_scope = utils.extract_scope_from_www_auth(probe_answer)
+    scope = utils.get_client_metadata_scopes(
+        requested_scope, resource_metadata, metadata, ["authorization_code", "refresh_token"]
+    )
+    return AuthorizationServer(
+        metadata, str(resource_metadata.resource) if resource_metadata else resource_url_from_server_url(server), scope
+    )
 
 
 def _make_probe_request(server: str) -> httpx2.Request:
-    """Make a request that the server refuses, with a hint where to sign in."""
+    """Make a `ping` request without a token, to which a server answers where to sign in."""
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
     accepts = {"Accept": "application/json, text/event-stream"}
@@ -68,19 +72,19 @@ def _make_probe_request(server: str) -> httpx2.Request:
 
 
 async def _fetch_resource_metadata(urls: list[str], server: str) -> ProtectedResourceMetadata | None:
-    """Fetch the server's metadata on itself; None if it has none, like older servers."""
+    """Fetch an MCP server's metadata on itself; None if it has none, like older servers. Raises SignInFailed."""
     from mcp.client.auth import utils  # noqa: PLC0415 - heavy
     from mcp.shared.auth_utils import check_resource_allowed, resource_url_from_server_url  # noqa: PLC0415 - heavy
 
     for url in urls:
-        found = await utils.handle_protected_resource_response(
+        metadata = await utils.handle_protected_resource_response(
             await send_request(utils.create_oauth_metadata_request(url), server)
         )
-        if found is None:
+        if metadata is None:
             continue
-        if not check_resource_allowed(resource_url_from_server_url(server), str(found.resource)):
-            raise SignInFailed(f"The server says that it is another one ({_shorten_text(str(found.resource))}).")
-        return found
+        if not check_resource_allowed(resource_url_from_server_url(server), str(metadata.resource)):
+            raise SignInFailed(f"The server says that it is another one ({_shorten_text(str(metadata.resource))}).")
+        return metadata
     return None
 
 
@@ -88,16 +92,16 @@ async def _fetch_server_metadata(urls: list[str], issuer: str, server: str) -> O
     from mcp.client.auth import utils  # noqa: PLC0415 - heavy
 
     for url in urls:
-        goes_on, found = await utils.handle_auth_metadata_response(
+        may_continue, metadata = await utils.handle_auth_metadata_response(
             await send_request(utils.create_oauth_metadata_request(url), server)
         )
-        if found is not None:
-            if not utils.issuers_match(str(found.issuer), issuer):
+        if metadata is not None:
+            if not utils.issuers_match(str(metadata.issuer), issuer):
                 raise SignInFailed(
-                    f"The authorization server says that it is another one ({_shorten_text(str(found.issuer))})."
+                    f"The authorization server says that it is another one ({_shorten_text(str(metadata.issuer))})."
                 )
-            return found
-        if not goes_on:
+            return metadata
+        if not may_continue:
             break
     raise SignInFailed(f"{urlsplit(urls[0]).hostname} does not say how to sign in there (no OAuth metadata).")
 

@@ -1,7 +1,7 @@
 """Sends the requests of a sign-in. Their addresses come from the server, so they are not trusted.
 
-Only the server's own origin is trusted, as the operator named it. All other addresses are asked over https alone, and
-must be public: a server must not make us call machines of the inner network.
+Only the MCP server's own origin is trusted, as the operator named it. All other addresses must be https and public: a
+server must not make us call machines of the inner network.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import httpx2
 
 REQUEST_SECONDS = 15.0
-"""Most seconds of one request, with looking up the name and reading the answer."""
+"""Most seconds of one request, including name lookup and reading the answer."""
 MAX_BYTES = 128 * 1024
 """Most bytes of one answer."""
 LONGEST_URL = 2_000
@@ -41,36 +41,36 @@ def parse_origin(url: str) -> tuple[str, str, int]:
 
 
 def find_url_fault(url: str, server: str) -> str:
-    """Return why an address that a server named is not used, in words that follow it; "" if it may be used."""
+    """Return why an address that a server named may not be called, in words to follow the address; "" if it may."""
     try:
         scheme, host, _ = parse_origin(url)
-        home = parse_origin(url) == parse_origin(server)
+        is_own_origin = parse_origin(url) == parse_origin(server)
         parts = urlsplit(url)
     except ValueError:
         return "is not a web address"
     if len(url) > LONGEST_URL or parts.username is not None or parts.fragment:
         return "is too long, or has a user name or a fragment"
     if scheme == "https":
-        return "leads to this machine" if is_loopback(host) and not home else ""
-    return "" if home and is_loopback(host) else "is not https"
+        return "leads to this machine" if is_loopback(host) and not is_own_origin else ""
+    return "" if is_own_origin and is_loopback(host) else "is not https"
 
 
 async def send_request(request: httpx2.Request, server: str) -> httpx2.Response:
     """Send one request of a sign-in to `server` (its address). Redirects are not followed.
 
-    Raises SignInFailed if the address may not be asked, nobody answers there, or the answer is too large.
+    Raises SignInFailed if the address may not be called, cannot be reached, or answers too late or too much.
     """
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
     url = str(request.url)
     if fault := find_url_fault(url, server):
         raise SignInFailed(f"The server names an address that cannot be used: {url[:120]} {fault}.")
-    at_home = parse_origin(url) == parse_origin(server)
-    if not at_home and (absent := describe_unavailable_tool("web", "ssrfguard")):
+    is_own_origin = parse_origin(url) == parse_origin(server)
+    if not is_own_origin and (absent := describe_unavailable_tool("web", "ssrfguard")):
         raise SignInFailed(absent)
     try:
         async with asyncio.timeout(REQUEST_SECONDS):
-            return await (_send_to_server(request) if at_home else _send_guarded(request))
+            return await (_send_to_server(request) if is_own_origin else _send_guarded(request))
     except TimeoutError:
         raise SignInFailed(f"{urlsplit(url).hostname} did not answer within {REQUEST_SECONDS:g} seconds.") from None
     except httpx2.HTTPError as error:
@@ -122,8 +122,8 @@ def _make_response(status: int, headers: Mapping[str, str], body: bytes, request
     """Make a response from a body that was read completely, with only the headers that a sign-in needs."""
     import httpx2  # noqa: PLC0415 - comes with the SDK
 
-    kept = {_AUTH_HEADER: headers[_AUTH_HEADER]} if _AUTH_HEADER in headers else {}
-    return httpx2.Response(status, headers=kept, content=body, request=request)
+    kept_headers = {_AUTH_HEADER: headers[_AUTH_HEADER]} if _AUTH_HEADER in headers else {}
+    return httpx2.Response(status, headers=kept_headers, content=body, request=request)
 
 
 async def _read_bounded_body(pieces: object) -> bytes:

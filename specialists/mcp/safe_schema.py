@@ -1,8 +1,8 @@
 """Checks that a server's JSON Schema is safe, and checks arguments by it. Pure.
 
-The schema comes from a stranger: it may point elsewhere, be endless, or hold a pattern that takes hours. So it is
-bounded first. What can do harm is a fault, and the tool is not offered, or it is left out, and only the server checks
-it.
+The schema comes from a stranger: it may point elsewhere, be endless, or hold a pattern that takes hours. A tool is not
+offered if its schema is too large, too deep or points elsewhere. Keywords that are costly to check are left out, and
+only the server checks them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from specialists.mcp.shown_schema import rebuild_schema
 MAX_LEVELS = 24
 LARGEST_SCHEMA = 64 * 1024
 """Most characters of a schema as JSON."""
-LARGEST_SHOWN = 16_000
+LARGEST_SHOWN_SCHEMA = 16_000
 """Most characters of a schema as shown to a model: each call carries them."""
 MAX_PROPERTIES = 100
 
@@ -31,12 +31,12 @@ _MAPPING_KEYS = ("properties", "$defs", "definitions", "dependentSchemas")
 """Keywords whose values are mappings with keys of the server's own."""
 _VALUE_KEYS = ("enum", "const", "default", "examples", "required")
 """Keywords whose values are plain values and no schemas."""
-_NOT_CHECKED = frozenset(
+_UNCHECKED_KEYWORDS = frozenset(
     {"pattern", "patternProperties", "format", "$id", "id", "$schema", "$anchor", "$dynamicAnchor", "$vocabulary"}
     | {"unevaluatedProperties", "unevaluatedItems", "uniqueItems"}
     | {"contentSchema", "contentEncoding", "contentMediaType"}
 )
-"""Keywords that are not checked here.
+"""Keywords that arguments are not checked by.
 
 Patterns can take hours and uniqueness minutes, ids change what references mean, and the others have no effect here.
 """
@@ -52,12 +52,12 @@ def find_schema_fault(schema: Mapping[str, Any]) -> str:
         return f"its schema has {len(text):,} characters, and at most {LARGEST_SCHEMA:,} are read"
     if is_deeper_than(schema, MAX_LEVELS):
         return f"its schema is nested more than {MAX_LEVELS} deep"
-    if away := _find_outside_reference(schema):
-        return f"its schema points to another place, {remove_invisible(away)[:80]!r}"
-    return _find_argument_fault(schema)
+    if outside_reference := _find_outside_reference(schema):
+        return f"its schema points to another place, {remove_invisible(outside_reference)[:80]!r}"
+    return _find_properties_fault(schema)
 
 
-def _find_argument_fault(schema: Mapping[str, Any]) -> str:
+def _find_properties_fault(schema: Mapping[str, Any]) -> str:
     properties = schema.get("properties", {})
     if schema.get("type", "object") != "object":
         return "its arguments are no object"
@@ -65,20 +65,20 @@ def _find_argument_fault(schema: Mapping[str, Any]) -> str:
         return "its properties are no schemas"
     if len(properties) > MAX_PROPERTIES:
         return f"it takes {len(properties)} arguments, and at most {MAX_PROPERTIES} are allowed"
-    if odd := next((name for name in properties if not _PROPERTY_NAME.fullmatch(name)), None):
-        return f"it has an argument named {remove_invisible(odd)[:40]!r}, which models cannot spell"
-    if len(json.dumps(rebuild_schema(schema), ensure_ascii=False)) > LARGEST_SHOWN:
-        return f"its schema would add more than {LARGEST_SHOWN:,} characters to every call"
+    if bad_name := next((name for name in properties if not _PROPERTY_NAME.fullmatch(name)), None):
+        return f"it has an argument named {remove_invisible(bad_name)[:40]!r}, which models cannot spell"
+    if len(json.dumps(rebuild_schema(schema), ensure_ascii=False)) > LARGEST_SHOWN_SCHEMA:
+        return f"its schema would add more than {LARGEST_SHOWN_SCHEMA:,} characters to every call"
     return ""
 
 
 def build_validation_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema by which arguments are checked."""
-    return {**_remove_keys(dict(schema), _NOT_CHECKED), "type": "object"}
+    """Return the schema that arguments are checked by: an object, without the keywords in `_UNCHECKED_KEYWORDS`."""
+    return {**_remove_keys(dict(schema), _UNCHECKED_KEYWORDS), "type": "object"}
 
 
 def _remove_keys(value: Any, names: frozenset[str], *, keep_names: bool = False) -> Any:
-    """Remove keys at all levels. With `keep_names`, the keys of this level are the server's own names, and stay."""
+    """Return a schema without the keys in `names`. With `keep_names`, keys of the top level are names, and stay."""
     if isinstance(value, list):
         return [_remove_keys(one, names) for one in value]
     if not isinstance(value, dict):
@@ -96,32 +96,32 @@ def _find_outside_reference(value: Any) -> str:
     """Return a reference that leads out of the schema; "" if there is none."""
     if isinstance(value, dict):
         for key in ("$ref", "$dynamicRef", "$recursiveRef"):
-            to = value.get(key)
-            if isinstance(to, str) and (key != "$ref" or not (to == "#" or to.startswith("#/"))):
-                return to
-        inside = [one for key, one in value.items() if key not in _VALUE_KEYS]
+            reference = value.get(key)
+            if isinstance(reference, str) and (key != "$ref" or not (reference == "#" or reference.startswith("#/"))):
+                return reference
+        inner_values = [one for key, one in value.items() if key not in _VALUE_KEYS]
     else:
-        inside = value if isinstance(value, list) else []
-    return next((found for one in inside if (found := _find_outside_reference(one))), "")
+        inner_values = value if isinstance(value, list) else []
+    return next((found for one in inner_values if (found := _find_outside_reference(one))), "")
 
 
 def is_deeper_than(value: Any, levels: int) -> bool:
     """Return True if a JSON value is nested deeper than `levels` levels. Recurses no deeper than that itself."""
-    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return inside is not None and (levels == 0 or any(is_deeper_than(one, levels - 1) for one in inside))
+    inner_values = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inner_values is not None and (levels == 0 or any(is_deeper_than(one, levels - 1) for one in inner_values))
 
 
 LARGEST_ARGUMENTS = 256 * 1024
 """Most characters of the arguments as JSON."""
 MAX_STEPS = 20_000
-"""Most keywords and their items that one check visits: through references, a small schema can unfold to many."""
+"""Most keywords, items and errors that one check may count: through references, a small schema can unfold to many."""
 MAX_FAULTS = 5
 
 
 class ServerArguments(RootModel[dict[str, JsonValue]]):
     """The arguments of a server's tool, as sent: keys in order, so that the same call is always spelt the same."""
 
-    schema_checked: ClassVar[Mapping[str, Any]] = {}
+    validation_schema: ClassVar[Mapping[str, Any]] = {}
 
     @model_validator(mode="after")
     def _check_against_schema(self) -> Self:
@@ -132,16 +132,16 @@ class ServerArguments(RootModel[dict[str, JsonValue]]):
             raise _make_schema_error("they hold a number or a character that JSON cannot carry") from None
         if len(text) > LARGEST_ARGUMENTS:
             raise _make_schema_error(f"they have {len(text):,} characters, and at most {LARGEST_ARGUMENTS:,} are sent")
-        found = find_argument_faults(type(self).schema_checked, self.root)
-        if found:
-            raise _make_schema_error("; ".join(found))
+        faults = find_argument_faults(type(self).validation_schema, self.root)
+        if faults:
+            raise _make_schema_error("; ".join(faults))
         self.root = json.loads(text)
         return self
 
     @classmethod
     def model_json_schema(cls, *_: Any, **__: Any) -> dict[str, Any]:
         """Return the server's schema, without the keywords that are not checked."""
-        return dict(cls.schema_checked)
+        return dict(cls.validation_schema)
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:  # type: ignore[override]  # other models yield their fields
         """Yield each argument as (name, value)."""
@@ -153,38 +153,38 @@ def _make_schema_error(text: str) -> PydanticCustomError:
 
 
 def make_argument_model(schema: Mapping[str, Any]) -> type[ServerArguments]:
-    """Make the model of arguments for a schema without faults (see `find_schema_fault`)."""
+    """Make the model of arguments for a schema in which `find_schema_fault` finds no fault."""
 
-    class Checked(ServerArguments):
-        schema_checked = build_validation_schema(schema)
+    class CheckedArguments(ServerArguments):
+        validation_schema = build_validation_schema(schema)
 
-    return Checked
+    return CheckedArguments
 
 
 def find_argument_faults(schema: Mapping[str, Any], arguments: Any) -> tuple[str, ...]:
     """Return the faults of arguments, each with its place; at most `MAX_FAULTS`.
 
-    A schema that is invalid or circular is a fault of its own: arguments that cannot be checked are not sent.
+    If the schema is invalid, circular or takes too many steps to check, the only fault returned says so.
     """
     from jsonschema import exceptions  # noqa: PLC0415 - only for a call
     from referencing import Registry  # noqa: PLC0415 - the same
     from referencing.exceptions import Unresolvable  # noqa: PLC0415 - the same
 
-    counted, spent = _make_limited_validator()
-    found: list[str] = []
+    validator_class, limit_error = _make_limited_validator()
+    faults: list[str] = []
     try:
         # The empty registry keeps it from fetching anything.
-        for error in counted(schema, registry=Registry()).iter_errors(arguments):
+        for error in validator_class(schema, registry=Registry()).iter_errors(arguments):
             place = ".".join(str(part) for part in error.absolute_path)
-            found.append(f"{place or 'arguments'}: {error.message[:200]}")
-            if len(found) == MAX_FAULTS:
+            faults.append(f"{place or 'arguments'}: {error.message[:200]}")
+            if len(faults) == MAX_FAULTS:
                 break
-    except spent:
+    except limit_error:
         return ("the schema of this tool takes too long to check; whoever runs the bot can take the tool out",)
     # An invalid schema can raise any of these, depending on the keyword.
     except (exceptions.UnknownType, Unresolvable, RecursionError, TypeError, ValueError, KeyError, AttributeError):
         return ("the schema of this tool is wrong; whoever runs the bot can take the tool out",)
-    return tuple(found)
+    return tuple(faults)
 
 
 class _TooManySteps(Exception):
@@ -195,23 +195,23 @@ def _make_limited_validator() -> tuple[Any, type[Exception]]:
     """Return a validator class that stops after `MAX_STEPS` keywords, and the exception that it then raises."""
     from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - only for a call
 
-    left = [MAX_STEPS]
+    steps_left = [MAX_STEPS]
 
     def count_steps(check: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(check)
-        def step(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
-            left[0] -= 1 + (len(value) if isinstance(value, list | dict) else 0)
-            if left[0] < 0:
+        def run_check(validator: Any, value: Any, instance: Any, schema: Any) -> Iterator[Any]:
+            steps_left[0] -= 1 + (len(value) if isinstance(value, list | dict) else 0)
+            if steps_left[0] < 0:
                 raise _TooManySteps
             for error in check(validator, value, instance, schema) or ():
-                left[0] -= 1
-                if left[0] < 0:
+                steps_left[0] -= 1
+                if steps_left[0] < 0:
                     raise _TooManySteps
                 yield error
 
-        return step
+        return run_check
 
-    known = dict(Draft202012Validator.VALIDATORS)
+    checks = dict(Draft202012Validator.VALIDATORS)
     return validators.extend(
-        Draft202012Validator, {name: count_steps(check) for name, check in known.items()}
+        Draft202012Validator, {name: count_steps(check) for name, check in checks.items()}
     ), _TooManySteps

@@ -12,5 +12,5 @@ _MODULES = (
 
 
 async def load_sdk() -> None:
-    """Load all modules that are needed to talk to a server, unless they are loaded."""
+    """Import all modules that are needed to talk to an MCP server; those imported already cost nothing."""
     await import_in_thread(*_MODULES)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from specialists.outbound.network import is_loopback
-from specialists.service_url import find_web_fault, parse_service_url
+from specialists.service_url import find_web_url_fault, parse_service_url
 
 FILE_NAME = ".mcp.json"
 TOOL_NAME_PREFIX = "mcp__"
@@ -19,14 +19,17 @@ TOOL_NAME_PREFIX = "mcp__"
 MAX_SERVERS = 20
 MAX_BYTES = 256 * 1024
 """Most bytes of the file."""
-OWN_KEY = "leadhand"
-"""The key with Leadhand's own settings of a server; other programs ignore it."""
+LEADHAND_KEY = "leadhand"
+"""The key with Leadhand's settings of a server; other programs that read the file ignore it."""
 
 _SERVER_NAME = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*")
 _LONGEST_NAME = 24
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_KEYS = {"stdio": ("type", "command", "args", "env", OWN_KEY), "http": ("type", "url", "headers", OWN_KEY)}
-_OWN_KEYS = ("readOnly", "local")
+_VARIABLE_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_KEYS_BY_KIND = {
+    "stdio": ("type", "command", "args", "env", LEADHAND_KEY),
+    "http": ("type", "url", "headers", LEADHAND_KEY),
+}
+_LEADHAND_KEYS = ("readOnly", "local")
 _SIGN_IN_KEYS = ("auth", "clientId", "clientSecret")
 
 
@@ -38,10 +41,10 @@ class ServerConfig:
         name: The server's name in the file.
         kind: `stdio`: a program that we start; `http`: a server at `url`, reached by streamable HTTP.
         command: The program of a `stdio` server, with `args`.
-        env: Its whole environment, besides PATH and HOME.
+        env: Its environment variables, besides PATH, LANG, HOME and those of the network.
         url: The address of an `http` server, with the `headers` of each request.
-        read_only: The tools that only read, as the operator says. All others count as writing.
-        is_local: True if the operator says that it passes nothing on.
+        read_only_tools: The tools that only read, as the operator says. All others count as writing.
+        is_local: True if the operator says that it sends no data to anybody else.
         uses_oauth: True if people sign in to this `http` server.
         client_credentials: Our client id at the authorization server and its secret; both "" unless the operator
             registered us there.
@@ -56,7 +59,7 @@ class ServerConfig:
     env: Mapping[str, str] = field(default_factory=dict, repr=False)
     url: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    read_only: frozenset[str] = frozenset()
+    read_only_tools: frozenset[str] = frozenset()
     is_local: bool = False
     uses_oauth: bool = False
     client_credentials: tuple[str, str] = field(default=("", ""), repr=False)
@@ -78,11 +81,11 @@ class ServerList:
 
 
 class _ServerFault(Exception):
-    """A fault of a server, in words that follow its name."""
+    """A server, or the whole file, has a fault. The text says what is wrong and what to do."""
 
 
 def read_servers(path: Path, env: Mapping[str, str]) -> ServerList:
-    """Read the file. A missing file gives an empty list.
+    """Read `.mcp.json`. A missing file gives an empty list; a server with a fault is left out.
 
     Args:
         path: The file.
@@ -105,14 +108,14 @@ def read_servers(path: Path, env: Mapping[str, str]) -> ServerList:
         return ServerList(faults=((1, "it is not JSON in UTF-8; save it so"),))
     except _ServerFault as wrong:
         return ServerList(faults=((1, str(wrong)),))
-    found, faults = [], []
-    for name, said in servers.items():
+    usable_servers, faults = [], []
+    for name, entry in servers.items():
         line = _find_line(text, name)
         try:
-            found.append(replace(_read_server(name, said, env), folder=path.parent, line=line))
+            usable_servers.append(replace(_read_server(name, entry, env), folder=path.parent, line=line))
         except _ServerFault as wrong:
             faults.append((line, f"the server {name[:40]!r}: {wrong}"))
-    return ServerList(tuple(found), tuple(faults))
+    return ServerList(tuple(usable_servers), tuple(faults))
 
 
 def _read_server_table(document: Any) -> dict[str, Any]:
@@ -125,7 +128,7 @@ def _read_server_table(document: Any) -> dict[str, Any]:
 
 
 def _find_line(text: str, name: str) -> int:
-    """Find the line of a server by its name, since parsed JSON has no line numbers."""
+    """Find the line of a server by its name, as parsed JSON has no line numbers; 1 if it is not found."""
     at = text.find(json.dumps(name), max(text.find("mcpServers"), 0))
     return text.count("\n", 0, at) + 1 if at >= 0 else 1
 
@@ -139,29 +142,37 @@ def _read_server(name: str, entry: Any, env: Mapping[str, str]) -> ServerConfig:
         raise _ServerFault('it must be an object such as {"command": "...", "args": []}')
     kind = _read_kind(entry)
     for key in entry:
-        if key not in _KEYS[kind]:
-            raise _ServerFault(f"unknown key {str(key)[:40]!r}; the keys are {', '.join(_KEYS[kind])}")
-    read_only, local = _read_own_keys(entry.get(OWN_KEY, {}))
+        if key not in _KEYS_BY_KIND[kind]:
+            raise _ServerFault(f"unknown key {str(key)[:40]!r}; the keys are {', '.join(_KEYS_BY_KIND[kind])}")
+    read_only, is_local = _read_leadhand_keys(entry.get(LEADHAND_KEY, {}))
     if kind == "http":
         url = _fill_variables(_read_text(entry, "url"), env)
-        if find_web_fault(url) or (parts := parse_service_url(url, ("http", "https"))).user or parts.password:
+        if find_web_url_fault(url) or (parts := parse_service_url(url, ("http", "https"))).user or parts.password:
             raise _ServerFault(
                 "url must be an http or https address, without a name and password; those go into headers"
             )
         headers = _read_texts(entry, "headers", env)
-        oauth, client = _read_sign_in(entry.get(OWN_KEY, {}), url, headers, env)
-        reached = ServerConfig(name, "http", url=url, headers=headers, uses_oauth=oauth, client_credentials=client)
-        return replace(reached, read_only=read_only, is_local=local)
-    if any(key in entry.get(OWN_KEY, {}) for key in _SIGN_IN_KEYS):
+        uses_oauth, client = _read_sign_in(entry.get(LEADHAND_KEY, {}), url, headers, env)
+        http_config = ServerConfig(
+            name, "http", url=url, headers=headers, uses_oauth=uses_oauth, client_credentials=client
+        )
+        return replace(http_config, read_only_tools=read_only, is_local=is_local)
+    if any(key in entry.get(LEADHAND_KEY, {}) for key in _SIGN_IN_KEYS):
         raise _ServerFault("auth is for a server at a url; a program gets its token under env")
     command, args = _fill_variables(_read_text(entry, "command"), env), entry.get("args", [])
     if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
         raise _ServerFault("args must be a list of texts")
-    filled = tuple(_fill_variables(one, env) for one in args)
-    if any("\0" in one for one in (command, *filled)):
+    filled_args = tuple(_fill_variables(one, env) for one in args)
+    if any("\0" in one for one in (command, *filled_args)):
         raise _ServerFault("there is a NUL character in its command; take it out")
     return ServerConfig(
-        name, "stdio", command, filled, _read_texts(entry, "env", env), read_only=read_only, is_local=local
+        name,
+        "stdio",
+        command,
+        filled_args,
+        _read_texts(entry, "env", env),
+        read_only_tools=read_only,
+        is_local=is_local,
     )
 
 
@@ -178,10 +189,10 @@ def _read_kind(entry: dict[str, Any]) -> Literal["stdio", "http"]:
     return "http" if kind == "http" else "stdio"
 
 
-def _read_own_keys(entry: Any) -> tuple[frozenset[str], bool]:
-    if not isinstance(entry, dict) or any(key not in _OWN_KEYS + _SIGN_IN_KEYS for key in entry):
-        keys = ", ".join(_OWN_KEYS + _SIGN_IN_KEYS)
-        raise _ServerFault(f'"{OWN_KEY}" takes {keys}: {{"readOnly": ["TOOL"], "local": true}}')
+def _read_leadhand_keys(entry: Any) -> tuple[frozenset[str], bool]:
+    if not isinstance(entry, dict) or any(key not in _LEADHAND_KEYS + _SIGN_IN_KEYS for key in entry):
+        keys = ", ".join(_LEADHAND_KEYS + _SIGN_IN_KEYS)
+        raise _ServerFault(f'"{LEADHAND_KEY}" takes {keys}: {{"readOnly": ["TOOL"], "local": true}}')
     tools, local = entry.get("readOnly", []), entry.get("local", False)
     if not isinstance(tools, list) or not all(isinstance(one, str) for one in tools):
         raise _ServerFault('readOnly must be a list of the names of tools: ["git_log"]')
@@ -198,9 +209,9 @@ def _read_sign_in(
     client = (
         _fill_variables(_read_text(entry, key), env) if key in entry else "" for key in ("clientId", "clientSecret")
     )
-    found = (next(client), next(client))
+    credentials = (next(client), next(client))
     if auth is None:
-        if any(found):
+        if any(credentials):
             raise _ServerFault('clientId and clientSecret are for signing in; write "auth": "oauth" beside them')
         return False, ("", "")
     if auth != "oauth":
@@ -210,7 +221,7 @@ def _read_sign_in(
     parts = urlsplit(url)
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
         raise _ServerFault("people sign in over https only; give it an https url")
-    return True, found
+    return True, credentials
 
 
 def _read_text(entry: dict[str, Any], key: str) -> str:
@@ -224,10 +235,10 @@ def _read_texts(entry: dict[str, Any], key: str, env: Mapping[str, str]) -> dict
     value = entry.get(key, {})
     if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
         raise _ServerFault(f"{key} must be an object of texts")
-    filled = {name: _fill_variables(one, env) for name, one in value.items()}
-    if any(not name or set(f"{name}{one}") & {"\0", "\n", "\r"} for name, one in filled.items()):
+    filled_texts = {name: _fill_variables(one, env) for name, one in value.items()}
+    if any(not name or set(f"{name}{one}") & {"\0", "\n", "\r"} for name, one in filled_texts.items()):
         raise _ServerFault(f"{key} holds an empty name, a line break or a NUL character; take it out")
-    return filled
+    return filled_texts
 
 
 def _fill_variables(text: str, env: Mapping[str, str]) -> str:
@@ -236,8 +247,8 @@ def _fill_variables(text: str, env: Mapping[str, str]) -> str:
     A variable that is not set and has no default is a fault, so that its name is not sent out.
     """
 
-    def find_value(found: re.Match[str]) -> str:
-        name, default = found.group(1), found.group(2)
+    def find_value(match: re.Match[str]) -> str:
+        name, default = match.group(1), match.group(2)
         if env.get(name):
             return env[name]
         if env.get(f"{name}_FILE"):
@@ -246,7 +257,7 @@ def _fill_variables(text: str, env: Mapping[str, str]) -> str:
             raise _ServerFault(f"the variable {name} is not set; set it, or write ${{{name}:-a default}}")
         return default
 
-    return _VARIABLE.sub(find_value, text)
+    return _VARIABLE_REFERENCE.sub(find_value, text)
 
 
 def _read_secret_file(name: str, path: Path) -> str:

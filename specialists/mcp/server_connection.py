@@ -1,6 +1,7 @@
-"""A connection to one MCP server: opened at the first call, held by a task of its own, reopened after it broke.
+"""A connection to one MCP server: opened at the first call, held by its own task, reopened after a break.
 
-A server may die, hang, flood or lie. Each of these ends its connection or one call, and is reported in words.
+A server may die, hang, flood, or change its tools. Each of these ends the connection or one call, and raises an error
+with a text for people.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ CALL_SECONDS = 60.0
 CLOSE_SECONDS = 8.0
 """Most seconds that closing a connection may take."""
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
-"""Seconds without a new try after a failure: the first pause and the longest; it doubles with each failure in a row."""
+"""Seconds before a new try after a failure. The first pause doubles with each failure in a row, up to the longest."""
 MAX_TOOLS = 200
 _MAX_PAGES = 20
 _TIMED_OUT, _CLOSED = -32001, -32000
-"""The SDK's own error codes, which no server sent."""
+"""Error codes that the SDK itself sets, for a timeout and a closed connection."""
 _UNAUTHORIZED, _NOT_FOUND = 401, 404
-_SESSION_OVER = "Session terminated"
-"""The SDK's message for status 404, a session that the server has forgotten."""
+_SESSION_TERMINATED = "Session terminated"
+"""The SDK's message for status 404: the server no longer knows the session."""
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
@@ -52,7 +53,7 @@ class ServerUnreachable(Exception):
 
 
 class ToolChanged(Exception):
-    """A tool is no longer as it was accepted, or no longer there (`gone`). It was not called."""
+    """A tool differs from the accepted one, or is no longer there (`gone`). It was not called."""
 
     def __init__(self, *, gone: bool) -> None:
         super().__init__("is no longer there" if gone else "is not what was accepted")
@@ -88,13 +89,13 @@ class ServerConnection:
     ) -> None:
         self.config, self.sign_in = config, sign_in
         self._home, self._path, self._clock = home, path, clock
-        self._held: asyncio.Task[None] | None = None
+        self._task: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[Client] | None = None
-        self._over = asyncio.Event()
-        self._beginning = asyncio.Lock()
-        self._live: tuple[LockedTool, ...] = ()
-        self._failures, self._not_before, self._why = 0, 0.0, ""
-        self._closing, self._status, self._flood = False, 0, ""
+        self._end_event = asyncio.Event()
+        self._connect_lock = asyncio.Lock()
+        self._live_tools: tuple[LockedTool, ...] = ()
+        self._failures, self._next_try_at, self._failure_reason = 0, 0.0, ""
+        self._is_closing, self._status, self._flood_fault = False, 0, ""
         self._pipe: StdioPipe | None = None
 
     async def list_tools(self) -> tuple[LockedTool, ...]:
@@ -105,12 +106,12 @@ class ServerConnection:
         """
         await load_sdk()
         await self._ensure_client()
-        return self._live
+        return self._live_tools
 
     async def call_tool(
         self, tool: LockedTool, arguments: dict[str, Any], *, seconds: float = CALL_SECONDS
     ) -> CallToolResult:
-        """Call a tool as it was accepted.
+        """Call a tool, if the server still describes it as accepted. `seconds` is the time limit of the call.
 
         Raises:
             ServerUnreachable: The server could not be reached; nothing was sent.
@@ -125,16 +126,16 @@ class ServerConnection:
         from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - beside the others
 
         client = await self._ensure_client()
-        now = next((one for one in self._live if one.name == tool.name), None)
-        if now is None or now.digest != tool.digest:
-            raise ToolChanged(gone=now is None)
+        live_tool = next((one for one in self._live_tools if one.name == tool.name), None)
+        if live_tool is None or live_tool.digest != tool.digest:
+            raise ToolChanged(gone=live_tool is None)
         self._status = 0
         params = mcp_types.CallToolRequestParams(name=tool.name, arguments=arguments)
         # Not `client.call_tool`: that checks the answer by the server's own schema, in which a pattern may take hours.
         # It would also go on asking if the server wants to ask a person something.
-        either: TypeAdapter[Any] = TypeAdapter(mcp_types.CallToolResult | mcp_types.InputRequiredResult)
+        result_adapter: TypeAdapter[Any] = TypeAdapter(mcp_types.CallToolResult | mcp_types.InputRequiredResult)
         work = client.session.send_request(
-            mcp_types.CallToolRequest(params=params), either, request_read_timeout_seconds=seconds
+            mcp_types.CallToolRequest(params=params), result_adapter, request_read_timeout_seconds=seconds
         )
         try:
             answer = await self._await_while_connected(work, seconds + 1)
@@ -148,30 +149,30 @@ class ServerConnection:
         return answer  # type: ignore[no-any-return]  # the other of the two types above
 
     def _translate_error(self, code: int, message: str, seconds: float) -> Exception:
-        """Translate an error of the SDK into the exception for the call that had it."""
+        """Return the exception for an error of the SDK. If the connection or session is lost, it is ended."""
         if code == _TIMED_OUT:
             return TimeoutError(f"no answer came within {seconds:g} seconds")
         if code == _CLOSED:
-            self._over.set()
-            return NoServerAnswer(self._find_fault() or "the server ended in the middle of it")
-        if self._status == _NOT_FOUND and message == _SESSION_OVER:
+            self._end_event.set()
+            return NoServerAnswer(self._get_transport_fault() or "the server ended in the middle of it")
+        if self._status == _NOT_FOUND and message == _SESSION_TERMINATED:
             # A restarted server does not know the session, so it has not run the call.
-            self._closing = True
-            self._over.set()
+            self._is_closing = True
+            self._end_event.set()
             return ServerUnreachable("it was restarted and has lost this session; call it again")
-        return ServerRefused(self._sign_in_words if self._status == _UNAUTHORIZED else remove_invisible(message))
+        return ServerRefused(self._sign_in_hint if self._status == _UNAUTHORIZED else remove_invisible(message))
 
     async def close(self) -> None:
         """Close the connection, and end the server if it is a program. A later call connects again."""
-        held = self._held
-        if held is None:
+        task = self._task
+        if task is None:
             return
-        self._closing = True
-        self._over.set()
+        self._is_closing = True
+        self._end_event.set()
         if self._ready is not None and self._ready.done():
-            await asyncio.wait({held}, timeout=CLOSE_SECONDS)
-        held.cancel()
-        await asyncio.gather(held, return_exceptions=True)
+            await asyncio.wait({task}, timeout=CLOSE_SECONDS)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
     @property
     def last_error(self) -> str:
@@ -182,15 +183,15 @@ class ServerConnection:
 
     async def _ensure_client(self) -> Client:
         """Return the client of an open connection; connect if there is none."""
-        async with self._beginning:
-            if self._held is None or self._held.done() or self._over.is_set():
-                if (left := self._not_before - self._clock()) > 0:
-                    raise ServerUnreachable(f"{self._why}; it is tried again in {max(1, round(left))} s")
+        async with self._connect_lock:
+            if self._task is None or self._task.done() or self._end_event.is_set():
+                if (left := self._next_try_at - self._clock()) > 0:
+                    raise ServerUnreachable(f"{self._failure_reason}; it is tried again in {max(1, round(left))} s")
                 await self.close()
-                self._closing, self._over = False, asyncio.Event()
+                self._is_closing, self._end_event = False, asyncio.Event()
                 self._ready = asyncio.get_running_loop().create_future()
-                self._held = asyncio.create_task(
-                    self._hold_connection(self._ready, self._over), name=f"mcp {self.config.name}"
+                self._task = asyncio.create_task(
+                    self._hold_connection(self._ready, self._end_event), name=f"mcp {self.config.name}"
                 )
         if self._ready is None:
             raise RuntimeError("a connection is held that nobody began")
@@ -211,7 +212,7 @@ class ServerConnection:
         finally:
             end_event.set()
             if not ready.done():
-                ready.set_exception(ServerUnreachable(self._why or "the connection ended"))
+                ready.set_exception(ServerUnreachable(self._failure_reason or "the connection ended"))
                 ready.exception()  # marks it as retrieved, so that asyncio does not log it
 
     async def _connect_and_wait(self, ready: asyncio.Future[Client], end_event: asyncio.Event) -> None:
@@ -220,41 +221,41 @@ class ServerConnection:
         async with contextlib.AsyncExitStack() as stack:
             async with asyncio.timeout(CONNECT_SECONDS):
                 transport = await self._open_transport(stack, end_event)
-                sieve = ToolListFilter()
+                tool_filter = ToolListFilter()
                 client = await stack.enter_async_context(
-                    Client(sieve.filter_transport(transport), read_timeout_seconds=CALL_SECONDS, cache=None)
+                    Client(tool_filter.filter_transport(transport), read_timeout_seconds=CALL_SECONDS, cache=None)
                 )
-                sieve.protocol_version = client.protocol_version
-                self._live = await self._list_tools(client, sieve)
-            self._why = ""
+                tool_filter.protocol_version = client.protocol_version
+                self._live_tools = await self._list_tools(client, tool_filter)
+            self._failure_reason = ""
             ready.set_result(client)
             await end_event.wait()
-            if not self._closing:
+            if not self._is_closing:
                 self._fail_connection(ready, "the server ended")
 
     async def _open_transport(self, stack: contextlib.AsyncExitStack, end_event: asyncio.Event) -> Any:
         logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it quotes servers; we log what matters
-        self._status, self._flood = 0, ""
+        self._status, self._flood_fault = 0, ""
         if self.config.kind == "stdio":
             self._pipe = StdioPipe(self.config, self._home, self._path, end_event)
             return self._pipe.run_server()
         from mcp.client.streamable_http import streamable_http_client  # noqa: PLC0415 - heavy
 
         auth = self.sign_in.make_auth(lambda: self._record_status(0)) if self.sign_in is not None else None
-        client = make_http_client(self.config.url, self.config.headers, self._record_status, self._end_flooded, auth)
+        client = make_http_client(self.config.url, self.config.headers, self._record_status, self._end_on_flood, auth)
         http = await stack.enter_async_context(client)
         return streamable_http_client(self.config.url, http_client=http)
 
-    async def _list_tools(self, client: Client, sieve: ToolListFilter) -> tuple[LockedTool, ...]:
-        """Read the server's whole list of tools, up to `MAX_TOOLS`. A broken entry has a name and a reason.
+    async def _list_tools(self, client: Client, tool_filter: ToolListFilter) -> tuple[LockedTool, ...]:
+        """Read the server's list of tools, at most `MAX_TOOLS`. A broken entry has only a name and a reason.
 
-        Raises the SDK's error if not even the first page can be read.
+        Raises the SDK's error if the first page cannot be read.
         """
         from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - heavy
         from pydantic import ValidationError  # noqa: PLC0415 - beside the others
 
-        found: dict[str, LockedTool] = {}
-        broken = sieve.broken_entries
+        tools: dict[str, LockedTool] = {}
+        broken = tool_filter.broken_entries
         cursor: str | None = None
         for number in range(1, _MAX_PAGES + 1):
             try:
@@ -265,59 +266,64 @@ class ServerConnection:
                 broken[f"(page {number} of its list)"] = f"it cannot be read: {_shorten_error(error)}"
                 break
             for tool in page.tools:
-                told = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "icons"})
+                fields = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "icons"})
                 # Of two tools with one name, the first counts: one could be accepted and the other used.
-                if tool.name in found:
+                if tool.name in tools:
                     broken[f"{tool.name} (again)"] = "its name is taken: the first of that name counts"
-                found.setdefault(tool.name, tool_lock.make_locked_tool(told))
+                tools.setdefault(tool.name, tool_lock.make_locked_tool(fields))
             cursor = page.next_cursor
-            if not cursor or len(found) > MAX_TOOLS:
+            if not cursor or len(tools) > MAX_TOOLS:
                 break
         for name, why in broken.items():
             _log.warning("the MCP server %s: %s is left out: %s", self.config.name, remove_invisible(name), why)
-            found.setdefault(name, tool_lock.make_broken_tool(name, why))
-        return tuple(found.values())[:MAX_TOOLS]
+            tools.setdefault(name, tool_lock.make_broken_tool(name, why))
+        return tuple(tools.values())[:MAX_TOOLS]
 
     def _record_status(self, status: int) -> None:
         self._status = status
 
-    def _end_flooded(self, words: str) -> None:
-        """End an HTTP connection that brings too much."""
-        self._flood = words
-        self._over.set()
+    def _end_on_flood(self, words: str) -> None:
+        """End an HTTP connection whose server sends too much. `words` say what was too much."""
+        self._flood_fault = words
+        self._end_event.set()
 
     def _fail_connection(self, ready: asyncio.Future[Client], reason: str) -> None:
-        """Record a failure, so that the next try waits."""
-        logged_out = self._status == _UNAUTHORIZED
-        self._why = self._find_fault() or (self._sign_in_words if logged_out else reason)
-        if not (logged_out and self.sign_in is not None):  # it can be reached, and will work after a sign-in
+        """Record why the connection failed. The next try has to wait, unless only a sign-in is missing."""
+        is_signed_out = self._status == _UNAUTHORIZED
+        self._failure_reason = self._get_transport_fault() or (self._sign_in_hint if is_signed_out else reason)
+        if not (is_signed_out and self.sign_in is not None):  # it can be reached, and will work after a sign-in
             self._failures += 1
-            self._not_before = self._clock() + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
-        _log.warning("the MCP server %s: %s%s", self.config.name, self._why, "" if ready.done() else " (not connected)")
+            self._next_try_at = self._clock() + min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (self._failures - 1))
+        _log.warning(
+            "the MCP server %s: %s%s",
+            self.config.name,
+            self._failure_reason,
+            "" if ready.done() else " (not connected)",
+        )
 
     @property
-    def _sign_in_words(self) -> str:
+    def _sign_in_hint(self) -> str:
         return SIGN_IN_HINT if self.sign_in is None else SIGN_IN_AGAIN_HINT
 
-    def _find_fault(self) -> str:
-        return self._flood or (self._pipe.fault if self._pipe is not None else "")
+    def _get_transport_fault(self) -> str:
+        return self._flood_fault or (self._pipe.fault if self._pipe is not None else "")
 
     async def _await_while_connected(self, work: Coroutine[Any, Any, _T], seconds: float) -> _T:
         """Await work that needs the connection, for at most `seconds` seconds and while the connection lasts."""
-        held = self._held
-        if held is None:
+        connection_task = self._task
+        if connection_task is None:
             raise RuntimeError("there is no connection")
         task = asyncio.create_task(work)
         try:
-            await asyncio.wait({task, held}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, connection_task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return task.result()
-            if held.done():
-                raise NoServerAnswer(self._why or "the connection broke in the middle of it")
+            if connection_task.done():
+                raise NoServerAnswer(self._failure_reason or "the connection broke in the middle of it")
             raise TimeoutError(f"no answer came within {seconds:g} seconds")
         except asyncio.CancelledError:
-            own = asyncio.current_task()
-            if task.done() and task.cancelled() and not (own is not None and own.cancelling()):
+            current_task = asyncio.current_task()
+            if task.done() and task.cancelled() and not (current_task is not None and current_task.cancelling()):
                 raise NoServerAnswer("the connection broke in the middle of it") from None
             raise
         finally:
@@ -330,7 +336,7 @@ def _shorten_error(error: BaseException) -> str:
 
 
 def _describe_cause(error: BaseException) -> str:
-    """Return why a server could not be reached, from the first cause of an error."""
+    """Return why a server could not be reached, from the first error of an exception group."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     words = _shorten_error(error)

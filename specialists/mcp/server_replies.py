@@ -15,9 +15,9 @@ from specialists.tools.tool import ToolOutcome, Workbench
 if TYPE_CHECKING:
     from mcp_types import CallToolResult
 
-MAX_SHOWN = 11_000
+MAX_SHOWN_CHARACTERS = 11_000
 """Most characters of an answer that a model sees."""
-MAX_PROCESSED = 200_000
+MAX_PROCESSED_CHARACTERS = 200_000
 """Most characters of an answer that are processed."""
 MAX_PICTURES = 3
 MAX_PARTS = 100
@@ -36,36 +36,49 @@ class _ReplyContent:
 
 
 async def make_outcome(answer: CallToolResult, server: str, tool: str, workbench: Workbench) -> ToolOutcome:
-    """Return the outcome of a server's answer; its pictures are stored on the workbench.
+    """Make the tool's outcome from a server's answer; its pictures are stored on the workbench.
 
     An answer that the server marks as an error gives a failed outcome.
     """
-    found = _ReplyContent()
+    content = _ReplyContent()
     for part in answer.content[:MAX_PARTS]:
-        _read_part(part, found)
+        _add_part(part, content)
     if len(answer.content) > MAX_PARTS:
-        found.texts.append(f"[{len(answer.content) - MAX_PARTS} more parts left out]")
-    told = "\n".join(text for text in found.texts if text.strip())
-    if extra := _render_structured_part(answer.structured_content, told):
-        told = f"{told}\n{extra}".strip()
-    kept = await _keep_pictures(found.pictures, f"{server}-{tool}", workbench)
-    told = "\n".join([*([told] if told else []), *(f"Picture {one.name} is kept and will be posted." for one in kept)])
-    text = remove_invisible(told[:MAX_PROCESSED])
+        content.texts.append(f"[{len(answer.content) - MAX_PARTS} more parts left out]")
+    reply_text = "\n".join(text for text in content.texts if text.strip())
+    if extra := _render_structured_part(answer.structured_content, reply_text):
+        reply_text = f"{reply_text}\n{extra}".strip()
+    artifacts = await _keep_pictures(content.pictures, f"{server}-{tool}", workbench)
+    reply_text = "\n".join(
+        [
+            *([reply_text] if reply_text else []),
+            *(f"Picture {one.name} is kept and will be posted." for one in artifacts),
+        ]
+    )
+    text = remove_invisible(reply_text[:MAX_PROCESSED_CHARACTERS])
     gaps: tuple[str, ...] = ()
-    if len(told) > MAX_SHOWN:
-        text = f"{text[:MAX_SHOWN]}\n[cut: the first {MAX_SHOWN:,} of {len(told):,} characters; ask for less]"
-        gaps = (f"{server} answered {tool} with {len(told):,} characters, of which the first {MAX_SHOWN:,} were read",)
+    if len(reply_text) > MAX_SHOWN_CHARACTERS:
+        text = (
+            f"{text[:MAX_SHOWN_CHARACTERS]}\n[cut: the first {MAX_SHOWN_CHARACTERS:,} of {len(reply_text):,} "
+            "characters; ask for less]"
+        )
+        gaps = (
+            (
+                f"{server} answered {tool} with {len(reply_text):,} characters, of which the first "
+                f"{MAX_SHOWN_CHARACTERS:,} were read"
+            ),
+        )
     head = UNTRUSTED_HEADING.format(server=server)
     if answer.is_error:
-        said = f"The server says that {tool} failed. It does not say whether a part of it was done."
-        return ToolOutcome(f"{said}\n{head}\n{text or '(no text)'}", failed=True)
-    return ToolOutcome(f"{head}\n{text or '(an empty answer)'}", kept, gaps)
+        failure_text = f"The server says that {tool} failed. It does not say whether a part of it was done."
+        return ToolOutcome(f"{failure_text}\n{head}\n{text or '(no text)'}", failed=True)
+    return ToolOutcome(f"{head}\n{text or '(an empty answer)'}", artifacts, gaps)
 
 
-def _read_part(part: Any, reply: _ReplyContent) -> None:
-    """Add one part of an answer to `reply`. Other parts than texts and pictures are only named."""
+def _add_part(part: Any, reply: _ReplyContent) -> None:
+    """Add one part of an answer to `reply`. Parts other than texts and pictures are only named."""
     if part.type == "text":
-        reply.texts.append(part.text[: MAX_PROCESSED + 1])
+        reply.texts.append(part.text[: MAX_PROCESSED_CHARACTERS + 1])
     elif part.type == "image":
         picture = _decode_picture(part.data)
         if picture is None or len(reply.pictures) == MAX_PICTURES:
@@ -75,7 +88,9 @@ def _read_part(part: Any, reply: _ReplyContent) -> None:
     elif part.type == "resource_link":
         reply.texts.append(f"[a link, not opened: {_make_visible_name(part.name)}, {_make_visible_name(part.uri)}]")
     elif part.type == "resource" and hasattr(part.resource, "text"):
-        reply.texts.append(f"{_make_visible_name(part.resource.uri)}:\n{part.resource.text[: MAX_PROCESSED + 1]}")
+        reply.texts.append(
+            f"{_make_visible_name(part.resource.uri)}:\n{part.resource.text[: MAX_PROCESSED_CHARACTERS + 1]}"
+        )
     elif part.type == "resource":
         reply.texts.append(f"[a file that is not read: {_make_visible_name(part.resource.uri)}]")
     else:
@@ -99,16 +114,16 @@ def _decode_picture(data: str) -> tuple[str, str, bytes] | None:
 
 
 def _render_structured_part(value: Any, reply_text: str) -> str:
-    """Return the structured part as JSON, or "" if the text has it already: most servers send it twice."""
+    """Return the structured part of an answer as JSON; "" if there is none or `reply_text` already has it."""
     if value is None or value == {"result": reply_text}:
         return ""
     text = json.dumps(value, ensure_ascii=False)
     if reply_text:
         try:
-            said = json.loads(reply_text)
+            parsed_text = json.loads(reply_text)
         except (ValueError, RecursionError):
-            said = None
-        if said is not None and said in (value, value.get("result") if isinstance(value, dict) else None):
+            parsed_text = None
+        if parsed_text is not None and parsed_text in (value, value.get("result") if isinstance(value, dict) else None):
             return ""
     return text
 

@@ -1,9 +1,9 @@
-"""Signs a person in to one MCP server: makes the link, and exchanges what comes back for tokens.
+"""Signs a person in to one MCP server by OAuth: makes the link, and exchanges the returned code for tokens.
 
-The browser ends at a page of the bot's, if it has an address; otherwise at an address of the person's own machine where
-nobody answers, and the person pastes that address. Both hold a code, which is worthless without the proof (PKCE) that
-we keep, and the state by which we find the sign-in it belongs to. Each state works once, within `LINK_SECONDS` seconds,
-for the person who got the link.
+If the bot has a web address, the browser ends at a page of the bot. Otherwise it ends at an address on the person's own
+machine where nothing listens, and the person pastes that address. Either address holds a code and a state. The code is
+worthless without the PKCE verifier that we keep. The state names the pending sign-in; it works once, within
+`LINK_SECONDS` seconds, for the person who got the link.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from handoff.text.visible_text import remove_invisible
-from specialists.mcp.kept_grant import GrantRefused, StoredGrant, TokenPlace, request_grant
+from specialists.mcp.kept_grant import GrantRefused, OAuthClient, TokenStorage, request_tokens
 from specialists.mcp.oauth_metadata import AuthorizationServer, find_authorization_server
 from specialists.mcp.oauth_requests import send_request
 from specialists.mcp.sdk import load_sdk
 from specialists.mcp.server_config import ServerConfig
 from specialists.tools.tool import WorkbenchLost
-from specialists.tools.tool_sign_in import LOCAL_RETURN_URL, KeptSignIns, SignInFailed
+from specialists.tools.tool_sign_in import LOCAL_RETURN_URL, SignInFailed, SignInStore
 
 if TYPE_CHECKING:
     import httpx2
@@ -42,13 +42,13 @@ SIGN_IN_AGAIN_HINT = "it no longer accepts the sign-in; the next call asks someb
 _CLIENT_NAME = "Leadhand"
 _NEW_LINK_HINT = "get a new link"
 _LONGEST_PREFIX = 50
-"""Most characters of an address in a fault: a Slack window shows 150 in all."""
+"""Most characters of an address in an error text: a Slack window shows 150 characters in all."""
 
 
 class PendingSignIn(BaseModel):
     """A sign-in under way.
 
-    `until` is when it ends, in seconds since the epoch. `verifier` proves that we began it. `lands` is the address
+    `until` is when it expires, in seconds since the epoch. `verifier` is the PKCE verifier. `lands` is the address
     where the browser ends. `names_issuer` is True if that address has to name the issuer. `about` is a note of the
     caller, returned at the end.
     """
@@ -61,26 +61,26 @@ class PendingSignIn(BaseModel):
     verifier: str
     issuer: str
     names_issuer: bool
-    place: TokenPlace
+    place: OAuthClient
     lands: str = LOCAL_RETURN_URL
     about: str = ""
 
 
 class ServerSignIn:
-    """The `SignIn` of a server.
+    """Signs people in to one MCP server by OAuth: a `SignIn`.
 
     Args:
-        config: The server.
-        crew: The crew that it belongs to: crews share no sign-ins.
+        config: How the server is reached.
+        crew: The crew that the server belongs to. Crews share no sign-ins.
         clock: Returns seconds since the epoch.
     """
 
     def __init__(self, config: ServerConfig, crew: str, clock: Callable[[], float] = time.time) -> None:
         self._config, self._clock = config, clock
         said = json.dumps([crew, config.name, config.url, config.client_credentials[0]])
-        self._mark = hashlib.sha256(said.encode()).hexdigest()[:32]
-        self._grant = StoredGrant(f"grant:{self._mark}", config.url, clock)
-        self.store: KeptSignIns | None = None
+        self._sign_in_key = hashlib.sha256(said.encode()).hexdigest()[:32]
+        self._grant = TokenStorage(f"grant:{self._sign_in_key}", config.url, clock)
+        self.store: SignInStore | None = None
 
     @property
     def server(self) -> str:
@@ -92,12 +92,12 @@ class ServerSignIn:
         """The server's host, as people know it."""
         return self._config.recipient
 
-    async def is_signed_in(self, store: KeptSignIns) -> bool:
+    async def is_signed_in(self, store: SignInStore) -> bool:
         """Return True if there are stored tokens. From now on, the connection takes its tokens from `store`."""
         self.store = store
-        return await self._grant.read_grant(store) is not None
+        return await self._grant.read_tokens(store) is not None
 
-    async def begin(self, store: KeptSignIns, user: str, redirect_url: str = LOCAL_RETURN_URL, about: str = "") -> str:
+    async def begin(self, store: SignInStore, user: str, redirect_url: str = LOCAL_RETURN_URL, about: str = "") -> str:
         """Find the authorization server, register with it, and return the link at which a person signs in.
 
         Raises SignInFailed.
@@ -105,10 +105,10 @@ class ServerSignIn:
         await load_sdk()
         from mcp.client.auth import PKCEParameters  # noqa: PLC0415 - heavy
 
-        authority = await find_authorization_server(self._config.url)
-        place = await self._register_client_place(authority, redirect_url)
+        authorization_server = await find_authorization_server(self._config.url)
+        place = await self._get_or_register_client(authorization_server, redirect_url)
         proof, state = PKCEParameters.generate(), secrets.token_urlsafe(32)
-        asked = {
+        parameters = {
             "response_type": "code",
             "client_id": place.client_id,
             "redirect_uri": redirect_url,
@@ -116,61 +116,61 @@ class ServerSignIn:
             "code_challenge": proof.code_challenge,
             "code_challenge_method": "S256",
             "resource": place.resource,
-            **({"scope": authority.scope} if authority.scope else {}),
+            **({"scope": authorization_server.scope} if authorization_server.scope else {}),
         }
-        page = str(authority.metadata.authorization_endpoint)
-        link = f"{page}{'&' if urlsplit(page).query else '?'}{urlencode(asked)}"
+        page = str(authorization_server.metadata.authorization_endpoint)
+        link = f"{page}{'&' if urlsplit(page).query else '?'}{urlencode(parameters)}"
         if len(link) > LONGEST_LINK:
             raise SignInFailed("The server wants a link that is longer than Slack's buttons hold.")
         pending = PendingSignIn(
-            server=self._mark,
+            server=self._sign_in_key,
             user=user,
             until=self._clock() + LINK_SECONDS,
             verifier=proof.code_verifier,
-            issuer=authority.issuer,
-            names_issuer=bool(authority.metadata.authorization_response_iss_parameter_supported),
+            issuer=authorization_server.issuer,
+            names_issuer=bool(authorization_server.metadata.authorization_response_iss_parameter_supported),
             place=place,
             lands=redirect_url,
             about=about,
         )
-        await store.keep(_make_pending_name(state), pending.model_dump_json(), LINK_SECONDS)
+        await store.keep(_make_pending_key(state), pending.model_dump_json(), LINK_SECONDS)
         return link
 
     async def finish(
-        self, store: KeptSignIns, user: str, landed_url: str, redirect_url: str = LOCAL_RETURN_URL
+        self, store: SignInStore, user: str, landed_url: str, redirect_url: str = LOCAL_RETURN_URL
     ) -> None:
         """Check the address where a browser ended, and exchange its code for tokens, once. Raises SignInFailed."""
-        said = _parse_landing(landed_url, redirect_url)
-        name = _make_pending_name(said.get("state", ""))
-        self._check_pending(await store.read(name), user, said, redirect_url)
+        fields = _parse_callback_url(landed_url, redirect_url)
+        name = _make_pending_key(fields.get("state", ""))
+        self._check_pending(await store.read(name), user, fields, redirect_url)
         pending = self._check_pending(
-            await store.take(name), user, said, redirect_url
+            await store.pop(name), user, fields, redirect_url
         )  # from here on nobody else can use it
-        if "code" not in said:
-            code = remove_invisible(said.get("error", ""))[:40]
+        if "code" not in fields:
+            code = remove_invisible(fields.get("error", ""))[:40]
             raise SignInFailed(f"Nobody was signed in: the page said “{code}”. To try again, {_NEW_LINK_HINT}.")
         data = {
             "grant_type": "authorization_code",
-            "code": said["code"],
+            "code": fields["code"],
             "redirect_uri": pending.lands,
             "code_verifier": pending.verifier,
         }
         try:
-            grant = await request_grant(pending.place, data, self._config.url, self._clock())
+            grant = await request_tokens(pending.place, data, self._config.url, self._clock())
         except GrantRefused as refused:
             raise SignInFailed(f"{refused} Each address works once: {_NEW_LINK_HINT}.") from None
-        await self._grant.keep_grant(store, grant)
+        await self._grant.store_tokens(store, grant)
 
     def _check_pending(self, text: str, user: str, fields: dict[str, str], redirect_url: str) -> PendingSignIn:
-        """Return the sign-in that an address belongs to.
+        """Parse the stored sign-in `text`, and check it against the `fields` of the address where the browser ended.
 
-        Raises SignInFailed unless it is this person's, for this server, and not over.
+        Raises SignInFailed unless it is this person's, for this server, return address and issuer, and not over.
         """
         try:
             pending = PendingSignIn.model_validate_json(text or "null")
         except ValidationError:
             pending = None
-        if pending is None or pending.server != self._mark or self._clock() > pending.until:
+        if pending is None or pending.server != self._sign_in_key or self._clock() > pending.until:
             raise SignInFailed(
                 f"That address was used, or is older than {LINK_SECONDS / 60:g} minutes: {_NEW_LINK_HINT}."
             )
@@ -182,20 +182,22 @@ class ServerSignIn:
             raise SignInFailed("That address is not from the page that the link leads to: open the link again.")
         return pending
 
-    async def _register_client_place(self, authority: AuthorizationServer, redirect_url: str) -> TokenPlace:
-        """Return our client at the authorization server; register one unless the operator has."""
-        endpoint, resource = str(authority.metadata.token_endpoint), authority.resource
+    async def _get_or_register_client(
+        self, authorization_server: AuthorizationServer, redirect_url: str
+    ) -> OAuthClient:
+        """Return our client at the authorization server: the configured one, otherwise a newly registered one."""
+        endpoint, resource = str(authorization_server.metadata.token_endpoint), authorization_server.resource
         own, secret = self._config.client_credentials
         if own:
             method = "client_secret_post" if secret else "none"
-            return TokenPlace(endpoint=endpoint, resource=resource, client_id=own, client_secret=secret, method=method)
-        if authority.metadata.registration_endpoint is None:
+            return OAuthClient(endpoint=endpoint, resource=resource, client_id=own, client_secret=secret, method=method)
+        if authorization_server.metadata.registration_endpoint is None:
             raise SignInFailed(
                 "The server accepts only registered clients: whoever runs the bot registers one there, and puts its "
                 "clientId into .mcp.json."
             )
-        client_id, secret, method = await _register_client(authority, self._config.url, redirect_url)
-        return TokenPlace(
+        client_id, secret, method = await _register_client(authorization_server, self._config.url, redirect_url)
+        return OAuthClient(
             endpoint=endpoint, resource=resource, client_id=client_id, client_secret=secret, method=method
         )
 
@@ -215,19 +217,19 @@ class ServerSignIn:
 
             async def async_auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
                 """Send the request with a token, and once more with a new one if it is refused."""
-                token = await self.token(request)
+                token = await self.add_token(request)
                 response = yield request
                 if (
                     token
                     and response.status_code == 401
-                    and (renewed := await self.token(request, refused_token=token))
+                    and (renewed := await self.add_token(request, refused_token=token))
                 ):
                     on_retry()
                     response = yield request
                     if response.status_code == 401:
                         await sign_in.drop_token(renewed)
 
-            async def token(self, request: httpx2.Request, refused_token: str = "") -> str:
+            async def add_token(self, request: httpx2.Request, refused_token: str = "") -> str:
                 """Add a token to the request, if there is one, and return it."""
                 try:
                     token = await sign_in.get_token(refused_token)
@@ -240,29 +242,33 @@ class ServerSignIn:
         return Bearer()
 
     async def get_token(self, refused_token: str = "") -> str:
-        """Return a token for a request; "" if there is none. Raises SignInFailed if it cannot be renewed now."""
+        """Return a valid access token; "" if somebody has to sign in first. Raises SignInFailed if renewal fails."""
         return await self._grant.get_token(self.store, refused_token) if self.store is not None else ""
 
     async def drop_token(self, refused_token: str) -> None:
-        """Delete tokens that the server refuses, so that somebody is asked to sign in before the next call."""
+        """Delete the stored tokens if `refused_token` is among them, so that the next call asks for a sign-in."""
         if self.store is not None:
             await self._grant.drop_token(self.store, refused_token)
 
 
-async def _register_client(authority: AuthorizationServer, server: str, redirect_url: str) -> tuple[str, str, str]:
+async def _register_client(
+    authorization_server: AuthorizationServer, server: str, redirect_url: str
+) -> tuple[str, str, str]:
     """Register us with the authorization server. Returns (client id, secret, how the secret is sent)."""
     from mcp.client.auth import OAuthFlowError, utils  # noqa: PLC0415 - heavy
     from mcp.client.auth.oauth2 import check_registration_usable  # noqa: PLC0415 - heavy
     from mcp.shared.auth import OAuthClientMetadata  # noqa: PLC0415 - heavy
     from pydantic import AnyUrl  # noqa: PLC0415 - beside the others
 
-    us = OAuthClientMetadata(
+    client_metadata = OAuthClientMetadata(
         redirect_uris=[AnyUrl(redirect_url)],
         client_name=_CLIENT_NAME,
         token_endpoint_auth_method="none",  # noqa: S106 - a way, and no password
-        scope=authority.scope,
+        scope=authorization_server.scope,
     )
-    answer = await send_request(utils.create_client_registration_request(authority.metadata, us, server), server)
+    answer = await send_request(
+        utils.create_client_registration_request(authorization_server.metadata, client_metadata, server), server
+    )
     try:
         client = await utils.handle_registration_response(answer)
         check_registration_usable(client)
@@ -272,16 +278,16 @@ async def _register_client(authority: AuthorizationServer, server: str, redirect
     return client.client_id, secret, client.token_endpoint_auth_method or ("client_secret_post" if secret else "none")
 
 
-def _make_pending_name(state: str) -> str:
+def _make_pending_key(state: str) -> str:
     return f"pending:{hashlib.sha256(state.encode('utf-8', 'replace')).hexdigest()}"
 
 
-async def find_pending(store: KeptSignIns, query: str) -> PendingSignIn | None:
-    """Return the sign-in under way that an address's query belongs to; None if there is none or it is over."""
+async def find_pending_sign_in(store: SignInStore, query: str) -> PendingSignIn | None:
+    """Return the sign-in under way that the `state` of an address's query names; None if none is stored."""
     try:
         states = parse_qs(query, max_num_fields=20).get("state", [])
         return (
-            PendingSignIn.model_validate_json(await store.read(_make_pending_name(states[0])) or "null")
+            PendingSignIn.model_validate_json(await store.read(_make_pending_key(states[0])) or "null")
             if states
             else None
         )
@@ -289,19 +295,21 @@ async def find_pending(store: KeptSignIns, query: str) -> PendingSignIn | None:
         return None
 
 
-def _parse_landing(landed_url: str, redirect_url: str) -> dict[str, str]:
+def _parse_callback_url(landed_url: str, redirect_url: str) -> dict[str, str]:
     """Return the query fields of the address where a browser ended, without repeated ones. Raises SignInFailed."""
     text = landed_url.strip().strip("<>").strip()
     if not text.startswith(f"{redirect_url}?"):
-        begins = redirect_url if len(redirect_url) <= _LONGEST_PREFIX else f"{redirect_url[:_LONGEST_PREFIX]}..."
+        expected_start = (
+            redirect_url if len(redirect_url) <= _LONGEST_PREFIX else f"{redirect_url[:_LONGEST_PREFIX]}..."
+        )
         raise SignInFailed(
-            f"That is not the address: it begins with {begins}? and stands in the browser's address bar."
+            f"That is not the address: it begins with {expected_start}? and stands in the browser's address bar."
         )
     try:
-        found = parse_qs(urlsplit(text).query, max_num_fields=20)
+        values_by_name = parse_qs(urlsplit(text).query, max_num_fields=20)
     except ValueError:
-        found = {}
-    said = {name: values[0] for name, values in found.items() if len(values) == 1}
-    if "state" not in said or not ("code" in said or "error" in said):
+        values_by_name = {}
+    fields = {name: values[0] for name, values in values_by_name.items() if len(values) == 1}
+    if "state" not in fields or not ("code" in fields or "error" in fields):
         raise SignInFailed("That address is not whole: copy all of it from the browser's address bar.")
-    return said
+    return fields

@@ -1,7 +1,7 @@
-"""Makes the tools of a crew's MCP servers from `.mcp.json` and `mcp.lock` alone: loading a crew connects to nothing.
+"""Makes the tools of a crew's MCP servers from `.mcp.json` and `mcp.lock` alone, without connecting to a server.
 
-A tool counts as writing unless the operator says that it only reads. At the first call its server is connected, and its
-description of the tool is compared with the accepted one: a tool that changed is refused.
+A tool counts as writing unless the operator says that it only reads. The first call connects to its server, and
+compares the server's description of the tool with the accepted one. A tool that changed is refused.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ LONGEST_DESCRIPTION = 1_000
 """Most characters of a tool's description that models see."""
 LONGEST_TOOL_NAME = 128
 """Most characters of a server's own name for a tool."""
-MAX_ASKED_CHARACTERS = 20_000
-"""Most characters of arguments that people can be asked about."""
-_LONGEST_NAME = 64
+MAX_APPROVAL_CHARACTERS = 20_000
+"""Most characters of arguments as JSON that people can be asked to approve."""
+_LONGEST_OFFERED_NAME = 64
 _UNFIT_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 EXTRA_MODULES = ("mcp", "jsonschema", "referencing")
 """The packages that the extra `mcp` brings."""
 
 
 def read_server_toolkits(folder: Path, settings: ToolSettings, faults: list[CrewFault]) -> tuple[Toolkit, ...]:
-    """Return the MCP servers of a crew's folder, a toolkit each. A server with faults is left out.
+    """Make a toolkit for each MCP server of a crew's folder. A server with faults is left out.
 
     Args:
         folder: The crew's folder.
@@ -52,30 +52,30 @@ def read_server_toolkits(folder: Path, settings: ToolSettings, faults: list[Crew
         faults: The list to which each fault is added, with file and line.
     """
     path = folder / server_config.FILE_NAME
-    listed = server_config.read_servers(path, settings.env)
-    faults += [CrewFault(path, line, text) for line, text in listed.faults]
-    if not listed.servers:
+    server_list = server_config.read_servers(path, settings.env)
+    faults += [CrewFault(path, line, text) for line, text in server_list.faults]
+    if not server_list.servers:
         return ()
     try:
         lock = tool_lock.read_lock(folder / tool_lock.FILE_NAME)
     except LockError as fault:
         faults.append(CrewFault(folder / tool_lock.FILE_NAME, 1, str(fault)))
         return ()
-    found = []
-    for config in listed.servers:
-        told = _find_faults(config, lock)
-        faults += [CrewFault(path, config.line, text) for text in told]
-        if not told:
-            found.append(make_toolkit(config, lock.servers[config.name], settings, folder.name))
-    return tuple(found)
+    toolkits = []
+    for config in server_list.servers:
+        server_faults = _find_lock_faults(config, lock)
+        faults += [CrewFault(path, config.line, text) for text in server_faults]
+        if not server_faults:
+            toolkits.append(make_toolkit(config, lock.servers[config.name], settings, folder.name))
+    return tuple(toolkits)
 
 
-def _find_faults(config: ServerConfig, lock: ToolLock) -> list[str]:
+def _find_lock_faults(config: ServerConfig, lock: ToolLock) -> list[str]:
     tools = lock.find_tools(config.name)
     if tools is None:
-        again = f"run `leadhand mcp accept {config.name}` to look at them"
-        return [f"nobody has accepted the tools of the server {config.name} yet; {again}"]
-    unknown = sorted(config.read_only - {tool.name for tool in tools})
+        hint = f"run `leadhand mcp accept {config.name}` to look at them"
+        return [f"nobody has accepted the tools of the server {config.name} yet; {hint}"]
+    unknown = sorted(config.read_only_tools - {tool.name for tool in tools})
     return [
         f"the server {config.name}: readOnly names {one[:60]!r}, and no such tool was accepted; take it out"
         for one in unknown
@@ -92,31 +92,33 @@ def make_connection(config: ServerConfig, settings: ToolSettings, crew: str) -> 
 def make_toolkit(config: ServerConfig, tools: tuple[LockedTool, ...], settings: ToolSettings, crew: str) -> Toolkit:
     """Make the toolkit of a server's accepted tools, without those that `find_unusable_reason` rejects."""
     connection = make_connection(config, settings, crew)
-    out = list_left_out_reasons(config.name, tools)
-    made = [_ServerTool(config, one, connection).registry_tool for one in tools if one.name not in out]
+    left_out_reasons = list_left_out_reasons(config.name, tools)
+    made = [_ServerTool(config, one, connection).registry_tool for one in tools if one.name not in left_out_reasons]
     return Toolkit(
         f"{server_config.FILE_NAME}: {config.name}",
         tuple(made),
-        left_out={" ".join(remove_invisible(name).split())[:60]: why for name, why in out.items()},
+        unusable_tools={" ".join(remove_invisible(name).split())[:60]: why for name, why in left_out_reasons.items()},
         prove=functools.partial(_find_server_problems, config, tools, connection),
-        beside=_preload_sdk,
+        background_task=_preload_sdk,
         close=connection.close,
     )
 
 
 def list_left_out_reasons(server: str, tools: Iterable[LockedTool]) -> dict[str, str]:
     """Return the tools of a server that cannot be offered: the server's name for the tool -> the reason."""
-    found: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     taken: dict[str, str] = {}
     for one in tools:
-        ours = make_tool_name(server, one.name)
+        offered_name = make_tool_name(server, one.name)
         if why := find_unusable_reason(one):
-            found[one.name] = why
-        elif ours in taken:
-            found[one.name] = f"specialists would call it {ours}, which is {remove_invisible(taken[ours])[:60]!r}"
+            reasons[one.name] = why
+        elif offered_name in taken:
+            reasons[one.name] = (
+                f"specialists would call it {offered_name}, which is {remove_invisible(taken[offered_name])[:60]!r}"
+            )
         else:
-            taken[ours] = one.name
-    return found
+            taken[offered_name] = one.name
+    return reasons
 
 
 def find_unusable_reason(tool: LockedTool) -> str:
@@ -133,10 +135,10 @@ def find_unusable_reason(tool: LockedTool) -> str:
 def make_tool_name(server: str, tool: str) -> str:
     """Return the name of a server's tool for specialists and models: letters, digits, - and _, at most 64."""
     name = f"{server_config.TOOL_NAME_PREFIX}{server}__{_UNFIT_CHARACTER.sub('_', tool)}"
-    if len(name) <= _LONGEST_NAME:
+    if len(name) <= _LONGEST_OFFERED_NAME:
         return name
     digest = hashlib.sha256(tool.encode()).hexdigest()[:6]
-    return f"{name[: _LONGEST_NAME - len(digest) - 1]}_{digest}"
+    return f"{name[: _LONGEST_OFFERED_NAME - len(digest) - 1]}_{digest}"
 
 
 def list_changes(
@@ -157,30 +159,33 @@ async def _preload_sdk() -> None:
 async def _find_server_problems(
     config: ServerConfig, accepted_tools: tuple[LockedTool, ...], connection: ServerConnection
 ) -> tuple[str, ...]:
-    """Return why a server cannot be used as accepted: not reachable, or tools that changed; empty if it can."""
+    """Return why a server cannot be used as accepted: not reachable, or tools that changed; empty if it can.
+
+    With OAuth, only the sign-in is checked.
+    """
     if absent := describe_unavailable_tool("mcp", *EXTRA_MODULES):
         return (absent,)
     if config.uses_oauth:
         return await _find_sign_in_problems(config)
     try:
-        changed, gone, _ = list_changes(accepted_tools, await connection.list_tools())
+        changed_names, removed_names, _ = list_changes(accepted_tools, await connection.list_tools())
     except ServerUnreachable as error:
         words = f"; it said: {connection.last_error}" if connection.last_error else ""
         return (f"the MCP server {config.name} cannot be reached: {error}{words}",)
     finally:
         await connection.close()
-    again = f"see what with `leadhand mcp accept {config.name}`"
+    hint = f"see what with `leadhand mcp accept {config.name}`"
     return (
         *(
-            f"{config.name}: the tool {one[:60]} changed since it was accepted, and is refused; {again}"
-            for one in changed
+            f"{config.name}: the tool {one[:60]} changed since it was accepted, and is refused; {hint}"
+            for one in changed_names
         ),
-        *(f"{config.name}: the tool {one[:60]} is gone; {again}" for one in gone),
+        *(f"{config.name}: the tool {one[:60]} is gone; {hint}" for one in removed_names),
     )
 
 
 async def _find_sign_in_problems(config: ServerConfig) -> tuple[str, ...]:
-    """Return why people could not sign in to a server; empty if they could. It lists its tools only after a sign-in."""
+    """Return why people cannot sign in to a server; empty if they can. Its tools are not listed before a sign-in."""
     try:
         await find_authorization_server(config.url)
     except SignInFailed as error:
@@ -193,23 +198,23 @@ class _ServerTool:
     """One tool of a server."""
 
     config: ServerConfig
-    locked: LockedTool
+    locked_tool: LockedTool
     connection: ServerConnection
 
     @property
     def registry_tool(self) -> Tool:
         """The tool as the registry knows it."""
-        reads = self.locked.name in self.config.read_only
+        reads = self.locked_tool.name in self.config.read_only_tools
         return Tool(
-            make_tool_name(self.config.name, self.locked.name),
+            make_tool_name(self.config.name, self.locked_tool.name),
             "read" if reads else "write",
-            make_argument_model(self.locked.schema),
+            make_argument_model(self.locked_tool.schema),
             self._call,
             what=None if reads else self._describe_call,
             target=None if reads else self._find_target,
             sends=None if self.config.is_local else self._describe_outgoing,
-            description=describe_tool(self.locked),
-            parameters=shown_schema.rebuild_schema(self.locked.schema),
+            description=describe_tool(self.locked_tool),
+            parameters=shown_schema.rebuild_schema(self.locked_tool.schema),
             signs_in=self.connection.sign_in,
         )
 
@@ -218,7 +223,7 @@ class _ServerTool:
         if absent := describe_unavailable_tool("mcp", *EXTRA_MODULES):
             return ToolOutcome(absent, failed=True)
         try:
-            answer = await self.connection.call_tool(self.locked, dict(arguments.root))
+            answer = await self.connection.call_tool(self.locked_tool, dict(arguments.root))
         except ToolChanged as change:
             return ToolOutcome(self._describe_refusal(change), failed=True)
         except ServerUnreachable as error:
@@ -235,22 +240,22 @@ class _ServerTool:
         return await server_replies.make_outcome(answer, self.config.name, name, workbench)
 
     def _describe_refusal(self, change: ToolChanged) -> str:
-        """Return the message to the model that a changed tool was not called."""
-        what = (
+        """Return the message that tells the model why a changed or missing tool was not called."""
+        change_text = (
             "is no longer there"
             if change.gone
             else "has changed since it was accepted: its server describes it differently"
         )
-        see = f"Whoever runs the bot can see what changed with `leadhand mcp accept {self.config.name}`."
-        return f"{self._visible_name} was not called: it {what}. {see} Go on without it, and say so."
+        hint = f"Whoever runs the bot can see what changed with `leadhand mcp accept {self.config.name}`."
+        return f"{self._visible_name} was not called: it {change_text}. {hint} Go on without it, and say so."
 
     @property
     def _is_writing(self) -> bool:
-        return self.locked.name not in self.config.read_only
+        return self.locked_tool.name not in self.config.read_only_tools
 
     @property
     def _visible_name(self) -> str:
-        return " ".join(remove_invisible(self.locked.name).split())[:60]
+        return " ".join(remove_invisible(self.locked_tool.name).split())[:60]
 
     def _describe_call(self, arguments: ServerArguments) -> str:
         values = ", ".join(f"{key}={json.dumps(value, ensure_ascii=False)[:60]}" for key, value in arguments)
@@ -264,14 +269,14 @@ class _ServerTool:
         text = json.dumps(arguments.root, ensure_ascii=False)
         # A call that no window can show whole is not put to people: nobody should approve what they cannot read.
         return OutgoingData(
-            self.config.recipient, f"{self._visible_name} {text}", in_arguments=len(text) <= MAX_ASKED_CHARACTERS
+            self.config.recipient, f"{self._visible_name} {text}", in_arguments=len(text) <= MAX_APPROVAL_CHARACTERS
         )
 
 
 def estimate_tokens(tools: Iterable[LockedTool]) -> int:
     """Estimate how many tokens these tools add to each call of a specialist that has them."""
-    told = (f"{one.name} {describe_tool(one)} {json.dumps(shown_schema.rebuild_schema(one.schema))}" for one in tools)
-    return sum(map(estimate_token_count, told))
+    texts = (f"{one.name} {describe_tool(one)} {json.dumps(shown_schema.rebuild_schema(one.schema))}" for one in tools)
+    return sum(map(estimate_token_count, texts))
 
 
 def describe_tool(tool: LockedTool) -> str:

@@ -1,7 +1,7 @@
 """Rebuilds a server's JSON Schema for models from known keywords only, so that nothing else gets through. Pure.
 
-Much code that gets it (provider wires, forms, prompts) expects a well-formed schema. So a keyword of the wrong type is
-left out, references are written out, and the whole is bounded: a part beyond the bounds becomes "anything".
+Code that uses the schema (model clients, forms, prompts) expects it to be well-formed. So a keyword of the wrong type
+is left out, and references are replaced by their targets. A part beyond the bounds becomes {}, which accepts anything.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from handoff.text.visible_text import remove_invisible
 
 LONGEST_TEXT = 300
 """Most characters of one description in the schema, and of one value."""
-MAX_PARTS, MIN_ARGUMENT_PARTS = 400, 12
-"""Most parts in all, and the parts that each argument may have whatever the others take."""
+MAX_SUBSCHEMAS, MIN_ARGUMENT_SUBSCHEMAS = 400, 12
+"""The parts (subschemas) that the arguments share equally, and the least that each argument may have."""
 MAX_LEVELS = 8
 MAX_VALUES = 100
 _TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 _COUNTS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
 _BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
-_CHOICES = ("anyOf", "oneOf", "allOf")
-_INNER_ONLY = (*_CHOICES, "description", "enum", "const", "default")
+_COMBINATORS = ("anyOf", "oneOf", "allOf")
+_INNER_ONLY = (*_COMBINATORS, "description", "enum", "const", "default")
 """Keywords that model providers accept inside a tool's schema, but not at its top."""
 
 
 def rebuild_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema for models, with an object at the top."""
+    """Return the schema for models. Its top is always an object with `properties`."""
     built = _SchemaBuilder(schema).build(schema, 0)
     top = {key: value for key, value in built.items() if key not in _INNER_ONLY}
     return {**top, "type": "object", "properties": top.get("properties", {})}
@@ -37,40 +37,40 @@ def rebuild_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 class _SchemaBuilder:
     """Builds the parts of one schema.
 
-    References are looked up in `root`; `parts_left` counts the parts that may follow.
+    References are looked up in `root`; `subschemas_left` is the number of parts that may still be built.
     """
 
     root: Mapping[str, Any]
-    parts_left: int = MAX_PARTS
+    subschemas_left: int = MAX_SUBSCHEMAS
 
     def build(self, schema: Any, depth: int) -> dict[str, Any]:
-        """Build a part; empty if it is no schema, lies too deep, or is beyond the most parts."""
+        """Build a part; {} if it is no schema, lies too deep, or no part is left."""
         schema = self._follow_references(schema)
-        self.parts_left -= 1
-        if not isinstance(schema, Mapping) or self.parts_left < 0 or depth > MAX_LEVELS:
+        self.subschemas_left -= 1
+        if not isinstance(schema, Mapping) or self.subschemas_left < 0 or depth > MAX_LEVELS:
             return {}
         built: dict[str, Any] = {}
-        for key, read in _KEYWORD_CLEANERS.items():
-            value = read(schema.get(key))
+        for key, clean in _KEYWORD_CLEANERS.items():
+            value = clean(schema.get(key))
             if value is not None:
                 built[key] = value
-        return built | self._build_inner_parts(schema, depth + 1)
+        return built | self._build_subschemas(schema, depth + 1)
 
-    def _build_inner_parts(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
+    def _build_subschemas(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
         built: dict[str, Any] = {}
         properties = schema.get("properties")
         if isinstance(properties, Mapping):
             built["properties"] = self._build_properties(properties, depth)
-            needed = schema.get("required")
-            named = [one for one in built["properties"] if isinstance(needed, list) and one in needed]
-            if named:
-                built["required"] = named
+            required = schema.get("required")
+            required_names = [one for one in built["properties"] if isinstance(required, list) and one in required]
+            if required_names:
+                built["required"] = required_names
         for key in ("items", "additionalProperties"):
             if isinstance(schema.get(key), Mapping):
                 built[key] = self.build(schema[key], depth)
         if isinstance(schema.get("additionalProperties"), bool):
             built["additionalProperties"] = schema["additionalProperties"]
-        for key in _CHOICES:
+        for key in _COMBINATORS:
             if isinstance(schema.get(key), list) and schema[key]:
                 built[key] = [self.build(one, depth) for one in schema[key][:MAX_VALUES]]
         return built
@@ -79,27 +79,27 @@ class _SchemaBuilder:
         if depth > 1:
             return {remove_invisible(name): self.build(one, depth) for name, one in properties.items()}
         # Each argument of the tool has its share of parts, so that one leaves room for the others.
-        share = max(MAX_PARTS // max(len(properties), 1), MIN_ARGUMENT_PARTS)
+        share = max(MAX_SUBSCHEMAS // max(len(properties), 1), MIN_ARGUMENT_SUBSCHEMAS)
         return {
             remove_invisible(name): _SchemaBuilder(self.root, share).build(one, depth)
             for name, one in properties.items()
         }
 
     def _follow_references(self, schema: Any) -> Any:
-        """Return the schema that references lead to; None after too many steps, as they may be circular."""
+        """Return the schema that references lead to; None after `MAX_LEVELS` references, as they may be circular."""
         for _ in range(MAX_LEVELS):
-            to = schema.get("$ref") if isinstance(schema, Mapping) else None
-            if not isinstance(to, str):
+            reference = schema.get("$ref") if isinstance(schema, Mapping) else None
+            if not isinstance(reference, str):
                 return schema
-            schema = self._resolve_reference(to)
+            schema = self._resolve_reference(reference)
         return None
 
-    def _resolve_reference(self, to: str) -> Any:
-        found: Any = self.root
-        for step in to.removeprefix("#").strip("/").split("/"):
+    def _resolve_reference(self, reference: str) -> Any:
+        target: Any = self.root
+        for step in reference.removeprefix("#").strip("/").split("/"):
             if step:
-                found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
-        return found
+                target = target.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(target, Mapping) else None
+        return target
 
 
 def _clean_type(value: Any) -> Any:
@@ -126,8 +126,8 @@ def _clean_value(value: Any) -> Any:
 def _clean_values(value: Any) -> list[Any] | None:
     if not isinstance(value, list) or not 0 < len(value) <= MAX_VALUES:
         return None
-    fit = [one for one in value if one is None or _clean_value(one) is not None]
-    return fit if len(fit) == len(value) else None
+    valid_values = [one for one in value if one is None or _clean_value(one) is not None]
+    return valid_values if len(valid_values) == len(value) else None
 
 
 def _clean_number(value: Any) -> float | int | None:

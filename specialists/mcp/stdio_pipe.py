@@ -1,8 +1,8 @@
 """Starts an MCP server as a program and talks over its pipes, within bounds that the SDK's own transport lacks.
 
 A line that is too long, or too many lines, end the connection. The server gets an environment of its own: the
-operator's variables for it, the network settings, PATH, and a HOME without any of our files. Of its error output only
-the end is kept.
+operator's variables for it, the network settings, PATH, and a HOME without any of our files. Only the end of its error
+output is kept.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class StdioPipe:
 
     Attributes:
         config: How it is started.
-        home: Its HOME, made if missing. It also works there, unless its configuration names a folder.
+        home: Its HOME, made if missing. It is also its working directory if `config` has no folder.
         path: Its PATH.
         end_event: Set when it has ended or was given up.
         fault: Why the connection ended, if the server is to blame; for people.
@@ -54,7 +54,7 @@ class StdioPipe:
 
     @contextlib.asynccontextmanager
     async def run_server(self) -> AsyncIterator[tuple[Any, Any]]:
-        """Start the server and yield the two streams that the SDK talks over. On exit, it is ended with its children.
+        """Start the server and yield the streams (from the server, to the server). On exit, end it and its children.
 
         Raises:
             OSError: It cannot be started.
@@ -83,9 +83,9 @@ class StdioPipe:
         to_us, received = anyio.create_memory_object_stream[Any](0)
         sent, to_server = anyio.create_memory_object_stream[Any](0)
         tasks = [
-            asyncio.create_task(self._pass_messages_on(process, to_us)),
+            asyncio.create_task(self._forward_messages(process, to_us)),
             asyncio.create_task(_write_messages(process, to_server, to_us)),
-            asyncio.create_task(self._read_errors(process)),
+            asyncio.create_task(self._collect_error_output(process)),
         ]
         try:
             yield received, sent
@@ -96,10 +96,10 @@ class StdioPipe:
             for stream in (to_us, to_server):
                 stream.close()
 
-    async def _pass_messages_on(
+    async def _forward_messages(
         self, process: asyncio.subprocess.Process, messages_in: MemoryObjectSendStream[Any]
     ) -> None:
-        """Pass on each message that the server sends, until it ends or floods."""
+        """Pass the server's messages on to `messages_in` until it ends or floods. Then set `end_event`."""
         import anyio  # noqa: PLC0415 - comes with the SDK
         from mcp.shared.message import SessionMessage  # noqa: PLC0415 - heavy
         from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415 - heavy
@@ -122,7 +122,7 @@ class StdioPipe:
             finally:
                 self.end_event.set()
 
-    async def _read_errors(self, process: asyncio.subprocess.Process) -> None:
+    async def _collect_error_output(self, process: asyncio.subprocess.Process) -> None:
         while process.stderr is not None and (piece := await process.stderr.read(_PIECE_BYTES)):
             self.error_output = (self.error_output + piece)[-_KEPT_ERROR_BYTES:]
 
@@ -134,7 +134,7 @@ class StdioPipe:
 
 
 def _parse_deep_message(line: bytes) -> Any:
-    """Parse a message that is nested deeper than the SDK's parser goes, such as a list with a deep schema; or None."""
+    """Parse a message too deep for the SDK's parser, such as a list with a deep schema; None if it is no message."""
     from mcp_types import jsonrpc_message_adapter  # noqa: PLC0415 - heavy
 
     try:

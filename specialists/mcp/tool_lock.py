@@ -1,7 +1,7 @@
 """Reads and writes `mcp.lock`: the tools of MCP servers as somebody accepted them.
 
 A server may change the names, descriptions and arguments of its tools at any time. A crew works with the tools in the
-lock; a digest over all of a tool shows if the server now describes it differently.
+lock. A digest of a tool's whole description shows if the server now describes it differently.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from handoff.text.visible_text import remove_invisible
 FILE_NAME = "mcp.lock"
 MAX_BYTES = 4 * 1024 * 1024
 """Most bytes of the file."""
-BROKEN_KEY = "leadhandLeftOut"
+BROKEN_REASON_KEY = "leadhandLeftOut"
 """A key that only we write: the reason why a tool was left out."""
 _VERSION = 1
 _HEADER = (
@@ -29,7 +29,7 @@ _HEADER = (
 
 
 class LockError(Exception):
-    """A fault of the file. The text says what is wrong and what to do."""
+    """The lock file cannot be used. The text says what is wrong and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class LockedTool:
 
     @property
     def broken_reason(self) -> str:
-        """Why the server's description of it is unusable, so that it has only a name; "" if it is usable."""
-        return str(self.fields.get(BROKEN_KEY) or "")
+        """Why the server's description of the tool is unusable, and only its name is known; "" if it is usable."""
+        return str(self.fields.get(BROKEN_REASON_KEY) or "")
 
     @property
     def is_hinted_read_only(self) -> bool:
@@ -73,7 +73,7 @@ class LockedTool:
 
     @property
     def digest(self) -> str:
-        """The sha256 over all of it, keys in order: it differs after any change."""
+        """The SHA-256 of `fields` as JSON with sorted keys, in hex. It differs after any change."""
         text = json.dumps(self.fields, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -86,7 +86,7 @@ def make_locked_tool(fields: Mapping[str, Any]) -> LockedTool:
 
 def make_broken_tool(name: str, reason: str) -> LockedTool:
     """Make a tool with an unusable description, which has only its name and the reason."""
-    return make_locked_tool({"name": name, BROKEN_KEY: reason})
+    return make_locked_tool({"name": name, BROKEN_REASON_KEY: reason})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class ToolLock:
         """Return the lock with the tools of a server added or replaced."""
         return ToolLock({**self.servers, server: tuple(tools)})
 
-    def with_servers(self, names: Sequence[str]) -> ToolLock:
+    def select_servers(self, names: Sequence[str]) -> ToolLock:
         """Return the lock with only the named servers."""
         return ToolLock({name: tools for name, tools in self.servers.items() if name in names})
 
@@ -112,7 +112,7 @@ def read_lock(path: Path) -> ToolLock:
     """Read a lock. A missing file gives an empty lock.
 
     Raises:
-        LockError: It cannot be read, or was changed by hand.
+        LockError: It cannot be read, is too large, has another version, or was changed by hand.
     """
     try:
         data = path.read_bytes()
@@ -120,16 +120,16 @@ def read_lock(path: Path) -> ToolLock:
         return ToolLock()
     except OSError as error:
         raise LockError(f"it cannot be read: {error.strerror}; check its permissions") from None
-    again = "run `leadhand mcp accept` to write it again"
+    hint = "run `leadhand mcp accept` to write it again"
     if len(data) > MAX_BYTES:
-        raise LockError(f"it has more than {MAX_BYTES // 1024 // 1024} MB; {again}")
+        raise LockError(f"it has more than {MAX_BYTES // 1024 // 1024} MB; {hint}")
     try:
-        said = yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
-        servers = {str(name): tuple(_parse_tool(one) for one in tools) for name, tools in said["servers"].items()}
+        document = yaml.load(data, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
+        servers = {str(name): tuple(_parse_tool(one) for one in tools) for name, tools in document["servers"].items()}
     except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise LockError(f"it was changed by hand or damaged, so nobody knows what was accepted; {again}") from None
-    if said.get("version") != _VERSION:
-        raise LockError(f"its version is not {_VERSION}; {again}")
+        raise LockError(f"it was changed by hand or damaged, so nobody knows what was accepted; {hint}") from None
+    if document.get("version") != _VERSION:
+        raise LockError(f"its version is not {_VERSION}; {hint}")
     return ToolLock(servers)
 
 
@@ -165,7 +165,7 @@ def write_lock(path: Path, lock: ToolLock) -> None:
 
 
 def _order_keys(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a tool's fields in one order at all levels, the name first: servers send them in any order."""
+    """Return a tool's fields with sorted keys at all levels, the name first, since servers send them in any order."""
     rest = json.loads(json.dumps({key: value for key, value in fields.items() if key != "name"}, sort_keys=True))
     return {"name": fields["name"], **rest}
 

@@ -1,7 +1,7 @@
 """Filters a server's list of tools entry by entry, so that a broken entry does not make the whole server unusable.
 
-The SDK refuses a whole page if one entry violates the protocol. So the pages are filtered before the SDK sees them:
-entries that it would refuse are taken out, and recorded by name with the reason.
+The SDK refuses a whole page if one entry violates the protocol. So each page is filtered before the SDK sees it.
+Entries that the SDK would refuse are taken out, and recorded by name with the reason.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from specialists.mcp.safe_schema import MAX_LEVELS, is_deeper_than
 LONGEST_REASON = 200
 _LONGEST_NAME = 60
 _OPTIONAL_PAGE_KEYS = ("nextCursor", "_meta")
-"""The keys that a page can do without."""
+"""The optional keys of a page, dropped if their values are invalid."""
 _MAX_ENTRY_LEVELS = MAX_LEVELS + 4
-"""Most levels that an entry may be nested: those of its schema, and of the entry around it."""
+"""Most levels that an entry may be nested: those of its schema, and four for the entry around it."""
 
 
 class ToolListFilter:
@@ -27,13 +27,13 @@ class ToolListFilter:
 
     Attributes:
         protocol_version: The agreed version of the protocol; "" until then.
-        broken_entries: The entries that were taken out: name, or place in the list -> reason.
+        broken_entries: The entries that were taken out: name (or place in the list) -> reason.
     """
 
     def __init__(self) -> None:
         self.protocol_version = ""
         self.broken_entries: dict[str, str] = {}
-        self._seen = 0
+        self._entry_count = 0
 
     @asynccontextmanager
     async def filter_transport(
@@ -44,13 +44,13 @@ class ToolListFilter:
             yield _FilteredStream(reading, self._filter_message), writing
 
     def _filter_message(self, item: Any) -> None:
-        """Filter a message if it is a page of a list of tools."""
+        """Filter a message in place if it is a page of a list of tools; other messages stay as they are."""
         page = getattr(getattr(item, "message", None), "result", None)
         if self.protocol_version and isinstance(page, dict) and isinstance(page.get("tools"), list):
             self.filter_page(page)
 
     def filter_page(self, page: dict[str, Any]) -> dict[str, Any]:
-        """Return a page without the entries that are no valid tools. The page is changed in place."""
+        """Remove the invalid tools of a page, in place, and return it. A page that is invalid as a whole is left."""
         entries, page["tools"] = page["tools"], []
         for key in _OPTIONAL_PAGE_KEYS:
             if key in page and self._find_page_fault(page):
@@ -59,7 +59,7 @@ class ToolListFilter:
             page["tools"] = entries
             return page
         for entry in entries:
-            self._seen += 1
+            self._entry_count += 1
             if fault := self._find_entry_fault(page, entry):
                 self.broken_entries[self._make_entry_name(entry)] = fault
             else:
@@ -94,17 +94,17 @@ class ToolListFilter:
 
     def _make_entry_name(self, entry: Any) -> str:
         name = entry.get("name") if isinstance(entry, dict) else None
-        place = f"number {self._seen} of its list"
+        place = f"number {self._entry_count} of its list"
         if not isinstance(name, str) or not name.strip():
             return f"({place}, without a name)"
         return f"{name} ({place})" if name in self.broken_entries else name[:_LONGEST_NAME]
 
 
 class _FilteredStream:
-    """A stream like the SDK's that passes each incoming item to a function first."""
+    """Wraps a stream of the SDK, and passes each incoming item to `inspect_item` before returning it."""
 
     def __init__(self, stream: Any, inspect_item: Callable[[Any], None]) -> None:
-        self._stream, self._look = stream, inspect_item
+        self._stream, self._inspect_item = stream, inspect_item
 
     @property
     def last_context(self) -> Any:
@@ -114,7 +114,7 @@ class _FilteredStream:
     async def receive(self) -> Any:
         """Receive an item."""
         item = await self._stream.receive()
-        self._look(item)
+        self._inspect_item(item)
         return item
 
     async def aclose(self) -> None:
@@ -126,7 +126,7 @@ class _FilteredStream:
 
     async def __anext__(self) -> Any:
         item = await self._stream.__anext__()
-        self._look(item)
+        self._inspect_item(item)
         return item
 
     async def __aenter__(self) -> Self:

@@ -37,7 +37,7 @@ Resolver = Callable[..., list[Any]]
 
 
 class NameNotResolved(OSError):
-    """A name cannot be looked up on this machine, so it is unknown whether its address is public."""
+    """A host name cannot be looked up on this machine, so nobody knows whether its address is public."""
 
 
 class _ProxyConnector(aiohttp.TCPConnector):
@@ -59,7 +59,7 @@ class _ProxyConnector(aiohttp.TCPConnector):
 
 
 def open_session(*, seconds: float | None = None, headers: Mapping[str, str] | None = None) -> aiohttp.ClientSession:
-    """Open an aiohttp session, inside the running loop. `seconds` limits each request; None: aiohttp's default."""
+    """Open an aiohttp session in the running loop. `seconds` is the limit of each request; None: aiohttp's default."""
     timeout = aiohttp.ClientTimeout(total=seconds) if seconds is not None else aiohttp.client.DEFAULT_TIMEOUT
     return aiohttp.ClientSession(connector=_ProxyConnector(ssl=make_tls_context()), timeout=timeout, headers=headers)
 
@@ -69,10 +69,10 @@ def make_client(url: str, client_class: type[_Client], **options: Any) -> _Clien
 
     If `transport` is a class, it is made with the same proxy and authorities.
     """
-    way: dict[str, Any] = {"verify": make_tls_context(), "proxy": find_proxy(url), "trust_env": False}
+    connection_options: dict[str, Any] = {"verify": make_tls_context(), "proxy": find_proxy(url), "trust_env": False}
     if transport := options.pop("transport", None):
-        return client_class(transport=transport(**way), trust_env=False, **options)
-    return client_class(**way, **options)
+        return client_class(transport=transport(**connection_options), trust_env=False, **options)
+    return client_class(**connection_options, **options)
 
 
 @asynccontextmanager
@@ -82,8 +82,8 @@ async def make_guarded_client(
     """Yield a httpx client for one request to a public address. It follows no redirects.
 
     Without a proxy, it connects only to the addresses that were checked. A proxy looks the name up again itself, so the
-    check only holds for our look-up. A name that is not public here is refused, and so is one that is unknown here,
-    unless the operator says that the proxy keeps to public addresses.
+    check covers only our own look-up. A name that is not public here is refused. A name that is unknown here is refused
+    too, unless a proxy is used and `may_proxy_resolve()`: the operator then vouches that it reaches only public ones.
 
     Args:
         url: The address of the request.
@@ -109,26 +109,26 @@ async def make_guarded_client(
         return list(look_up(target.host, target.port, type=socket.SOCK_STREAM))
 
     try:
-        found = await run_in_thread(look_up_name, seconds)
+        addresses = await run_in_thread(look_up_name, seconds)
     except TimeoutError:
         raise
     except OSError as error:
         if proxy is None or not may_proxy_resolve():
             raise NameNotResolved(f"{target.host} cannot be looked up here: {error.strerror or error}") from error
-        found = []
+        addresses = []
     if proxy is None:
         async with AsyncClient(
-            policy=policy, resolver=lambda *_: found, trust_env=False, verify=make_tls_context(), timeout=None
+            policy=policy, resolver=lambda *_: addresses, trust_env=False, verify=make_tls_context(), timeout=None
         ) as client:
             yield client
         return
-    if found:
-        resolve(target, policy=policy, resolver=lambda *_: found)
+    if addresses:
+        resolve(target, policy=policy, resolver=lambda *_: addresses)
     import httpx  # noqa: PLC0415 - loaded by the guard
 
-    way: dict[str, Any] = {"proxy": proxy, "trust_env": False, "verify": make_tls_context()}
-    async with httpx.AsyncClient(timeout=None, **way) as plain:  # noqa: S113 - the caller has one deadline for all
-        yield plain
+    connection_options: dict[str, Any] = {"proxy": proxy, "trust_env": False, "verify": make_tls_context()}
+    async with httpx.AsyncClient(timeout=None, **connection_options) as proxied_client:  # noqa: S113 - the caller has one deadline for all
+        yield proxied_client
 
 
 def make_search_client(seconds: int) -> DDGS:

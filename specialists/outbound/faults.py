@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from specialists.outbound.network import CA_FILE
 
-DOCS_PAGE = "docs/install.md, “Behind a proxy”"
+PROXY_DOCS_PAGE = "docs/install.md, “Behind a proxy”"
 _ERROR_STATUS = re.compile(r"\b(?P<status>40[0-9]|50[0-9])\b")
 _PROXY_LOGIN_STATUS = 407
 _CERTIFICATE_ERROR = re.compile(r"certificate verify failed: (?P<why>.*?)(?: \(_ssl|\]|$)", re.IGNORECASE)
@@ -24,8 +24,8 @@ def describe_network_fault(error: BaseException) -> str:
     """
     chain = tuple(_iterate_causes(error))
     for one in chain:
-        if found := _CERTIFICATE_ERROR.search(str(one)):
-            return describe_certificate_fault(found["why"])
+        if match := _CERTIFICATE_ERROR.search(str(one)):
+            return describe_certificate_fault(match["why"])
         if isinstance(one, ssl.SSLCertVerificationError):
             return describe_certificate_fault("it cannot be verified")
     for one in chain:
@@ -39,26 +39,27 @@ def describe_certificate_fault(reason: str) -> str:
     return (
         f"its certificate is not trusted: {reason.strip()}. If a proxy of yours ends TLS, or the server has a "
         "certificate "
-        f"of your own, name the file of that authority in {CA_FILE} ({DOCS_PAGE})"
+        f"of your own, name the file of that authority in {CA_FILE} ({PROXY_DOCS_PAGE})"
     )
 
 
 def _describe_proxy_fault(error: BaseException) -> str:
     status = getattr(error, "status", None)
     if not isinstance(status, int):
-        found = _ERROR_STATUS.search(str(error))
-        status = int(found["status"]) if found else 0
+        match = _ERROR_STATUS.search(str(error))
+        status = int(match["status"]) if match else 0
     if status == _PROXY_LOGIN_STATUS:
-        return f"the proxy wants a user and a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT ({DOCS_PAGE})"
+        return f"the proxy wants a user and a password: HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT ({PROXY_DOCS_PAGE})"
     if status:
         return (
-            f"the proxy refuses the connection ({status}): allow the host there, or name it in NO_PROXY ({DOCS_PAGE})"
+            f"the proxy refuses the connection ({status}): allow the host there, or name it in NO_PROXY "
+            f"({PROXY_DOCS_PAGE})"
         )
-    return f"the proxy does not answer: look at HTTPS_PROXY ({DOCS_PAGE})"
+    return f"the proxy does not answer: look at HTTPS_PROXY ({PROXY_DOCS_PAGE})"
 
 
 def _iterate_causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Yield an error and its causes; of an exception group, the first error."""
+    """Yield an error and its causes. An exception group is followed by its first error."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -1,7 +1,7 @@
 """Reads from the environment how this machine reaches the network: the proxies and certificate authorities.
 
-One rule for all outgoing HTTP, since libraries differ in which variables they read, what an entry of `NO_PROXY` covers,
-and whether they take passwords from `~/.netrc` (ours does not).
+All outgoing HTTP follows these rules, as libraries differ in the variables that they read and in what an entry of
+`NO_PROXY` covers. Passwords in `~/.netrc` are not used.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from urllib.parse import SplitResult, urlsplit
 PROXY_VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY")
 NO_PROXY = "NO_PROXY"
 CA_FILE, CA_FOLDER = "SSL_CERT_FILE", "SSL_CERT_DIR"
-PROXY_RESOLVES = "LEADHAND_PROXY_RESOLVES"
+PROXY_RESOLVES_SETTING = "LEADHAND_PROXY_RESOLVES"
 _PROXY_SPELLINGS = tuple(spelling for name in (*PROXY_VARIABLES, NO_PROXY) for spelling in (name.lower(), name))
-VARIABLES = (*_PROXY_SPELLINGS, CA_FILE, CA_FOLDER)
-"""All variables on how the network is reached."""
+NETWORK_VARIABLES = (*_PROXY_SPELLINGS, CA_FILE, CA_FOLDER)
+"""The names of all variables that say how the network is reached."""
 _PROXY_BY_SCHEME = {"https": "HTTPS_PROXY", "wss": "HTTPS_PROXY", "http": "HTTP_PROXY", "ws": "HTTP_PROXY"}
 _DEFAULT_PORTS = {"https": 443, "wss": 443, "http": 80, "ws": 80}
 
@@ -36,12 +36,12 @@ def find_proxy(url: str, env: Mapping[str, str] = os.environ) -> str | None:
     """
     parts = urlsplit(url)
     variable = _PROXY_BY_SCHEME.get(parts.scheme)
-    named = variable and (_read_variable(variable, env) or _read_variable("ALL_PROXY", env))
-    if not variable or not named or not parts.hostname:
+    proxy_address = variable and (_read_variable(variable, env) or _read_variable("ALL_PROXY", env))
+    if not variable or not proxy_address or not parts.hostname:
         return None
     if _is_exempt(parts.hostname, parts.port or _DEFAULT_PORTS[parts.scheme], _read_variable(NO_PROXY, env)):
         return None
-    return _parse_proxy_address(named, variable if _read_variable(variable, env) else "ALL_PROXY")
+    return _parse_proxy_address(proxy_address, variable if _read_variable(variable, env) else "ALL_PROXY")
 
 
 def make_tls_context() -> ssl.SSLContext:
@@ -53,18 +53,18 @@ def make_tls_context() -> ssl.SSLContext:
 
 
 def read_network_variables(env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the variables on the network that are set, to pass to a program that should reach it as we do."""
-    return {name: env[name] for name in VARIABLES if env.get(name)}
+    """Return the network variables that are set, for a program that should reach the network as we do."""
+    return {name: env[name] for name in NETWORK_VARIABLES if env.get(name)}
 
 
 def make_git_variables(url: str, env: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the variables with which git reaches a URL as we do. Raises NetworkSettingError."""
     proxy = find_proxy(url, env)
-    found = {f"{scheme}_proxy": proxy for scheme in ("http", "https") if proxy}
-    for name, ours in (("GIT_SSL_CAINFO", CA_FILE), ("GIT_SSL_CAPATH", CA_FOLDER)):
-        if value := env.get(ours) or env.get(name):
-            found[name] = value
-    return found
+    git_variables = {f"{scheme}_proxy": proxy for scheme in ("http", "https") if proxy}
+    for name, our_name in (("GIT_SSL_CAINFO", CA_FILE), ("GIT_SSL_CAPATH", CA_FOLDER)):
+        if value := env.get(our_name) or env.get(name):
+            git_variables[name] = value
+    return git_variables
 
 
 def find_setting_fault(env: Mapping[str, str]) -> str:
@@ -79,29 +79,29 @@ def find_setting_fault(env: Mapping[str, str]) -> str:
         return f"{CA_FILE} is {file}: {fault}. It takes the file of your certificate authorities, in PEM."
     if (folder := env.get(CA_FOLDER)) and not any(Path(one).is_dir() for one in folder.split(os.pathsep)):
         return f"{CA_FOLDER} is {folder}: there is no such folder."
-    if env.get(PROXY_RESOLVES, "").strip().lower() not in {"", "on", "off"}:
-        return f"{PROXY_RESOLVES} is {env[PROXY_RESOLVES]!r}; it takes on or off."
+    if env.get(PROXY_RESOLVES_SETTING, "").strip().lower() not in {"", "on", "off"}:
+        return f"{PROXY_RESOLVES_SETTING} is {env[PROXY_RESOLVES_SETTING]!r}; it takes on or off."
     return ""
 
 
 def read_proxy_passwords(env: Mapping[str, str]) -> set[str]:
-    """Return the passwords of the proxies, as written in the environment."""
-    found = set()
+    """Return the passwords in the proxies' addresses, percent-encoded as in the environment."""
+    passwords = set()
     for name in PROXY_VARIABLES:
         try:
-            found.add(urlsplit(_add_scheme(_read_variable(name, env))).password or "")
+            passwords.add(urlsplit(_add_scheme(_read_variable(name, env))).password or "")
         except ValueError:
             continue
-    return found - {""}
+    return passwords - {""}
 
 
 def may_proxy_resolve(env: Mapping[str, str] = os.environ) -> bool:
-    """Return True if pages may be requested over the proxy by a name that this machine cannot look up."""
-    return env.get(PROXY_RESOLVES, "").strip().lower() == "on"
+    """Return True if the operator lets the proxy look up names that this machine cannot look up."""
+    return env.get(PROXY_RESOLVES_SETTING, "").strip().lower() == "on"
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if a host is this machine."""
+    """Return True for `localhost` and loopback addresses. Other names are not looked up."""
     try:
         return host.lower().rstrip(".") == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -119,16 +119,16 @@ def _add_scheme(value: str) -> str:
 
 @lru_cache(maxsize=16)
 def _parse_proxy_address(value: str, name: str) -> str:
-    takes = f"{name} takes the address of an HTTP proxy: http://HOST:PORT or http://USER:PASSWORD@HOST:PORT"
+    hint = f"{name} takes the address of an HTTP proxy: http://HOST:PORT or http://USER:PASSWORD@HOST:PORT"
     try:
         parts = urlsplit(_add_scheme(value))
         port = parts.port
     except ValueError:
-        raise NetworkSettingError(f"{takes}. Percent-encode what is special in the password.") from None
+        raise NetworkSettingError(f"{hint}. Percent-encode what is special in the password.") from None
     if parts.scheme not in {"http", "https"}:
-        raise NetworkSettingError(f"{takes}; {parts.scheme}:// is not supported.")
+        raise NetworkSettingError(f"{hint}; {parts.scheme}:// is not supported.")
     if not parts.hostname or parts.path.strip("/") or parts.query or parts.fragment:
-        raise NetworkSettingError(f"{takes}. Percent-encode what is special in the password.")
+        raise NetworkSettingError(f"{hint}. Percent-encode what is special in the password.")
     return _rebuild_url(parts, port or _DEFAULT_PORTS[parts.scheme])
 
 
@@ -157,9 +157,9 @@ def _covers_host(entry: str, host: str, port: int) -> bool:
         return ip_address(host) in ip_network(entry.strip("[]"), strict=False)
     except ValueError:
         pass
-    name, colon, only = entry.rpartition(":")
-    if colon and only.isdecimal() and (name.endswith("]") or ":" not in name):
-        return int(only) == port and _covers_host(name, host, port)
+    name, colon, port_text = entry.rpartition(":")
+    if colon and port_text.isdecimal() and (name.endswith("]") or ":" not in name):
+        return int(port_text) == port and _covers_host(name, host, port)
     name = entry.removeprefix("*").lstrip(".").rstrip(".")
     return bool(name) and (host == name or host.endswith(f".{name}"))
 

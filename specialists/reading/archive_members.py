@@ -7,7 +7,7 @@ import io
 import zipfile
 
 from specialists.formats.contents import (
-    LARGEST_FILE,
+    MAX_INNER_FILE_BYTES,
     Blob,
     FileContents,
     InnerFileAllowance,
@@ -16,27 +16,27 @@ from specialists.formats.contents import (
     make_safe_name,
 )
 from specialists.formats.encodings import decode_name
-from specialists.formats.file_kind import BROKEN_ZIP
+from specialists.formats.file_kind import BROKEN_ZIP_ERRORS
 
-_MAX_LISTED = 1_000
+_MAX_LISTED_MEMBERS = 1_000
 _PIECE_BYTES = 1024 * 1024
 _SYSTEM_FILES = ("__MACOSX/", ".DS_Store", "Thumbs.db", "desktop.ini")
 
 
 def open_zip(data: bytes, kind: str) -> zipfile.ZipFile:
-    """Open a ZIP file. `kind` names the format in faults, such as a Word document.
+    """Open a ZIP file. `kind` names the format in faults, such as `Word document`.
 
     Raises:
         UnreadableFile: its directory is damaged or missing.
     """
     try:
         return zipfile.ZipFile(io.BytesIO(data))
-    except BROKEN_ZIP:
+    except BROKEN_ZIP_ERRORS:
         raise UnreadableFile(f"is a damaged {kind}, cut off perhaps; save it again and attach that") from None
 
 
 def read_zip(data: bytes, name: str, contents: FileContents) -> None:
-    """List the members of an archive and pass them on, one level deep.
+    """List the members of an archive, and add those without a password as inner files, one level deep.
 
     Raises:
         UnreadableFile: it is damaged, empty, or protected by a password.
@@ -48,28 +48,30 @@ def read_zip(data: bytes, name: str, contents: FileContents) -> None:
         ]
         if not members:
             raise UnreadableFile("is an empty archive; pack the files again and attach that")
-        locked = [member for member in members if member.flag_bits & 1]
-        if len(locked) == len(members):
+        protected_members = [member for member in members if member.flag_bits & 1]
+        if len(protected_members) == len(members):
             raise UnreadableFile("is protected by a password; pack it without one and attach it again")
-        if locked:
+        if protected_members:
             contents.add_gap(
-                f"{len(locked):,} of {len(members):,} files inside are protected by a password and not read"
+                f"{len(protected_members):,} of {len(members):,} files inside are protected by a password and not read"
             )
         contents.add_text(f"[{len(members):,} files]\n")
         allowance = InnerFileAllowance(contents)
         for member in members:
-            listed = (
-                _list_member(member, contents) if len(contents.outline) < _MAX_LISTED else _decode_member_name(member)
+            member_name = (
+                _add_member_section(member, contents)
+                if len(contents.outline) < _MAX_LISTED_MEMBERS
+                else _decode_member_name(member)
             )
             if not member.flag_bits & 1:
-                _pass_member_on(archive, member, listed, contents, allowance)
-        if len(members) > _MAX_LISTED:
-            contents.add_gap(f"only the first {_MAX_LISTED:,} of {len(members):,} files inside are listed")
+                _add_inner_file(archive, member, member_name, contents, allowance)
+        if len(members) > _MAX_LISTED_MEMBERS:
+            contents.add_gap(f"only the first {_MAX_LISTED_MEMBERS:,} of {len(members):,} files inside are listed")
         allowance.report_refused()
 
 
 def unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_bytes: int) -> bytes | None:
-    """Unpack a member in pieces, since its declared size may be wrong. None if it has more than `max_bytes` bytes."""
+    """Unpack a member in pieces, as its declared size may be wrong. None if it has more than `max_bytes` bytes."""
     pieces, size = [], 0
     with archive.open(member) as file:
         while piece := file.read(_PIECE_BYTES):
@@ -80,28 +82,28 @@ def unpack_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, max_bytes: 
     return b"".join(pieces)
 
 
-def _list_member(member: zipfile.ZipInfo, contents: FileContents) -> str:
+def _add_member_section(member: zipfile.ZipInfo, contents: FileContents) -> str:
     name = _decode_member_name(member)
     contents.begin_section(name)
     contents.add_text(f"{name} ({member.file_size:,} bytes)\n")
     return name
 
 
-def _pass_member_on(
+def _add_inner_file(
     archive: zipfile.ZipFile, member: zipfile.ZipInfo, name: str, contents: FileContents, allowance: InnerFileAllowance
 ) -> None:
     if not allowance.has_room(member.file_size):
         allowance.refuse(name)
         return
     try:
-        data = unpack_member(archive, member, LARGEST_FILE)
-    except BROKEN_ZIP:
+        data = unpack_member(archive, member, MAX_INNER_FILE_BYTES)
+    except BROKEN_ZIP_ERRORS:
         contents.add_gap(f"{name} inside is damaged and not read")
         return
     if data is None:
         allowance.refuse(name)
     else:
-        allowance.accept(Blob(name, guess_media_type(name), data))
+        allowance.accept_or_refuse(Blob(name, guess_media_type(name), data))
 
 
 def _is_system_file(name: str) -> bool:
@@ -109,7 +111,7 @@ def _is_system_file(name: str) -> bool:
 
 
 def _decode_member_name(member: zipfile.ZipInfo) -> str:
-    """Return a member's name as its author wrote it: many write UTF-8, or their own encoding, without marking it."""
+    """Return a member's name, with its encoding guessed: many programs write UTF-8 or others without marking it."""
     name = member.filename
     if not name.isascii() and not member.flag_bits & 0x800:
         with contextlib.suppress(UnicodeEncodeError):

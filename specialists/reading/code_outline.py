@@ -6,7 +6,7 @@ import ast
 import re
 import warnings
 
-_PYTHON = frozenset({".py", ".pyi", ".pyw"})
+_PYTHON_ENDINGS = frozenset({".py", ".pyi", ".pyw"})
 _MODIFIERS = (
     r"(?:(?:export|default|public|private|protected|internal|static|final|abstract|async|override|virtual|sealed|"
     r"partial|pub(?:\([\w: ]+\))?|unsafe|open|inline|data|suspend|const|extern|extension) +)*"
@@ -17,12 +17,12 @@ _DEFINITION = re.compile(
     r"\s+(?P<name>(?:\([^)]*\)\s*)?[\w$.:<>~!?]+)"
 )
 _FUNCTION_VALUE = re.compile(r"^\s*(?:export +)?(?:const|let|var) +(?P<name>[\w$]+) *=.*(?:=> *[{(]|\bfunction\b)")
-_C_LIKE = re.compile(
+_C_FUNCTION = re.compile(
     r"^(?:    |\t)?(?!return|else|if|for|while|switch|throw|new|case|goto|delete\b)"
     r"(?:[\w:<>,\[\]~]+[ \t*&]+){1,12}(?P<name>[\w:~]+)\s*\([^;]*$"
 )
-_SHELL = re.compile(r"^\s*(?P<name>[\w-]+)\s*\(\)\s*\{?")
-_SQL = re.compile(
+_SHELL_FUNCTION = re.compile(r"^\s*(?P<name>[\w-]+)\s*\(\)\s*\{?")
+_SQL_DEFINITION = re.compile(
     r"^\s*create +(?:or +replace +)?(?:temp(?:orary)? +)?(?P<kind>table|view|function|procedure|trigger|index|type) +"
     r"(?:if +not +exists +)?(?P<name>[\w.\"\[\]`]+)",
     re.IGNORECASE,
@@ -30,7 +30,7 @@ _SQL = re.compile(
 _PATTERNS_BY_ENDING = {
     **dict.fromkeys(
         (*(".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hh", ".m", ".mm", ".java", ".cs", ".d", ".glsl", ".proto"),),
-        (_DEFINITION, _C_LIKE),
+        (_DEFINITION, _C_FUNCTION),
     ),
     **dict.fromkeys(
         (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".vue", ".svelte", ".dart"), (_DEFINITION, _FUNCTION_VALUE)
@@ -42,8 +42,8 @@ _PATTERNS_BY_ENDING = {
         ),
         (_DEFINITION,),
     ),
-    **dict.fromkeys((".sh", ".bash", ".zsh", ".ksh"), (_SHELL, _DEFINITION)),
-    ".sql": (_SQL,),
+    **dict.fromkeys((".sh", ".bash", ".zsh", ".ksh"), (_SHELL_FUNCTION, _DEFINITION)),
+    ".sql": (_SQL_DEFINITION,),
 }
 _LONGEST_LINE = 500
 
@@ -51,20 +51,20 @@ _LONGEST_LINE = 500
 def list_definitions(text: str, ending: str) -> list[tuple[int, str]] | None:
     """Return pairs of (line, name) where functions, classes and the like begin; lines count from 1.
 
-    None if the file ending is that of no programming language.
+    `ending` is the file's, in lower case with its dot. None if no known programming language has it.
     """
-    if ending in _PYTHON:
+    if ending in _PYTHON_ENDINGS:
         return _outline_python(text)
     patterns = _PATTERNS_BY_ENDING.get(ending)
     if patterns is None:
         return None
-    places = []
+    definitions = []
     for number, line in enumerate(text.split("\n"), start=1):
-        found = next(filter(None, (pattern.match(line[:_LONGEST_LINE]) for pattern in patterns)), None)
-        if found:
-            kind = found.groupdict().get("kind") or ""
-            places.append((number, f"{kind.lower() if kind.isupper() else kind} {found['name']}".strip()))
-    return places
+        match = next(filter(None, (pattern.match(line[:_LONGEST_LINE]) for pattern in patterns)), None)
+        if match:
+            kind = match.groupdict().get("kind") or ""
+            definitions.append((number, f"{kind.lower() if kind.isupper() else kind} {match['name']}".strip()))
+    return definitions
 
 
 def _outline_python(text: str) -> list[tuple[int, str]]:
@@ -82,13 +82,13 @@ def _outline_python(text: str) -> list[tuple[int, str]]:
 
 def _list_tree_definitions(node: ast.AST, prefix: str) -> list[tuple[int, str]]:
     """Return pairs of (line, name) of classes, methods and functions, without those local to a function."""
-    places = []
+    definitions = []
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.ClassDef):
-            places.append((child.lineno, f"class {prefix}{child.name}"))
-            places += _list_tree_definitions(child, f"{prefix}{child.name}.")
+            definitions.append((child.lineno, f"class {prefix}{child.name}"))
+            definitions += _list_tree_definitions(child, f"{prefix}{child.name}.")
         elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
-            places.append((child.lineno, f"def {prefix}{child.name}"))
+            definitions.append((child.lineno, f"def {prefix}{child.name}"))
         elif isinstance(child, ast.If | ast.Try | ast.With):
-            places += _list_tree_definitions(child, prefix)
-    return places
+            definitions += _list_tree_definitions(child, prefix)
+    return definitions

@@ -13,14 +13,14 @@ _FENCE = re.compile(r" {0,3}(```|~~~)")
 
 
 def read_markdown(data: bytes, name: str, contents: FileContents) -> None:
-    """Read a text whose headings have signs before them or a line of signs below them."""
+    """Read a text whose headings have `#` or `=` before them, or a line of signs below them."""
     del name
     text = decode_file(data, contents)
-    found = list_headings(text.split("\n"))
-    if not found:
+    headings = list_headings(text.split("\n"))
+    if not headings:
         add_with_line_outline(text, contents)
         return
-    add_with_outline(text, found, contents)
+    add_with_outline(text, headings, contents)
 
 
 def list_headings(lines: list[str]) -> list[tuple[int, str]]:
@@ -28,23 +28,23 @@ def list_headings(lines: list[str]) -> list[tuple[int, str]]:
 
     Code blocks and front matter are skipped.
     """
-    found, fence = [], ""
-    front = lines.index("---", 1) + 1 if lines[0] == "---" and "---" in lines[1:] else 0
-    for number, line in enumerate(lines[front:], start=front + 1):
+    headings, fence = [], ""
+    body_start = lines.index("---", 1) + 1 if lines[0] == "---" and "---" in lines[1:] else 0
+    for number, line in enumerate(lines[body_start:], start=body_start + 1):
         if mark := _FENCE.match(line):
             fence = "" if fence == mark[1] else fence or mark[1]
         elif fence:
             continue
         elif heading := _MARKED_HEADING.match(line):
-            found.append((number, heading[1] or heading[2]))
+            headings.append((number, heading[1] or heading[2]))
         elif number > 1 and _UNDERLINE.match(line) and _can_be_heading(lines, number - 2, len(line.rstrip())):
-            found.append((number - 1, lines[number - 2].strip()))
-    return found
+            headings.append((number - 1, lines[number - 2].strip()))
+    return headings
 
 
 def _can_be_heading(lines: list[str], index: int, rule_length: int) -> bool:
     """Return True if a line may be an underlined heading: it stands alone, and is no table row or list item."""
     title = lines[index].strip()
-    alone = index == 0 or not lines[index - 1].strip() or lines[index - 1][:3] == lines[index + 1][:3]
-    row = "|" in title or title.startswith(("-", "*", "+")) or not any(map(str.isalnum, title))
-    return alone and not row and rule_length >= 3
+    is_alone = index == 0 or not lines[index - 1].strip() or lines[index - 1][:3] == lines[index + 1][:3]
+    is_row_or_item = "|" in title or title.startswith(("-", "*", "+")) or not any(map(str.isalnum, title))
+    return is_alone and not is_row_or_item and rule_length >= 3

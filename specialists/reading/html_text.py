@@ -9,7 +9,7 @@ from specialists.formats.contents import FileContents, UnreadableFile
 from specialists.reading.plain_text import decode_file
 
 _IGNORED_ELEMENTS = frozenset({"script", "style", "template", "noscript", "svg", "math", "object", "iframe"})
-_HEADINGS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
+_HEADING_LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 _BLOCK_ELEMENTS = frozenset(
     (
         *("p", "div", "section", "article", "header", "footer", "main", "nav", "aside", "ul", "ol", "dl", "dt", "dd"),
@@ -55,25 +55,25 @@ class _PageParser(HTMLParser):
         self._contents = contents
         self._line: list[str] = []
         self._heading = 0
-        self._unread: list[str] = []
-        self._pre = 0
-        self._title = False
+        self._open_ignored: list[str] = []
+        self._pre_depth = 0
+        self._is_in_title = False
         self._links: list[tuple[str, int]] = []
-        self._cells = 0
-        self._lists: list[int] = []
+        self._cell_count = 0
+        self._next_item_numbers: list[int] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Handle the start of an element."""
         if tag in _IGNORED_ELEMENTS:
-            self._unread.append(tag)
-        elif tag in _HEADINGS or tag in ("title", "li"):
+            self._open_ignored.append(tag)
+        elif tag in _HEADING_LEVELS or tag in ("title", "li"):
             self.end_line()
-            self._heading = _HEADINGS.get(tag, self._heading)
-            self._title = tag == "title"
+            self._heading = _HEADING_LEVELS.get(tag, self._heading)
+            self._is_in_title = tag == "title"
             self._line += [self._make_item_mark()] if tag == "li" else []
         elif tag in ("td", "th"):
-            self._line += [" | "] if self._cells else []
-            self._cells += 1
+            self._line += [" | "] if self._cell_count else []
+            self._cell_count += 1
         elif tag in _BLOCK_ELEMENTS:
             self._begin_block(tag)
         elif tag == "br":
@@ -83,28 +83,28 @@ class _PageParser(HTMLParser):
 
     def _make_item_mark(self) -> str:
         """Return the mark before a list item: its number in a numbered list, otherwise a dash."""
-        if not self._lists or not self._lists[-1]:
+        if not self._next_item_numbers or not self._next_item_numbers[-1]:
             return "- "
-        self._lists[-1] += 1
-        return f"{self._lists[-1] - 1}. "
+        self._next_item_numbers[-1] += 1
+        return f"{self._next_item_numbers[-1] - 1}. "
 
     def _begin_block(self, tag: str) -> None:
         if tag in _FIRST_NUMBERS:
-            self._lists.append(_FIRST_NUMBERS[tag])
+            self._next_item_numbers.append(_FIRST_NUMBERS[tag])
         if tag == "tr":
             self.end_line()
-            self._cells = 0
+            self._cell_count = 0
         elif _ITEM_MARK.fullmatch("".join(self._line)):
             pass  # the text of an item goes on after its mark
-        elif not self._cells or tag == "table":
+        elif not self._cell_count or tag == "table":
             self.end_line()
         else:
             self._line.append(" ")
-        self._pre += tag == "pre"
+        self._pre_depth += tag == "pre"
 
     def _open_inline(self, tag: str, attributes: dict[str, str | None]) -> None:
-        if tag == "a" and (found := _LINK.match(attributes.get("href") or "")):
-            self._links.append((found[0][:_LONGEST_LINK], len(self._line)))
+        if tag == "a" and (match := _LINK.match(attributes.get("href") or "")):
+            self._links.append((match[0][:_LONGEST_LINK], len(self._line)))
         elif tag in _STRUCK_ELEMENTS:
             self._line.append("~~")
         elif tag == "img" and (words := (attributes.get("alt") or "").strip()):
@@ -115,9 +115,9 @@ class _PageParser(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         """Handle the end of an element."""
         if tag in _IGNORED_ELEMENTS:
-            if tag in self._unread:
-                del self._unread[self._unread.index(tag) :]
-        elif tag in _HEADINGS or tag == "title":
+            if tag in self._open_ignored:
+                del self._open_ignored[self._open_ignored.index(tag) :]
+        elif tag in _HEADING_LEVELS or tag == "title":
             self.end_line()
             self._heading = 0
         elif tag == "a" and self._links:
@@ -130,18 +130,18 @@ class _PageParser(HTMLParser):
             self._end_block(tag)
 
     def _end_block(self, tag: str) -> None:
-        if tag in _FIRST_NUMBERS and self._lists:
-            self._lists.pop()
-        self._pre -= tag == "pre" and self._pre > 0
-        if tag in ("tr", "table") or not self._cells:
+        if tag in _FIRST_NUMBERS and self._next_item_numbers:
+            self._next_item_numbers.pop()
+        self._pre_depth -= tag == "pre" and self._pre_depth > 0
+        if tag in ("tr", "table") or not self._cell_count:
             self.end_line()
-        self._cells = 0 if tag == "tr" else self._cells
+        self._cell_count = 0 if tag == "tr" else self._cell_count
 
     def handle_data(self, data: str) -> None:
         """Add text."""
-        if self._unread or self._contents.is_full:
+        if self._open_ignored or self._contents.is_full:
             return
-        if self._pre:
+        if self._pre_depth:
             first, *lines = data.split("\n")
             self._line.append(first)
             for line in lines:
@@ -153,12 +153,12 @@ class _PageParser(HTMLParser):
     def end_line(self) -> None:
         """Write the line, if there is anything on it."""
         line = "".join(self._line)
-        line = line.rstrip() if self._pre else re.sub(" {2,}", " ", line).strip()
+        line = line.rstrip() if self._pre_depth else re.sub(" {2,}", " ", line).strip()
         self._line, self._links = [], []
         if not line.strip(" |-"):
             return
-        if self._title:
-            self._title = False
+        if self._is_in_title:
+            self._is_in_title = False
             self._contents.add_text(f"{line}\n")
         elif self._heading:
             self._contents.begin_section(line)

@@ -1,4 +1,4 @@
-"""Reads JSON and YAML as text, with the outermost keys as the outline. A JSON on one long line is indented."""
+"""Reads JSON and YAML as text, with the outermost keys as the outline. JSON with a very long line is indented."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from specialists.formats.contents import FileContents
 from specialists.reading.plain_text import add_with_line_outline, decode_file
 
-_LONG_LINE = 1_000
+_LONGEST_UNINDENTED_LINE = 1_000
 _MAX_KEYS = 200
 _YAML_KEY = re.compile(r"(?P<key>[\w\"'][^:#\n]{0,100}?)\s*:(?:\s|$)")
 _JSON_KEY = re.compile(r"(?: {1,8}|\t)\"(?P<key>[^\"\\]{1,100})\"\s*:")
@@ -17,7 +17,7 @@ _MAX_NOTEBOOK_CELLS = 2_000
 
 
 def read_json(data: bytes, name: str, contents: FileContents) -> None:
-    """Read JSON or JSON lines. A notebook becomes its cells; invalid JSON is read as plain text."""
+    """Read JSON. A notebook becomes its cells. JSON lines and invalid JSON are read as plain text."""
     text = decode_file(data, contents)
     try:
         value = json.loads(text)
@@ -33,7 +33,7 @@ def read_json(data: bytes, name: str, contents: FileContents) -> None:
     if name.lower().endswith(".ipynb") and isinstance(value, dict) and isinstance(value.get("cells"), list):
         _read_notebook(value["cells"], contents)
         return
-    if max(map(len, text.split("\n"))) > _LONG_LINE:
+    if max(map(len, text.split("\n"))) > _LONGEST_UNINDENTED_LINE:
         text = json.dumps(value, indent=1, ensure_ascii=False)
     del value
     _add_with_key_outline(text, _JSON_KEY, contents)
@@ -54,15 +54,15 @@ def _is_json_lines(text: str) -> bool:
 
 
 def _add_with_key_outline(text: str, pattern: re.Pattern[str], contents: FileContents) -> None:
-    """Add the text, with the least indented keys as its outline."""
-    found, start = [], 0
+    """Add the text, with the least indented keys as its outline; line numbers if there is one key or too many."""
+    keys, start = [], 0
     for number, line in enumerate(text.split("\n"), start=1):
         if key := pattern.match(line):
             indent = len(line) - len(line.lstrip())
-            found.append((indent, f"line {number}: {key['key'].strip(chr(34) + chr(39))}", start))
+            keys.append((indent, f"line {number}: {key['key'].strip(chr(34) + chr(39))}", start))
         start += len(line) + 1
-    least = min((indent for indent, _, _ in found), default=0)
-    outermost = [(name, place) for indent, name, place in found if indent == least]
+    least_indent = min((indent for indent, _, _ in keys), default=0)
+    outermost = [(name, place) for indent, name, place in keys if indent == least_indent]
     if not 1 < len(outermost) <= _MAX_KEYS:
         add_with_line_outline(text, contents)
         return
@@ -79,9 +79,9 @@ def _read_notebook(cells: list[Any], contents: FileContents) -> None:
         contents.add_text(f"[cell {number}, {kind}]\n{_join_lines(cell.get('source'))}\n")
         for output in cell.get("outputs") or []:
             data = output.get("data") if isinstance(output, dict) else None
-            said = output.get("text") or (data or {}).get("text/plain") if isinstance(output, dict) else None
-            if said:
-                contents.add_text(f"[output]\n{_join_lines(said)}\n")
+            output_text = output.get("text") or (data or {}).get("text/plain") if isinstance(output, dict) else None
+            if output_text:
+                contents.add_text(f"[output]\n{_join_lines(output_text)}\n")
             elif data:
                 contents.add_gap("pictures in its cells' output are not read")
         contents.add_text("\n")

@@ -19,14 +19,14 @@ _SHOWN_HEADERS = ("From", "To", "Cc", "Bcc", "Reply-To", "Date", "Subject")
 _LONGEST_HEADER = 5_000
 _MAX_PARTS = 2_000
 _MAX_LEVELS = 30
-_ENDINGS = {"text/html": ".html", "text/plain": ".txt", "message/rfc822": ".eml", "text/calendar": ".ics"}
+_ENDING_BY_TYPE = {"text/html": ".html", "text/plain": ".txt", "message/rfc822": ".eml", "text/calendar": ".ics"}
 
 
 def read_mail(data: bytes, name: str, contents: FileContents) -> None:
     """Read a mail. A mail inside it becomes an inner file.
 
     Raises:
-        UnreadableFile: it is nested deeper than mails are, or is no mail.
+        UnreadableFile: it is nested too deep, or has none of the headers shown and no parts.
     """
     del name
     try:
@@ -42,12 +42,12 @@ def read_mail(data: bytes, name: str, contents: FileContents) -> None:
         for value in _list_raw_headers(message, header):
             contents.add_text(f"{header}: {_decode_header(value)}\n")
     contents.add_text("\n")
-    body, attached = _split_parts(message, contents)
+    body, attachments = _split_parts(message, contents)
     contents.begin_section("message")
     for part in body:
         _add_part_text(part, contents)
     allowance = InnerFileAllowance(contents)
-    for number, part in enumerate(attached, start=1):
+    for number, part in enumerate(attachments, start=1):
         _add_attachment(part, number, contents, allowance)
     allowance.report_refused()
     if not body and not contents.inner_files:
@@ -57,27 +57,27 @@ def read_mail(data: bytes, name: str, contents: FileContents) -> None:
 def _split_parts(message: Message, contents: FileContents) -> tuple[list[Message], list[Message]]:
     """Return a pair of (parts with the mail's text, attached parts)."""
     body: list[Message] = []
-    attached: list[Message] = []
-    left = [(message, 0)]
-    seen = 0
-    while left:
-        part, depth = left.pop()
-        seen += 1
-        if seen > _MAX_PARTS or depth > _MAX_LEVELS:
+    attachments: list[Message] = []
+    pending_parts = [(message, 0)]
+    part_count = 0
+    while pending_parts:
+        part, depth = pending_parts.pop()
+        part_count += 1
+        if part_count > _MAX_PARTS or depth > _MAX_LEVELS:
             contents.add_gap("it has far more parts than a mail usually has, and not all are read")
             break
         kind = part.get_content_type()
         if kind == "message/rfc822":
-            attached.append(part)
+            attachments.append(part)
         elif kind == "multipart/alternative":
-            left += [(best, depth + 1) for best in _choose_alternatives(_list_children(part))]
+            pending_parts += [(best, depth + 1) for best in _choose_alternatives(_list_children(part))]
         elif part.is_multipart():
-            left += [(child, depth + 1) for child in reversed(_list_children(part))]
+            pending_parts += [(child, depth + 1) for child in reversed(_list_children(part))]
         elif kind in ("text/plain", "text/html") and not _is_attached_file(part):
             body.append(part)
         else:
-            attached.append(part)
-    return body, attached
+            attachments.append(part)
+    return body, attachments
 
 
 def _list_children(part: Message) -> list[Message]:
@@ -86,7 +86,7 @@ def _list_children(part: Message) -> list[Message]:
 
 
 def _choose_alternatives(children: list[Message]) -> list[Message]:
-    """Return the form of a text to read, the plain one unless it is empty, and the parts that are no text."""
+    """Return the form of the text to read, HTML only if the plain one is empty, and all parts that are no text."""
     plain = [child for child in children if child.get_content_type() == "text/plain" and _read_payload(child).strip()]
     others = [c for c in children if c.get_content_type() not in ("text/plain", "text/html", "text/x-amp-html")]
     if plain:
@@ -101,39 +101,39 @@ def _is_attached_file(part: Message) -> bool:
 
 def _add_part_text(part: Message, contents: FileContents) -> None:
     try:
-        read = decode_text(_read_payload(part), charset=str(part.get_content_charset("") or ""))
+        decoded = decode_text(_read_payload(part), charset=str(part.get_content_charset("") or ""))
     except NotText:
         contents.add_gap("a part of its text is binary and not read")
         return
-    report_decoding(read, contents)
+    report_decoding(decoded, contents)
     if part.get_content_type() == "text/html":
-        add_page_text(read.text, contents)
+        add_page_text(decoded.text, contents)
     else:
-        contents.add_text(read.text.rstrip() + "\n")
+        contents.add_text(decoded.text.rstrip() + "\n")
     contents.add_text("\n")
 
 
 def _add_attachment(part: Message, number: int, contents: FileContents, allowance: InnerFileAllowance) -> None:
     kind = part.get_content_type()
     data = _read_inner_mail(part) if kind == "message/rfc822" else _read_attachment(part, _read_payload(part))
-    name = _read_part_name(part) or f"attachment {number}{_ENDINGS.get(kind, '')}"
-    held = len(contents.inner_files)
-    allowance.accept(Blob(name, kind if kind != "application/octet-stream" else guess_media_type(name), data))
-    if len(contents.inner_files) > held:
+    name = _read_part_name(part) or f"attachment {number}{_ENDING_BY_TYPE.get(kind, '')}"
+    earlier_count = len(contents.inner_files)
+    allowance.accept_or_refuse(Blob(name, kind if kind != "application/octet-stream" else guess_media_type(name), data))
+    if len(contents.inner_files) > earlier_count:
         contents.begin_section(f"attachment {contents.inner_files[-1].name}")
         contents.add_text(f"[attachment: {contents.inner_files[-1].name}, {len(data):,} bytes]\n")
 
 
 def _read_attachment(part: Message, data: bytes) -> bytes:
-    """Return an attached text in UTF-8 if the mail names its encoding. HTML pages name their own."""
+    """Return an attachment's bytes; a text is converted to UTF-8 if the mail names its encoding, except for HTML."""
     charset = str(part.get_content_charset("") or "")
     if not charset or not part.get_content_type().startswith("text/") or part.get_content_type() == "text/html":
         return data
     try:
-        read = decode_text(data, charset=charset)
+        decoded = decode_text(data, charset=charset)
     except NotText:
         return data
-    return data if read.note or read.doubt or read.encoding == "UTF-8" else read.text.encode()
+    return data if decoded.note or decoded.doubt or decoded.encoding == "UTF-8" else decoded.text.encode()
 
 
 def _read_inner_mail(part: Message) -> bytes:
@@ -154,20 +154,22 @@ def _read_payload(part: Message) -> bytes:
 
 def _read_part_name(part: Message) -> str:
     try:
-        said = part.get_param("filename", None, "content-disposition") or part.get_param("name", None, "content-type")
-        name = collapse_rfc2231_value(said) if said else ""
+        raw_name = part.get_param("filename", None, "content-disposition") or part.get_param(
+            "name", None, "content-type"
+        )
+        name = collapse_rfc2231_value(raw_name) if raw_name else ""
     except (ValueError, LookupError, TypeError):
         return ""
     return _decode_header(name)[:200]
 
 
 def _list_raw_headers(message: Message, name: str) -> list[str]:
-    """Return the headers of that name as they stand in the mail. Parsed ones have lost characters beyond ASCII."""
+    """Return the raw values of the headers with a name. Parsed values have lost characters beyond ASCII."""
     return [str(value) for key, value in message.raw_items() if key.lower() == name.lower()]
 
 
 def _decode_header(value: str) -> str:
-    """Decode the encoded words of a header, and remove invisible characters."""
+    """Decode the encoded words of a header. Control characters and runs of blanks become one space."""
     raw = value[:_LONGEST_HEADER].encode("utf-8", errors="surrogateescape")
     text = decode_name(raw, "cp1252")
     with contextlib.suppress(HeaderParseError, LookupError, ValueError):  # then it stays as written

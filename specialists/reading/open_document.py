@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree as ET
 
 from specialists.formats.contents import FileContents, UnreadableFile
-from specialists.reading.plain_text import choose_step
+from specialists.reading.plain_text import choose_outline_step
 from specialists.reading.xml_package import XmlPackage, read_attribute, read_local_name
 
 _PARAGRAPH_ELEMENTS = frozenset({"p", "h"})
@@ -19,7 +19,7 @@ def read_odt(data: bytes, name: str, contents: FileContents) -> None:
     del name
     starts = _read_body(data, "text document", contents)
     if not contents.outline:
-        step = choose_step(len(starts))
+        step = choose_outline_step(len(starts))
         contents.outline = [(f"paragraph {index + 1}", starts[index]) for index in range(0, len(starts), step)]
 
 
@@ -42,44 +42,44 @@ def _read_body(data: bytes, kind: str, contents: FileContents) -> list[int]:
     reader.add_blocks(body, 0)
     if not "".join(contents.pieces).strip():
         raise UnreadableFile(f"is a {kind} without text; if it holds scanned pages, attach them as PDF or pictures")
-    if reader.pictures:
-        contents.add_gap(f"{reader.pictures:,} picture{'s' * (reader.pictures > 1)} in it not looked at")
-    return reader.starts
+    if reader.picture_count:
+        contents.add_gap(f"{reader.picture_count:,} picture{'s' * (reader.picture_count > 1)} in it not looked at")
+    return reader.paragraph_starts
 
 
 class _DocumentReader:
     def __init__(self, contents: FileContents) -> None:
         self.contents = contents
-        self.starts: list[int] = []
-        self.slides = self.pictures = 0
+        self.paragraph_starts: list[int] = []
+        self.slide_count = self.picture_count = 0
 
-    def add_blocks(self, parent: ET.Element, depth: int, mark: str = "") -> None:
+    def add_blocks(self, parent: ET.Element, depth: int, item_mark: str = "") -> None:
         if depth > _MAX_LEVELS or self.contents.is_full:
             self.contents.add_gap("it is too long or nested too deep to be read whole: a part is missing")
             return
         for block in parent:
             kind = read_local_name(block)
             if kind in _PARAGRAPH_ELEMENTS:
-                self._add_paragraph(block, mark)
-                mark = " " * len(mark)
+                self._add_paragraph(block, item_mark)
+                item_mark = " " * len(item_mark)
             elif kind == "page":
                 self._add_slide(block, depth)
             elif kind == "table-row":
                 self._add_row(block)
             elif kind == "list-item":
-                self.add_blocks(block, depth + 1, "  " * (mark.count(" ") // 2) + "- ")
+                self.add_blocks(block, depth + 1, "  " * (item_mark.count(" ") // 2) + "- ")
             elif kind == "notes":
                 if text := _join_paragraphs(block):
                     self.contents.add_text(f"[notes] {text}\n")
             elif kind not in _IGNORED_ELEMENTS:
-                self.pictures += kind == "image"
-                self.add_blocks(block, depth + 1, mark)
+                self.picture_count += kind == "image"
+                self.add_blocks(block, depth + 1, item_mark)
 
     def _add_slide(self, page: ET.Element, depth: int) -> None:
-        self.slides += 1
+        self.slide_count += 1
         title = next((_join_paragraphs(part) for part in page if read_attribute(part, "class") == "title"), "")
-        self.contents.begin_section(f"slide {self.slides}{': ' + title if title else ''}")
-        self.contents.add_text(f"\n[slide {self.slides}]\n")
+        self.contents.begin_section(f"slide {self.slide_count}{': ' + title if title else ''}")
+        self.contents.add_text(f"\n[slide {self.slide_count}]\n")
         self.add_blocks(page, depth + 1)
 
     def _add_paragraph(self, block: ET.Element, mark: str) -> None:
@@ -90,7 +90,7 @@ class _DocumentReader:
             hashes = "#" * min(int(level) if level.isdigit() else 1, 6) + " " if read_local_name(block) == "h" else mark
             if read_local_name(block) == "h":
                 self.contents.begin_section(text)
-            self.starts.append(self.contents.length)
+            self.paragraph_starts.append(self.contents.length)
             self.contents.add_text(f"{hashes}{text}\n")
         for note in notes:
             self.contents.add_text(f"[note] {note}\n")
@@ -118,18 +118,18 @@ class _DocumentReader:
 
     def _render_link(self, part: ET.Element, notes: list[str], depth: int) -> str:
         words, address = self._collect_text(part, notes, depth + 1), read_attribute(part, "href")
-        told = address.startswith(("http://", "https://", "mailto:")) and address not in words
-        return f"{words} ({address.removeprefix('mailto:')})" if told else words
+        shows_address = address.startswith(("http://", "https://", "mailto:")) and address not in words
+        return f"{words} ({address.removeprefix('mailto:')})" if shows_address else words
 
     def _add_row(self, row: ET.Element) -> None:
         cells = []
         for cell in row:
             if read_local_name(cell) in ("table-cell", "covered-table-cell"):
                 text = " ".join(" ".join("".join(part.itertext()) for part in cell).split())
-                repeated = read_attribute(cell, "number-columns-repeated")
-                cells += [text] * min(int(repeated) if repeated.isdigit() else 1, _MAX_REPEATED_CELLS)
+                repeat_count = read_attribute(cell, "number-columns-repeated")
+                cells += [text] * min(int(repeat_count) if repeat_count.isdigit() else 1, _MAX_REPEATED_CELLS)
         if any(cells):
-            self.starts.append(self.contents.length)
+            self.paragraph_starts.append(self.contents.length)
             self.contents.add_text(" | ".join(cells).rstrip(" |") + "\n")
 
 

@@ -47,7 +47,7 @@ def list_form_fields(page: Any, form: Any) -> list[str]:
 
 
 def _read_form_text(function: Any, form: Any, annotation: Any) -> str:
-    """Call a function of PDFium that writes UTF-16 into a buffer: once for the length, once for the text."""
+    """Return the text that a PDFium function writes as UTF-16, at most `_LONGEST_FIELD` bytes; "" if there is none."""
     length = min(function(form, annotation, None, 0), _LONGEST_FIELD)
     if length <= 2:
         return ""
@@ -60,15 +60,15 @@ _MAX_PAGES = 2_000
 _MAX_BOOKMARKS = 2_000
 READING_SECONDS = 10.0
 """Seconds after which no further page is read."""
-_MIN_TEXT = 80
-_UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f]")
+_MIN_TEXT_LENGTH = 80
+_UNMAPPED_CHARACTER = re.compile("[\ufffd\ue000-\uf8ff\x00-\x08\x0e-\x1f]")
 
 
 def read_pdf(data: bytes, name: str, contents: FileContents) -> None:
     """Read a PDF. Each page starts with a line such as `[page 3]`, by which it is cited.
 
     Raises:
-        UnreadableFile: it is protected by a password, damaged, or has only empty pages.
+        UnreadableFile: it is protected by a password, damaged, or has only blank or broken pages.
     """
     import pypdfium2 as pdfium  # noqa: PLC0415
 
@@ -78,10 +78,10 @@ def read_pdf(data: bytes, name: str, contents: FileContents) -> None:
             document.init_forms()
         _read_pages(document, name, contents)
     except pdfium.PdfiumError as error:
-        raise UnreadableFile(_describe_refusal(str(error))) from None
+        raise UnreadableFile(_describe_open_error(str(error))) from None
 
 
-def _describe_refusal(error: str) -> str:
+def _describe_open_error(error: str) -> str:
     if "assword" in error:
         return "is protected by a password; save it without one and attach it again"
     if "ecurity" in error:
@@ -93,35 +93,43 @@ def _read_pages(document: Any, name: str, contents: FileContents) -> None:
     pages = len(document)
     if not pages:
         raise UnreadableFile("is a PDF without a page; save it again and attach that")
-    until = time.monotonic() + READING_SECONDS
+    deadline = time.monotonic() + READING_SECONDS
     titles = _list_bookmarks(document)
-    broken: list[int] = []
-    unseen: list[int] = []
-    empty = read = 0
+    broken_pages: list[int] = []
+    unshown_pages: list[int] = []
+    blank_count = read_count = 0
     for index in range(min(pages, _MAX_PAGES)):
-        if time.monotonic() > until or contents.is_full:
+        if time.monotonic() > deadline or contents.is_full:
             contents.add_gap(f"pages {index + 1}-{pages:,} of {pages:,} are not read: there is too much before them")
             break
-        empty += _read_page(document, index, titles.get(index, ""), name, contents, broken=broken, unshown=unseen)
-        read += 1
+        blank_count += _read_page(
+            document,
+            index,
+            titles.get(index, ""),
+            name,
+            contents,
+            broken_pages=broken_pages,
+            unshown_pages=unshown_pages,
+        )
+        read_count += 1
     else:
         if pages > _MAX_PAGES:
             contents.add_gap(f"only the first {_MAX_PAGES:,} of {pages:,} pages are read")
-    if broken:
-        contents.add_gap(f"{_describe_pages(broken)} broken and not read")
-    if unseen:
+    if broken_pages:
+        contents.add_gap(f"{_describe_pages(broken_pages)} broken and not read")
+    if unshown_pages:
         contents.add_gap(
-            f"{_describe_pages(unseen)} without text (scanned or drawn) and not read, "
+            f"{_describe_pages(unshown_pages)} without text (scanned or drawn) and not read, "
             "as enough page pictures come before"
         )
-    if empty + len(broken) == read:
-        words = "has only broken pages" if broken else "has only blank pages"
+    if blank_count + len(broken_pages) == read_count:
+        words = "has only broken pages" if broken_pages else "has only blank pages"
         raise UnreadableFile(f"is a PDF that {words}; print it to a new PDF and attach that")
     _read_attachments(document, contents)
 
 
 def _list_bookmarks(document: Any) -> dict[int, str]:
-    """Return the titles of the bookmarks that lead to each page: page index -> titles."""
+    """Return the titles of the bookmarks to each page: page index from 0 -> titles, joined by `; `."""
     titles: dict[int, str] = {}
     for bookmark in islice(document.get_toc(), _MAX_BOOKMARKS):
         destination = bookmark.get_dest()
@@ -139,10 +147,10 @@ def _read_page(
     name: str,
     contents: FileContents,
     *,
-    broken: list[int],
-    unshown: list[int],
+    broken_pages: list[int],
+    unshown_pages: list[int],
 ) -> bool:
-    """Read one page. Returns True if it is empty."""
+    """Read one page; a broken or unshown page is added to its list, counted from 1. Returns True if it is blank."""
     import pypdfium2 as pdfium  # noqa: PLC0415
 
     number = index + 1
@@ -150,41 +158,41 @@ def _read_page(
         page = document[index]
         text = read_page_text(page)
     except pdfium.PdfiumError:
-        broken.append(number)
+        broken_pages.append(number)
         return False
     contents.begin_section(f"page {number}{': ' + title if title else ''}")
     fields = list_form_fields(page, document.formenv)
-    if len(text) < _MIN_TEXT or len(_UNMAPPED.findall(text)) * 5 > len(text):
-        kind = _find_unreadable_reason(page, text)
-        if kind:
-            text = "" if kind == "unmapped" else text
+    if len(text) < _MIN_TEXT_LENGTH or len(_UNMAPPED_CHARACTER.findall(text)) * 5 > len(text):
+        picture_reason = _find_picture_reason(page, text)
+        if picture_reason:
+            text = "" if picture_reason == "unmapped" else text
             if _add_page_picture(page, number, name, contents):
                 text = f"{text}\n[this page is a picture]".strip()
             else:
-                unshown.append(number)
-    nothing = not text and not fields and not (unshown and unshown[-1] == number)
-    said = ("[nothing on this page]",) if nothing else (text, *fields)
-    contents.add_text("\n".join(part for part in (f"[page {number}]", *said) if part) + "\n\n")
+                unshown_pages.append(number)
+    is_blank = not text and not fields and not (unshown_pages and unshown_pages[-1] == number)
+    page_parts = ("[nothing on this page]",) if is_blank else (text, *fields)
+    contents.add_text("\n".join(part for part in (f"[page {number}]", *page_parts) if part) + "\n\n")
     page.close()
-    return nothing
+    return is_blank
 
 
-def _find_unreadable_reason(page: Any, text: str) -> str:
-    """Return why a page has to be seen as a picture: `unmapped` (its letters have no meaning), `scanned` or `drawn`.
+def _find_picture_reason(page: Any, text: str) -> str:
+    """Return why a page needs a picture: `unmapped` (its text has no readable letters), `scanned` or `drawn`.
 
-    Returns "" if its text is all there is.
+    Returns "" if its text is enough.
     """
     from pypdfium2 import raw  # noqa: PLC0415
 
-    if text and len(_UNMAPPED.findall(text)) * 5 > len(text):
+    if text and len(_UNMAPPED_CHARACTER.findall(text)) * 5 > len(text):
         return "unmapped"
     width, height = page.get_size()
-    for thing in page.get_objects(max_depth=2):
-        if thing.type == raw.FPDF_PAGEOBJ_IMAGE:
-            left, bottom, right, top = thing.get_bounds()
+    for page_object in page.get_objects(max_depth=2):
+        if page_object.type == raw.FPDF_PAGEOBJ_IMAGE:
+            left, bottom, right, top = page_object.get_bounds()
             if not text or (right - left) * (top - bottom) > 0.4 * width * height:
                 return "scanned"
-        elif not text and thing.type in (raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_SHADING):
+        elif not text and page_object.type in (raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_SHADING):
             return "drawn"
     return ""
 
@@ -209,7 +217,7 @@ def _read_attachments(document: Any, contents: FileContents) -> None:
         except pdfium.PdfiumError:
             contents.add_gap("a file attached to the PDF is broken and not read")
             continue
-        allowance.accept(Blob(name or f"attachment {index + 1}", guess_media_type(name), data))
+        allowance.accept_or_refuse(Blob(name or f"attachment {index + 1}", guess_media_type(name), data))
     allowance.report_refused()
 
 
@@ -227,14 +235,14 @@ def _describe_pages(numbers: list[int]) -> str:
 
 
 _WIDE_GAP = 0.9
-"""Least width of a gap between columns, in times the letter size.
+"""Least width of a gap between columns, in multiples of the font size.
 
 Spaces between words are narrower, also in justified text.
 """
 _NARROW_GAP = 0.4
-"""The same, if a column of neighbouring lines begins at this place."""
-_COLUMN_TOLERANCE = 1.5
-_NEIGHBOUR_LINES = 4.0
+"""Least width of such a gap if neighbouring lines have a wide gap there too, in multiples of the font size."""
+_COLUMN_TOLERANCE_POINTS = 1.5
+_NEIGHBOUR_DISTANCE = 4.0
 _SPACE = re.compile(r"(?<=\S) +(?=\S)")
 _BULLET = re.compile(r"(?:^|\n)[ \t]*(?:\W|\w{1,3}[.)])$")
 _MAX_SPACES = 20_000
@@ -244,8 +252,8 @@ _MAX_SPACES = 20_000
 class _Gap:
     """A space on a line of text.
 
-    `start` and `end` are its indexes in the text. In points: its `width`, the letter `size`, and `left` and `bottom` of
-    the next word.
+    `start` and `end` are its indexes in the text. Lengths are in points: its `width`, the font `size`, and `left` and
+    `bottom` of the next word.
     """
 
     start: int
@@ -273,13 +281,13 @@ def _mark_columns(textpage: Any, text: str) -> str:
     columns: dict[int, list[_Gap]] = defaultdict(list)
     for gap in gaps:
         if gap.width > _WIDE_GAP * gap.size:
-            columns[int(gap.left / _COLUMN_TOLERANCE)].append(gap)
-    pieces, done = [], 0
+            columns[int(gap.left / _COLUMN_TOLERANCE_POINTS)].append(gap)
+    pieces, copied_until = [], 0
     for gap in gaps:
         if gap.width > _WIDE_GAP * gap.size or (gap.width > _NARROW_GAP * gap.size and _begins_column(gap, columns)):
-            pieces += [text[done : gap.start], " | "]
-            done = gap.end
-    return "".join(pieces) + text[done:]
+            pieces += [text[copied_until : gap.start], " | "]
+            copied_until = gap.end
+    return "".join(pieces) + text[copied_until:]
 
 
 def _find_gaps(textpage: Any, text: str) -> list[_Gap]:
@@ -292,22 +300,27 @@ def _find_gaps(textpage: Any, text: str) -> list[_Gap]:
     for count, space in enumerate(_SPACE.finditer(text)):
         if count == _MAX_SPACES:
             break
-        before = space.start() - 1
-        raw.FPDFText_GetCharBox(textpage, before, *ends)
-        end, low, high = right.value, bottom.value, top.value
+        index_before = space.start() - 1
+        raw.FPDFText_GetCharBox(textpage, index_before, *ends)
+        previous_right, low, high = right.value, bottom.value, top.value
         raw.FPDFText_GetCharBox(textpage, space.end(), *ends)
-        width = left.value - end
-        size = max(raw.FPDFText_GetFontSize(textpage, before), high - low, 4.0)
-        on_one_line = bottom.value < high and top.value > low
-        if on_one_line and width > _NARROW_GAP * size and not _BULLET.search(text, max(0, before - 5), space.start()):
+        width = left.value - previous_right
+        size = max(raw.FPDFText_GetFontSize(textpage, index_before), high - low, 4.0)
+        is_on_line = bottom.value < high and top.value > low
+        if (
+            is_on_line
+            and width > _NARROW_GAP * size
+            and not _BULLET.search(text, max(0, index_before - 5), space.start())
+        ):
             gaps.append(_Gap(space.start(), space.end(), width, size, left.value, bottom.value))
     return gaps
 
 
 def _begins_column(gap: _Gap, columns: dict[int, list[_Gap]]) -> bool:
-    place = int(gap.left / _COLUMN_TOLERANCE)
+    place = int(gap.left / _COLUMN_TOLERANCE_POINTS)
     return any(
-        abs(other.left - gap.left) < _COLUMN_TOLERANCE and abs(other.bottom - gap.bottom) < _NEIGHBOUR_LINES * gap.size
-        for near in (place - 1, place, place + 1)
-        for other in columns.get(near, ())
+        abs(other.left - gap.left) < _COLUMN_TOLERANCE_POINTS
+        and abs(other.bottom - gap.bottom) < _NEIGHBOUR_DISTANCE * gap.size
+        for key in (place - 1, place, place + 1)
+        for other in columns.get(key, ())
     )

@@ -12,7 +12,7 @@ LONGEST_SIDE = 1568
 """Longest side in pixels. Models scale down larger pictures."""
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 _MAX_PIXELS = 80_000_000
-_LARGEST_PNG = 1_500_000
+_LARGEST_PNG_BYTES = 1_500_000
 _DAMAGED_FAULT = "is a damaged picture; open it, save it again as PNG or JPEG and attach that"
 _DECODING_ERRORS = (OSError, SyntaxError, ValueError, IndexError, EOFError, KeyError, TypeError)
 _ORIENTATION, _FIRST_QUARTER_TURN = 0x0112, 5
@@ -20,7 +20,7 @@ _ORIENTATION, _FIRST_QUARTER_TURN = 0x0112, 5
 
 
 def read_picture(data: bytes, name: str, contents: FileContents) -> None:
-    """Read a picture. A truncated picture is shown as far as it can be decoded.
+    """Read a picture. A truncated picture is added as far as it can be decoded.
 
     Raises:
         UnreadableFile: it is damaged, or has too many pixels.
@@ -64,8 +64,8 @@ def _open_picture(data: bytes) -> tuple[Any, str, int]:
         if width * height > _MAX_PIXELS:
             raise UnreadableFile(_describe_excess_size(width, height))
         kind, frames = image.format, getattr(image, "n_frames", 1)
-        turned = image.getexif().get(_ORIENTATION, 1) >= _FIRST_QUARTER_TURN
-        width, height = (height, width) if turned else (width, height)
+        is_quarter_turned = image.getexif().get(_ORIENTATION, 1) >= _FIRST_QUARTER_TURN
+        width, height = (height, width) if is_quarter_turned else (width, height)
         image.draft("RGB", (LONGEST_SIDE, LONGEST_SIDE))
         image = ImageOps.exif_transpose(image)
         image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
@@ -80,18 +80,18 @@ def compress_picture(image: Any) -> tuple[str, bytes]:
 
     # A new image has only the pixels: no comment, no location, no camera name.
     if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
-        over = Image.new("RGB", image.size, "white")
-        over.paste(image.convert("RGBA"), mask=image.convert("RGBA").getchannel("A"))
+        flat_image = Image.new("RGB", image.size, "white")
+        flat_image.paste(image.convert("RGBA"), mask=image.convert("RGBA").getchannel("A"))
     else:
-        over = Image.new("L" if image.mode in ("1", "L") else "RGB", image.size)
-        over.paste(image.convert(over.mode))
-    photo = io.BytesIO()
-    over.save(photo, "JPEG", quality=85)
-    drawing = io.BytesIO()
-    over.save(drawing, "PNG")
-    if drawing.tell() <= max(photo.tell(), _LARGEST_PNG // 8) and drawing.tell() <= _LARGEST_PNG:
-        return "image/png", drawing.getvalue()
-    return "image/jpeg", photo.getvalue()
+        flat_image = Image.new("L" if image.mode in ("1", "L") else "RGB", image.size)
+        flat_image.paste(image.convert(flat_image.mode))
+    jpeg = io.BytesIO()
+    flat_image.save(jpeg, "JPEG", quality=85)
+    png = io.BytesIO()
+    flat_image.save(png, "PNG")
+    if png.tell() <= max(jpeg.tell(), _LARGEST_PNG_BYTES // 8) and png.tell() <= _LARGEST_PNG_BYTES:
+        return "image/png", png.getvalue()
+    return "image/jpeg", jpeg.getvalue()
 
 
 def _describe_excess_size(width: int, height: int) -> str:

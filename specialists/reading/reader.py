@@ -15,11 +15,11 @@ from specialists.sandbox.child_process import ChildInputs, ChildLimits, run_chil
 
 log = logging.getLogger(__name__)
 
-LARGEST_FILE = 32 * 1024 * 1024
+LARGEST_FILE_BYTES = 32 * 1024 * 1024
 CPU_SECONDS = 15
 """Most seconds of processor time for one file."""
-_DEADLINE_SECONDS = 40.0
-_LARGEST_REPLY = 128 * 1024 * 1024
+_TIMEOUT_SECONDS = 40.0
+_LARGEST_REPLY_BYTES = 128 * 1024 * 1024
 _INPUT_NAME = "file"
 _FAILURE_TEXTS = {
     "time": "takes too long to read. Attach the part that matters, or save it again with the program that made it",
@@ -38,7 +38,7 @@ async def read_file(
 ) -> FileReading:
     """Read a file: its text with an outline, its pictures and the files inside it.
 
-    A file that cannot be read raises nothing; `fault` then says why and what to do, in one sentence.
+    A file that cannot be read raises nothing: `FileReading.fault` says why and what to do, in one sentence.
 
     Args:
         path: where the file lies.
@@ -50,39 +50,39 @@ async def read_file(
     path, size = await asyncio.to_thread(lambda: (path.absolute(), path.stat().st_size))
     if not size:
         return FileReading(fault=f"{name} is empty (0 bytes). Attach it again.")
-    if size > LARGEST_FILE:
+    if size > LARGEST_FILE_BYTES:
         megabytes = f"{size / 2**20:,.0f} MB"
         return FileReading(
-            fault=f"{name} has {megabytes}; at most {LARGEST_FILE // 2**20} MB are read. Attach less of it."
+            fault=f"{name} has {megabytes}; at most {LARGEST_FILE_BYTES // 2**20} MB are read. Attach less of it."
         )
     reply = await run_child(
         "specialists.reading.reading_child",
         {"file": _INPUT_NAME, "name": name, "media_type": media_type, "columns": only_columns},
         limits=ChildLimits(memory_mb=1500, cpu_seconds=cpu_seconds),
-        deadline=_DEADLINE_SECONDS,
-        largest_reply=_LARGEST_REPLY,
+        timeout_seconds=_TIMEOUT_SECONDS,
+        max_reply_bytes=_LARGEST_REPLY_BYTES,
         inputs=ChildInputs(files={_INPUT_NAME: path}),
     )
     if reply.failure:
         return FileReading(fault=f"{name} {_FAILURE_TEXTS[reply.failure]}.")
-    return parse_reading(reply.output, name)
+    return parse_child_reply(reply.output, name)
 
 
-def parse_reading(output: bytes, name: str) -> FileReading:
+def parse_child_reply(output: bytes, name: str) -> FileReading:
     """Parse the child's reply: 8 bytes with the length of the JSON, the JSON, then the bytes of its blobs in order."""
     length = int.from_bytes(output[:8], "big")
-    told: dict[str, Any] = json.loads(output[8 : 8 + length])
-    if told["broke"]:
-        log.warning("a reader gave up: %s", told["broke"])
-    if told["fault"]:
-        return FileReading(fault=f"{name} {told['fault']}.")
+    fields: dict[str, Any] = json.loads(output[8 : 8 + length])
+    if fields["broke"]:
+        log.warning("a reader gave up: %s", fields["broke"])
+    if fields["fault"]:
+        return FileReading(fault=f"{name} {fields['fault']}.")
     blobs, place = [], 8 + length
-    for blob in told["blobs"]:
+    for blob in fields["blobs"]:
         blobs.append((blob, output[place : place + blob["size"]]))
         place += blob["size"]
     return FileReading(
-        text=told["text"],
-        outline=tuple(Section(name=name, start=start, unnamed=unnamed) for name, start, unnamed in told["outline"]),
+        text=fields["text"],
+        outline=tuple(Section(name=name, start=start, unnamed=unnamed) for name, start, unnamed in fields["outline"]),
         pictures=tuple(
             Picture(name=blob["name"], media_type=blob["media_type"], data=data)
             for blob, data in blobs
@@ -93,6 +93,6 @@ def parse_reading(output: bytes, name: str) -> FileReading:
             for blob, data in blobs
             if blob["what"] == "inside"
         ),
-        gaps=tuple(told["gaps"]),
-        notes=tuple(told["notes"]),
+        gaps=tuple(fields["gaps"]),
+        notes=tuple(fields["notes"]),
     )

@@ -28,8 +28,8 @@ class FileReading:
         pictures: The picture itself, under the file's name, or pages and slides that are only pictures (`scan.pdf page
             3`). The text says in their place that they are pictures.
         inner_files: The files inside it, one level deep, not read yet.
-        gaps: What is missing. Pictures are not listed, as a model may be able to see them.
-        notes: How it was read though nothing is missing: a guessed encoding, a shortened outline.
+        gaps: What is missing. Those in `pictures` are not listed, as a model may be able to see them.
+        notes: Remarks on how it was read that are no gaps: a guessed encoding, a shortened outline.
         fault: One sentence for people if nothing could be read; otherwise "".
     """
 

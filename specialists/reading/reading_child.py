@@ -19,12 +19,12 @@ from specialists.formats.contents import Blob, FileContents, UnreadableFile
 from specialists.formats.file_kind import find_kind
 from specialists.sandbox.confine import claim_stdout, make_input_path
 from specialists.tools.extras import explain_install
-from specialists.tools.tables.sheet_sources import list_columns
+from specialists.tools.tables.sheet_sources import list_sheet_columns
 
 
 def outline_columns(data: bytes, name: str, contents: FileContents) -> None:
-    """Make each column of a table a section. If there are several sheets, each sheet is one, with its columns."""
-    for title, names in list_columns(data, name):
+    """Add a section for each column of a table. A sheet with a title is one section, which names its columns."""
+    for title, names in list_sheet_columns(data, name):
         if title:
             contents.begin_section(f"sheet {title}: {', '.join(names)}")
         else:
@@ -55,7 +55,7 @@ _READERS = {
     "yaml": "keyed_text:read_yaml",
     "text": "plain_text:read_text",
 }
-"""By kind, the module and function of its reader, imported only when needed, as most need a library."""
+"""The reader of each kind, as `module:function`. Imported only when needed, as most need a library."""
 _PACKAGE_EXTRAS = {"python_calamine": "tables"}
 
 
@@ -66,31 +66,31 @@ def main() -> None:
     sys.setrecursionlimit(2000)
     data = Path(make_input_path(request["file"])).read_bytes()
     contents = FileContents()
-    told: dict[str, Any] = {"text": "", "fault": "", "broke": ""}
+    reply_fields: dict[str, Any] = {"text": "", "fault": "", "broke": ""}
     try:
         if request["columns"]:
             outline_columns(data, request["name"], contents)
         else:
             read_contents(data, request["name"], request["media_type"], contents)
-        told["text"] = contents.finish_text()
+        reply_fields["text"] = contents.finish_text()
     except UnreadableFile as refusal:
-        told["fault"] = str(refusal)
+        reply_fields["fault"] = str(refusal)
     except MemoryError:
-        told["fault"] = "is far larger inside than it looks. Attach the part that matters"
+        reply_fields["fault"] = "is far larger inside than it looks. Attach the part that matters"
     except ModuleNotFoundError as error:
-        told["fault"] = _describe_missing_package(error.name or "")
+        reply_fields["fault"] = _describe_missing_package(error.name or "")
     except Exception as error:  # noqa: BLE001  # libraries raise all kinds of errors for a broken file
-        told |= {"fault": _DAMAGED_FAULT, "broke": f"{type(error).__name__} at {_find_error_place(error)}"}
+        reply_fields |= {"fault": _DAMAGED_FAULT, "broke": f"{type(error).__name__} at {_find_error_line(error)}"}
     blobs = (
         []
-        if told["fault"]
+        if reply_fields["fault"]
         else [*_describe_blobs(contents.pictures, "picture"), *_describe_blobs(contents.inner_files, "inside")]
     )
-    sections = [(name, start, contents.skipped_sections) for name, start in contents.outline]
-    told |= {"outline": sections, "gaps": contents.gaps, "notes": contents.notes, "blobs": blobs}
-    line = json.dumps(told).encode()
+    sections = [(name, start, contents.skipped_per_section) for name, start in contents.outline]
+    reply_fields |= {"outline": sections, "gaps": contents.gaps, "notes": contents.notes, "blobs": blobs}
+    reply_json = json.dumps(reply_fields).encode()
     with reply:
-        reply.write(len(line).to_bytes(8, "big") + line)
+        reply.write(len(reply_json).to_bytes(8, "big") + reply_json)
         if blobs:
             for blob in [*contents.pictures, *contents.inner_files]:
                 reply.write(blob.data)
@@ -107,8 +107,8 @@ def _describe_blobs(blobs: list[Blob], role: str) -> list[dict[str, Any]]:
     return [{"what": role, "name": b.name, "media_type": b.media_type, "size": len(b.data)} for b in blobs]
 
 
-def _find_error_place(error: BaseException) -> str:
-    """Return the last line of our code that an exception passed. Its text is left out, as it may quote the file."""
+def _find_error_line(error: BaseException) -> str:
+    """Return `file:line` of the last line of our code in a traceback; not its text, which may quote the file."""
     lines = [frame for frame in traceback.extract_tb(error.__traceback__) if "specialists" in frame.filename]
     return f"{Path(lines[-1].filename).name}:{lines[-1].lineno}" if lines else "nowhere"
 

@@ -1,4 +1,4 @@
-"""Reads tables as text: the sheets with their columns, and the first rows of each. Table tools do the counting."""
+"""Reads tables as text: the sheets with their columns, and the first rows of each. Table tools read all rows."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Any
 
 from specialists.formats.contents import FileContents, UnreadableFile
 from specialists.reading.plain_text import decode_file
-from specialists.tools.tables.delimited import delimited_sheets
+from specialists.tools.tables.delimited import read_delimited_sheets
 from specialists.tools.tables.sheet import Sheet
-from specialists.tools.tables.spreadsheet_xml import spreadsheet_sheets
+from specialists.tools.tables.spreadsheet_xml import read_spreadsheet_xml_sheets
 from specialists.tools.tables.table_refused import TableRefused
-from specialists.tools.tables.workbook import workbook_sheets
+from specialists.tools.tables.workbook import read_workbook_sheets
 
 _MAX_SHEETS = 50
-_ROWS_SHOWN = 200
-_CHARACTERS_SHOWN = 200_000
+_MAX_SHOWN_ROWS = 200
+_MAX_SHOWN_CHARACTERS = 200_000
 _LONGEST_CELL = 2_000
 _MAX_COLUMNS = 200
-_SNIFFED_BYTES = 64 * 1024
+_SNIFFED_CHARACTERS = 64 * 1024
 
 
 def read_workbook(data: bytes, name: str, contents: FileContents) -> None:
@@ -33,14 +33,14 @@ def read_workbook(data: bytes, name: str, contents: FileContents) -> None:
     del name
     from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415
 
-    names = {sheet.title: sheet.names for sheet in _read_sheets(workbook_sheets, data)}
+    names = {sheet.title: sheet.names for sheet in _read_sheets(read_workbook_sheets, data)}
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
         sheets = book.sheet_names
         for sheet in sheets[:_MAX_SHEETS]:
             rows = book.get_sheet_by_name(sheet).to_python(skip_empty_area=False)
-            written = [[_format_cell(cell) for cell in row] for row in rows]
-            _add_sheet(f"sheet {sheet}", written, contents, names.get(sheet))
+            formatted_rows = [[_format_cell(cell) for cell in row] for row in rows]
+            _add_sheet(f"sheet {sheet}", formatted_rows, contents, names.get(sheet))
     except (CalamineError, ValueError, OSError):
         raise UnreadableFile("is a damaged workbook; open it, save it again as .xlsx and attach that") from None
     if not contents.outline:
@@ -56,7 +56,7 @@ def read_spreadsheet_xml(data: bytes, name: str, contents: FileContents) -> None
         UnreadableFile: it is damaged, or every sheet is empty.
     """
     del name
-    sheets = _read_sheets(spreadsheet_sheets, data)
+    sheets = _read_sheets(read_spreadsheet_xml_sheets, data)
     if not sheets:
         raise UnreadableFile("is a damaged or empty workbook; open it, save it again as .xlsx and attach that")
     for sheet in sheets:
@@ -64,7 +64,7 @@ def read_spreadsheet_xml(data: bytes, name: str, contents: FileContents) -> None
 
 
 def _read_sheets(parse: Callable[[bytes], list[Sheet]], data: bytes) -> list[Sheet]:
-    """Read the sheets with the parser of the table tools, so that columns have the same names; empty if it refuses."""
+    """Read sheets with a parser of the table tools, so that columns have the names used there; [] if it fails."""
     try:
         return parse(data)
     except TableRefused:
@@ -75,37 +75,37 @@ def read_delimited(data: bytes, name: str, contents: FileContents) -> None:
     """Read the first lines of a CSV or TSV as written, with its columns as the outline."""
     text = decode_file(data, contents)
     lines = text.rstrip("\n").split("\n")
-    head = "\n".join(lines[:_ROWS_SHOWN])[:_SNIFFED_BYTES].encode(errors="replace")
-    sheets = _read_sheets(lambda data: delimited_sheets(data, PurePosixPath(name.lower()).suffix or ".csv"), head)
+    head = "\n".join(lines[:_MAX_SHOWN_ROWS])[:_SNIFFED_CHARACTERS].encode(errors="replace")
+    sheets = _read_sheets(lambda data: read_delimited_sheets(data, PurePosixPath(name.lower()).suffix or ".csv"), head)
     contents.begin_section("columns " + _join_columns(sheets[0].names if sheets else [lines[0]]))
-    shown, length = 0, 0
+    shown_count, length = 0, 0
     for line in lines:
         length += len(line) + 1
-        if shown > _ROWS_SHOWN or length > _CHARACTERS_SHOWN:
+        if shown_count > _MAX_SHOWN_ROWS or length > _MAX_SHOWN_CHARACTERS:
             break
-        shown += 1
-    contents.add_text("\n".join(lines[:shown]) + "\n" if shown else lines[0][:_CHARACTERS_SHOWN])
-    _report_cut("its lines", shown, len(lines), contents)
+        shown_count += 1
+    contents.add_text("\n".join(lines[:shown_count]) + "\n" if shown_count else lines[0][:_MAX_SHOWN_CHARACTERS])
+    _report_cut("its lines", shown_count, len(lines), contents)
 
 
 def _add_sheet(title: str, rows: list[list[str]], contents: FileContents, names: list[str] | None) -> None:
-    filled = [(number, row) for number, row in enumerate(rows, start=1) if any(row)]
-    if not filled:
+    filled_rows = [(number, row) for number, row in enumerate(rows, start=1) if any(row)]
+    if not filled_rows:
         return
-    header = next((row for _, row in filled[:20] if sum(map(bool, row)) > 1), filled[0][1])
+    header = next((row for _, row in filled_rows[:20] if sum(map(bool, row)) > 1), filled_rows[0][1])
     contents.begin_section(f"{title}: {_join_columns(names or [cell for cell in header if cell])}")
-    contents.add_text(f"[{title}, {len(filled):,} rows]\n")
-    shown, length = 0, 0
-    for number, row in filled[:_ROWS_SHOWN]:
+    contents.add_text(f"[{title}, {len(filled_rows):,} rows]\n")
+    shown_count, length = 0, 0
+    for number, row in filled_rows[:_MAX_SHOWN_ROWS]:
         line = f"{number}: " + " | ".join(row[:_MAX_COLUMNS]).rstrip(" |")
         length += len(line)
-        if length > _CHARACTERS_SHOWN:
+        if length > _MAX_SHOWN_CHARACTERS:
             break
         contents.add_text(line + "\n")
-        shown += 1
+        shown_count += 1
     contents.add_text("\n")
-    _report_cut(f"the rows of {title}", shown, len(filled), contents)
-    if any(len(row) > _MAX_COLUMNS for _, row in filled[:shown]):
+    _report_cut(f"the rows of {title}", shown_count, len(filled_rows), contents)
+    if any(len(row) > _MAX_COLUMNS for _, row in filled_rows[:shown_count]):
         contents.add_gap(f"only the first {_MAX_COLUMNS} columns of {title} are in its text")
 
 

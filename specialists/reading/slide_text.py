@@ -6,14 +6,23 @@ import io
 from typing import Any
 
 from specialists.formats.contents import FileContents, UnreadableFile
-from specialists.formats.file_kind import BROKEN_ZIP
+from specialists.formats.file_kind import BROKEN_ZIP_ERRORS
 from specialists.reading.picture_file import shrink_picture
 from specialists.reading.xml_package import XmlPackage
 
 _MAX_SLIDES = 1_000
 _MAX_LEVELS = 10
 _MAX_CHART_POINTS = 200
-_PARSING_ERRORS = (*BROKEN_ZIP, KeyError, ValueError, AttributeError, TypeError, OSError, SyntaxError, LookupError)
+_PARSING_ERRORS = (
+    *BROKEN_ZIP_ERRORS,
+    KeyError,
+    ValueError,
+    AttributeError,
+    TypeError,
+    OSError,
+    SyntaxError,
+    LookupError,
+)
 
 
 def read_pptx(data: bytes, name: str, contents: FileContents) -> None:
@@ -31,32 +40,37 @@ def read_pptx(data: bytes, name: str, contents: FileContents) -> None:
         raise UnreadableFile("is a damaged PowerPoint file; open it, save it again or as PDF and attach that") from None
     if not slides:
         raise UnreadableFile("is a PowerPoint file without a slide; save it again and attach that")
-    pictures: list[int] = []
-    broken: list[int] = []
+    picture_slides: list[int] = []
+    broken_slides: list[int] = []
     for number, slide in enumerate(slides[:_MAX_SLIDES], start=1):
         if contents.is_full:
             contents.add_gap(f"slides {number}-{len(slides)} are not read: there is too much before them")
             break
         try:
-            before = contents.length
-            found = _add_slide(slide, number, contents)
-            bare = contents.length - before <= len(f"[slide {number}]\n\n")
-            if found and not (bare and _add_slide_picture(found, f"{name} slide {number}", contents)):
-                pictures.append(number)
+            length_before = contents.length
+            picture_shapes = _add_slide(slide, number, contents)
+            has_no_text = contents.length - length_before <= len(f"[slide {number}]\n\n")
+            if picture_shapes and not (
+                has_no_text and _add_slide_picture(picture_shapes, f"{name} slide {number}", contents)
+            ):
+                picture_slides.append(number)
         except _PARSING_ERRORS:
-            broken.append(number)
+            broken_slides.append(number)
     if len(slides) > _MAX_SLIDES:
         contents.add_gap(f"only the first {_MAX_SLIDES:,} of {len(slides):,} slides are read")
-    for numbers, words in ((pictures, "pictures not looked at on slide"), (broken, "damaged and not all read: slide")):
+    for numbers, words in (
+        (picture_slides, "pictures not looked at on slide"),
+        (broken_slides, "damaged and not all read: slide"),
+    ):
         if numbers:
             contents.add_gap(f"{words} {', '.join(map(str, dict.fromkeys(numbers[:30])))}")
 
 
 def _add_slide_picture(shapes: list[Any], name: str, contents: FileContents) -> bool:
-    """Add the largest picture of a slide that has only pictures. False if it cannot be shown."""
+    """Add the largest picture shape of a slide as a picture. Returns False if it cannot be added."""
     largest = max(shapes, key=lambda shape: (shape.width or 0) * (shape.height or 0))
-    found = shrink_picture(largest.image.blob) if hasattr(largest, "image") else None
-    if found is None or not contents.add_picture(name, *found):
+    picture = shrink_picture(largest.image.blob) if hasattr(largest, "image") else None
+    if picture is None or not contents.add_picture(name, *picture):
         return False
     contents.add_text("[this slide is a picture]\n\n")
     return True
@@ -66,10 +80,12 @@ def _add_slide(slide: Any, number: int, contents: FileContents) -> list[Any]:
     """Add a slide's text. Returns its picture shapes."""
     pictures: list[Any] = []
     title = slide.shapes.title
-    words = " ".join(title.text_frame.text.split()) if title is not None and title.has_text_frame else ""
-    contents.begin_section(f"slide {number}{': ' + words if words else ''}")
-    hidden = ", hidden" if slide._element.get("show") == "0" else ""  # noqa: SLF001  # the library has no word for it
-    contents.add_text(f"[slide {number}{hidden}]\n{f'# {words}' if words else ''}\n".replace("\n\n", "\n"))
+    title_text = " ".join(title.text_frame.text.split()) if title is not None and title.has_text_frame else ""
+    contents.begin_section(f"slide {number}{': ' + title_text if title_text else ''}")
+    hidden_note = ", hidden" if slide._element.get("show") == "0" else ""  # noqa: SLF001  # the library has no word for it
+    contents.add_text(
+        f"[slide {number}{hidden_note}]\n{f'# {title_text}' if title_text else ''}\n".replace("\n\n", "\n")
+    )
     shapes = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
     for shape in sorted(shapes, key=lambda one: ((one.top or 0) // 200_000, one.left or 0)):
         _add_shape(shape, contents, pictures, 0)

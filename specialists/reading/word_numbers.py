@@ -1,4 +1,4 @@
-"""Works out the numbers that Word shows before paragraphs, such as `4.2` or `(a)`: a file has only rules for them."""
+"""Works out the numbers that Word shows before paragraphs, such as `4.2` or `(a)`. A file has only their rules."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ParagraphNumbering:
     """Counts the numbered paragraphs of a document from its beginning."""
 
     def __init__(self, numbering: ET.Element | None) -> None:
-        """Read the rules from `word/numbering.xml`; None if the document has none."""
+        """Read the rules. `numbering` is the root of `word/numbering.xml`; None if the document has none."""
         self._rules: dict[str, dict[int, tuple[str, str, int]]] = {}
         self._list_of: dict[str, str] = {}
         self._restarts: dict[str, dict[int, int]] = {}
@@ -34,52 +34,56 @@ class ParagraphNumbering:
                 self._restarts[key] = _read_restarts(part)
 
     def make_next_number(self, instance: str, depth: int) -> str:
-        """Return the number or bullet before the next paragraph of a list; `depth` 0 is the outermost."""
-        listed = self._list_of.get(instance)
-        if listed is None or not 0 <= depth < _MAX_LEVELS:
+        """Count the next paragraph of a list, and return its number or bullet; "" if it has none.
+
+        `instance` is the list's `numId`. `depth` counts from 0, the outermost level.
+        """
+        list_id = self._list_of.get(instance)
+        if list_id is None or not 0 <= depth < _MAX_LEVELS:
             return ""
-        rules = self._rules.get(listed, {})
+        rules = self._rules.get(list_id, {})
         kind, pattern, start = rules.get(depth, ("bullet", "", 1))
-        counts = self._counts.setdefault(listed, [None] * _MAX_LEVELS)
-        for begun, first in self._restarts.pop(instance, {}).items():  # a separate list with shared rules
-            counts[begun] = first - 1
-        held = counts[depth]
-        counts[depth] = start if held is None else held + 1
+        counts = self._counts.setdefault(list_id, [None] * _MAX_LEVELS)
+        for restarted_depth, first in self._restarts.pop(instance, {}).items():  # a separate list with shared rules
+            counts[restarted_depth] = first - 1
+        previous_count = counts[depth]
+        counts[depth] = start if previous_count is None else previous_count + 1
         counts[depth + 1 :] = [None] * (_MAX_LEVELS - depth - 1)
         if kind == "bullet":
             return "  " * depth + "-"
         if kind == "none":
             return ""
 
-        def format_level(found: re.Match[str]) -> str:
-            its_depth = int(found[1]) - 1
-            its_kind, _, its_start = rules.get(its_depth, ("decimal", "", 1))
+        def format_level(match: re.Match[str]) -> str:
+            level_depth = int(match[1]) - 1
+            level_kind, _, level_start = rules.get(level_depth, ("decimal", "", 1))
             return _format_number(
-                counts[its_depth] or its_start, its_kind if its_depth == depth else _choose_outer_kind(its_kind)
+                counts[level_depth] or level_start,
+                level_kind if level_depth == depth else _choose_outer_kind(level_kind),
             )
 
         return re.sub(r"%([1-9])", format_level, pattern)
 
 
 def _read_levels(abstract_list: ET.Element) -> dict[int, tuple[str, str, int]]:
-    """Return by depth (kind, pattern such as `%1.%2`, first number)."""
+    """Return the rules of a list: depth -> (kind, pattern such as `%1.%2`, first number)."""
     rules = {}
     for level in abstract_list:
         depth = read_attribute(level, "ilvl")
         if read_local_name(level) == "lvl" and depth.isdigit():
-            said = {read_local_name(part): read_attribute(part, "val") for part in level}
-            start = said.get("start", "1")
+            values = {read_local_name(part): read_attribute(part, "val") for part in level}
+            start = values.get("start", "1")
             rules[int(depth)] = (
-                said.get("numFmt", "decimal"),
-                said.get("lvlText", ""),
+                values.get("numFmt", "decimal"),
+                values.get("lvlText", ""),
                 int(start) if start.isdigit() and len(start) < 6 else 1,
             )
     return rules
 
 
 def _read_restarts(instance: ET.Element) -> dict[int, int]:
-    """Return by depth the number with which a list instance starts anew."""
-    found = {}
+    """Return the numbers at which a list instance starts anew: depth -> first number."""
+    restarts = {}
     for part in instance:
         depth = read_attribute(part, "ilvl")
         first = next((read_attribute(one, "val") for one in part if read_local_name(one) == "startOverride"), "")
@@ -89,8 +93,8 @@ def _read_restarts(instance: ET.Element) -> dict[int, int]:
             and first.isdigit()
             and len(first) < 6
         ):
-            found[int(depth)] = int(first)
-    return found
+            restarts[int(depth)] = int(first)
+    return restarts
 
 
 def _choose_outer_kind(kind: str) -> str:
@@ -108,9 +112,9 @@ def _format_number(number: int, kind: str) -> str:
 
 
 def _format_roman(number: int) -> str:
-    written = ""
-    for worth, letters in _ROMAN_NUMERALS:
-        while number >= worth and len(written) < 30:
-            written += letters
-            number -= worth
-    return written
+    roman = ""
+    for value, letters in _ROMAN_NUMERALS:
+        while number >= value and len(roman) < 30:
+            roman += letters
+            number -= value
+    return roman

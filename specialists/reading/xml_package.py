@@ -6,17 +6,17 @@ import posixpath
 from xml.etree import ElementTree as ET
 
 from specialists.formats.contents import UnreadableFile
-from specialists.formats.file_kind import BROKEN_ZIP
+from specialists.formats.file_kind import BROKEN_ZIP_ERRORS
 from specialists.reading.archive_members import open_zip, unpack_member
 
 _MAX_MEMBERS = 5_000
-_MAX_XML = 32 * 1024 * 1024
-_MAX_BYTES = 400 * 1024 * 1024
+_MAX_XML_BYTES = 32 * 1024 * 1024
+_MAX_UNPACKED_BYTES = 400 * 1024 * 1024
 _TOO_LARGE_FAULT = "is far larger inside than it looks. Attach the part that matters, or save it as PDF and attach that"
 
 
 def read_local_name(element: ET.Element) -> str:
-    """Return an element's name without namespace, as strict and usual variants of a format differ in namespaces."""
+    """Return an element's name without namespace, as variants of a format differ in namespaces; "" for a comment."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
@@ -31,7 +31,7 @@ def read_attribute(element: ET.Element | None, name: str) -> str:
 
 
 class XmlPackage:
-    """The members of a ZIP document. It is no context manager: there is only memory to release."""
+    """The members of a ZIP document. It lies in memory, so it needs no closing."""
 
     def __init__(self, data: bytes, kind: str) -> None:
         """Open the document.
@@ -41,21 +41,21 @@ class XmlPackage:
         """
         self._kind = kind
         self._archive = open_zip(data, kind)
-        self._left = _MAX_XML
+        self._xml_bytes_left = _MAX_XML_BYTES
         members = self._archive.infolist()
         self.names = {member.filename for member in members}
-        if len(members) > _MAX_MEMBERS or sum(member.file_size for member in members) > _MAX_BYTES:
+        if len(members) > _MAX_MEMBERS or sum(member.file_size for member in members) > _MAX_UNPACKED_BYTES:
             raise UnreadableFile(_TOO_LARGE_FAULT)
 
     def has_member(self, name: str) -> bool:
-        """Return True if there is a member of that name that is small enough to read."""
-        return name in self.names and self._archive.getinfo(name).file_size <= _MAX_XML
+        """Return True if there is a member of that name whose declared size is small enough to read."""
+        return name in self.names and self._archive.getinfo(name).file_size <= _MAX_XML_BYTES
 
     def read_member(self, name: str) -> bytes:
-        """Unpack a member; b"" if it is broken."""
+        """Unpack a member; b"" if it is broken or too large. Raises KeyError if it does not exist."""
         try:
-            return unpack_member(self._archive, self._archive.getinfo(name), _MAX_XML) or b""
-        except BROKEN_ZIP:
+            return unpack_member(self._archive, self._archive.getinfo(name), _MAX_XML_BYTES) or b""
+        except BROKEN_ZIP_ERRORS:
             return b""
 
     def parse_member(self, name: str) -> ET.Element | None:
@@ -70,12 +70,16 @@ class XmlPackage:
         if member.flag_bits & 1:
             raise UnreadableFile("is protected by a password; save it without one and attach it again")
         try:
-            data = unpack_member(self._archive, member, self._left) if member.file_size <= self._left else None
-        except BROKEN_ZIP:
+            data = (
+                unpack_member(self._archive, member, self._xml_bytes_left)
+                if member.file_size <= self._xml_bytes_left
+                else None
+            )
+        except BROKEN_ZIP_ERRORS:
             raise self._make_damage_error() from None
         if data is None:
             raise UnreadableFile(_TOO_LARGE_FAULT)
-        self._left -= len(data)
+        self._xml_bytes_left -= len(data)
         try:
             return ET.fromstring(data)  # noqa: S314  # expat bounds entities; the child bounds the rest
         except ET.ParseError:
@@ -88,17 +92,17 @@ class XmlPackage:
         except UnreadableFile:
             return None, True
 
-    def list_targets(self, name: str) -> dict[str, tuple[str, str]]:
-        """Return the targets that a member refers to: id -> (kind of relation, member name or address)."""
+    def list_relationships(self, name: str) -> dict[str, tuple[str, str]]:
+        """Return the relationships of a member: id -> (kind, name of the target member or address)."""
         folder, _, file = name.rpartition("/")
         tree, _ = self.parse_optional_member(f"{folder}/_rels/{file}.rels")
-        found = {}
+        relationships = {}
         for link in tree if tree is not None else ():
             target = link.get("Target", "")
             if link.get("TargetMode") != "External":
                 target = posixpath.normpath(posixpath.join("/" + folder, target)).lstrip("/")
-            found[link.get("Id", "")] = (link.get("Type", "").rpartition("/")[2], target)
-        return found
+            relationships[link.get("Id", "")] = (link.get("Type", "").rpartition("/")[2], target)
+        return relationships
 
     def _make_damage_error(self) -> UnreadableFile:
         return UnreadableFile(f"is a damaged {self._kind}; open it, save it again and attach that")

@@ -27,7 +27,7 @@ from specialists.sandbox.confine import INPUT_FOLDER, UNSANDBOXED_EXIT
 from specialists.sandbox.kernel_walls import hide_process_memory
 from specialists.sandbox.scratch import get_scratch_folder
 
-Failure = Literal["", "time", "cpu", "crash", "too_much", "busy", "unwalled"]
+ChildFailure = Literal["", "time", "cpu", "crash", "too_much", "busy", "unwalled"]
 
 BUSY_MESSAGE = (
     "That could not begin in time: too many files and pages are being read here at this moment. Try it again."
@@ -38,7 +38,7 @@ UNSANDBOXED_MESSAGE = (
     "That was not done: this bot works only in its full sandbox, and a wall of that is missing on its machine. "
     "Whoever runs it can see which, and what to do, with leadhand check."
 )
-"""The message for `unwalled`: the cause is not the content to be read either."""
+"""The message for `unwalled`: a sandbox layer is missing here, and the content to be read is not the cause."""
 
 _ROOT = Path(__file__).parents[2]
 _WORK_FOLDER = "work"
@@ -46,10 +46,10 @@ _PIECE_BYTES = 64 * 1024
 _BOOT_CODE = (
     "import sys; at = [n for n, p in enumerate(sys.path) if 'site-packages' in p or 'dist-packages' in p]; "
     "sys.path.insert(at[0] if at else len(sys.path), sys.argv[1]); "
-    "from specialists.sandbox.confine import enter; enter(*sys.argv[2:])"
+    "from specialists.sandbox.confine import run_confined; run_confined(*sys.argv[2:])"
 )
-_STDERR_TAIL = 4000
-_EXTRA_SECONDS = 10
+_STDERR_TAIL_BYTES = 4000
+_ALARM_GRACE_SECONDS = 10
 """Seconds after its deadline at which a child ends itself, should its parent be gone."""
 _SLOTS_BY_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 log = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ChildLimits:
-    """The limits of a child: memory in MB, processor time in seconds, and the largest file that it may write in MB."""
+    """The limits of a child: memory and the largest file that it may write, in MB, and processor time in seconds."""
 
     memory_mb: int
     cpu_seconds: int
@@ -66,7 +66,7 @@ class ChildLimits:
 
 @dataclass(frozen=True, slots=True)
 class ChildInputs:
-    """What a child gets besides its request and its own empty folder.
+    """Inputs and rights of a child, besides its request and its own empty folder.
 
     Attributes:
         files: Its input files, by the name under which it finds each (see `confine.make_input_path`): bytes, a file, or
@@ -92,7 +92,7 @@ _NO_INPUTS = ChildInputs()
 
 @dataclass(frozen=True, slots=True)
 class ChildReply:
-    """A child's reply: its `output`, or the `failure` because of which there is none.
+    """The `output` of a child, or, in `failure`, the reason why there is none.
 
     - `""`: it ended well.
     - `time`: the wall-clock deadline passed.
@@ -104,7 +104,7 @@ class ChildReply:
     """
 
     output: bytes = b""
-    failure: Failure = ""
+    failure: ChildFailure = ""
 
 
 _requires_layers: list[bool] = [False]
@@ -116,7 +116,7 @@ def require_sandbox_layers(*, is_required: bool) -> None:
 
 
 def count_process_slots() -> int:
-    """Return how many children this process runs at once, by its number of cores; further ones wait."""
+    """Return how many children this process runs at once: two per core, at least 4 and at most 16. Others wait."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(4, min(2 * cores, 16))
 
@@ -126,8 +126,8 @@ async def run_child(
     request: Mapping[str, Any],
     *,
     limits: ChildLimits,
-    deadline: float,
-    largest_reply: int,
+    timeout_seconds: float,
+    max_reply_bytes: int,
     inputs: ChildInputs = _NO_INPUTS,
     is_trial: bool = False,
 ) -> ChildReply:
@@ -136,34 +136,34 @@ async def run_child(
     Args:
         module: dotted name of a module of ours. Its `main` reads stdin and writes stdout.
         request: anything that JSON can carry.
-        limits: its limits.
-        deadline: wall-clock seconds for all of it, including the wait for a free slot.
-        largest_reply: most bytes of stdout that are accepted.
+        limits: the child's limits on memory, processor time and files.
+        timeout_seconds: wall-clock seconds for all of it, including the wait for a free slot.
+        max_reply_bytes: most bytes of stdout that are accepted.
         inputs: what it may read, write and start.
         is_trial: run even if required sandbox layers are missing, to find out which are.
     """
     hide_memory_once()
-    began = False
+    has_started = False
     try:
-        async with asyncio.timeout(deadline), _get_process_slots():
-            began = True
-            async with _make_child_folder(inputs.files) as (folder, linked):
+        async with asyncio.timeout(timeout_seconds), _get_process_slots():
+            has_started = True
+            async with _make_child_folder(inputs.files) as (folder, link_targets):
                 places = {
-                    "reads": [*_list_python_paths(), str(folder), *map(str, (*linked, *inputs.readable_paths))],
+                    "reads": [*_list_python_paths(), str(folder), *map(str, (*link_targets, *inputs.readable_paths))],
                     "writes": [str(folder / _WORK_FOLDER), *map(str, inputs.writable_paths)],
                     "program": str(inputs.program or ""),
                 }
                 all_walls = _requires_layers[0] and not inputs.has_network and not is_trial
                 rules = {
-                    "wall_seconds": int(deadline) + _EXTRA_SECONDS,
+                    "wall_seconds": int(timeout_seconds) + _ALARM_GRACE_SECONDS,
                     "network": inputs.has_network,
                     "all_walls": all_walls,
                 }
-                told = asdict(limits) | rules | places
-                boot = (str(_ROOT), module, json.dumps(told))
-                return await _run_and_read(boot, folder / _WORK_FOLDER, inputs.environment, request, largest_reply)
+                child_settings = asdict(limits) | rules | places
+                boot = (str(_ROOT), module, json.dumps(child_settings))
+                return await _run_and_read(boot, folder / _WORK_FOLDER, inputs.environment, request, max_reply_bytes)
     except TimeoutError:
-        return ChildReply(failure="time" if began else "busy")
+        return ChildReply(failure="time" if has_started else "busy")
 
 
 hide_memory_once = functools.cache(hide_process_memory)
@@ -176,10 +176,10 @@ def _get_process_slots() -> asyncio.Semaphore:
 
 
 async def _run_and_read(
-    boot: Sequence[str], folder: Path, environment: Mapping[str, str], request: Mapping[str, Any], largest: int
+    boot: Sequence[str], folder: Path, environment: Mapping[str, str], request: Mapping[str, Any], max_bytes: int
 ) -> ChildReply:
     async with _start_child(boot, folder, environment) as process:
-        output, errors = await _send_and_read(process, json.dumps(request).encode(), largest)
+        output, errors = await _send_and_read(process, json.dumps(request).encode(), max_bytes)
         if output is None:
             return ChildReply(failure="too_much")
         code = await process.wait()
@@ -195,7 +195,7 @@ async def _run_and_read(
 async def _make_child_folder(files: Mapping[str, Path | bytes]) -> AsyncIterator[tuple[Path, list[Path]]]:
     """Make a child's folder, with its input files in one part and an empty part to work in; remove it at the end.
 
-    Yields (the folder, the files elsewhere that its links lead to).
+    Yields (the folder, the targets of symbolic links in it, which the child must be able to read).
     """
     folder = Path(tempfile.mkdtemp(prefix="leadhand-", dir=get_scratch_folder()))
     try:
@@ -207,40 +207,40 @@ async def _make_child_folder(files: Mapping[str, Path | bytes]) -> AsyncIterator
 
 
 def _place_files(files: Mapping[str, Path | bytes], folder: Path) -> list[Path]:
-    """Put files into a folder, as hard links where possible.
+    """Put files into a folder, as hard links, or as symbolic links if they lie on another disk.
 
-    Returns the files elsewhere that symbolic links lead to.
+    Returns the targets of the symbolic links.
     """
-    linked: list[Path] = []
+    link_targets: list[Path] = []
     for name, source in files.items():
         if isinstance(source, bytes):
             (folder / name).write_bytes(source)
         elif source.is_dir():
             (folder / name).mkdir()
             for each in source.iterdir():
-                linked += _link_file(each.resolve(), folder / name / each.name)
+                link_targets += _link_file(each.resolve(), folder / name / each.name)
         else:
-            linked += _link_file(source.resolve(), folder / name)
-    return linked
+            link_targets += _link_file(source.resolve(), folder / name)
+    return link_targets
 
 
-def _link_file(source: Path, name: Path) -> list[Path]:
+def _link_file(source: Path, link: Path) -> list[Path]:
     try:
-        name.hardlink_to(source)
+        link.hardlink_to(source)
     except FileNotFoundError:
         return []
     except OSError:  # it is on another disk
-        name.symlink_to(source)
+        link.symlink_to(source)
         return [source]
     return []
 
 
 @functools.cache
 def _list_python_paths() -> tuple[str, ...]:
-    """Return the paths that a Python running our modules has to read. Of a checkout only the packages."""
+    """Return the paths that Python has to read to run our modules. In a checkout, only our two packages count."""
     checkout = (_ROOT / "pyproject.toml").exists()
-    ours = [_ROOT / "specialists", _ROOT / "handoff"] if checkout else [_ROOT]
-    return (*map(str, ours), sys.prefix, sys.base_prefix, sys.exec_prefix)
+    own_paths = [_ROOT / "specialists", _ROOT / "handoff"] if checkout else [_ROOT]
+    return (*map(str, own_paths), sys.prefix, sys.base_prefix, sys.exec_prefix)
 
 
 @contextlib.asynccontextmanager
@@ -271,9 +271,9 @@ async def _start_child(
 
 
 async def _send_and_read(
-    process: asyncio.subprocess.Process, request: bytes, largest: int
+    process: asyncio.subprocess.Process, request: bytes, max_bytes: int
 ) -> tuple[bytes | None, bytes]:
-    """Send the request, and return (stdout, the end of stderr); stdout is None if it is longer than `largest` bytes."""
+    """Send the request, and return (stdout, the end of stderr); stdout is None beyond `max_bytes` bytes."""
     if process.stdin is None or process.stdout is None or process.stderr is None:
         raise RuntimeError("the child was started without pipes")
     errors = asyncio.ensure_future(_read_tail(process.stderr))
@@ -285,7 +285,7 @@ async def _send_and_read(
         output = bytearray()
         while piece := await process.stdout.read(_PIECE_BYTES):
             output += piece
-            if len(output) > largest:
+            if len(output) > max_bytes:
                 return None, b""
         return bytes(output), await errors
     finally:
@@ -295,14 +295,14 @@ async def _send_and_read(
 async def _read_tail(stream: asyncio.StreamReader) -> bytes:
     tail = b""
     while piece := await stream.read(_PIECE_BYTES):
-        tail = (tail + piece)[-_STDERR_TAIL:]
+        tail = (tail + piece)[-_STDERR_TAIL_BYTES:]
     return tail
 
 
 def _read_error_name(errors: bytes) -> str:
-    """Return the name of the exception that ended the child.
+    """Return the name of the exception that ended the child, from the end of its stderr.
 
-    Its text is not logged, as it may quote a person's file.
+    The exception's text is left out, as it may quote a person's file.
     """
     lines = errors.decode(errors="replace").strip().splitlines()
     return lines[-1].split(":")[0][:80] if lines else "no message"

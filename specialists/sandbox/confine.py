@@ -23,11 +23,20 @@ UNSANDBOXED_EXIT = 77
 """The exit code of a child that lacks a required sandbox layer."""
 active_layers: set[SandboxLayer] = set()
 """The sandbox layers that are active in this process."""
-_REFUSED_EVENTS = ("socket.", "subprocess.", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.system", "pty.")
+_REFUSED_AUDIT_EVENTS = (
+    "socket.",
+    "subprocess.",
+    "os.exec",
+    "os.fork",
+    "os.posix_spawn",
+    "os.spawn",
+    "os.system",
+    "pty.",
+)
 
 
-def enter(module: str, settings: str) -> None:
-    """Confine this process, then run `main()` of a module.
+def run_confined(module: str, settings: str) -> None:
+    """Confine this process, then import a module and run its `main()`.
 
     Args:
         module: dotted name of a module of ours.
@@ -53,15 +62,15 @@ def confine(
 ) -> set[SandboxLayer]:
     """Limit this process for good, and return the kernel's sandbox layers that are active.
 
-    Beyond a limit, the system ends the process, or refuses it memory.
+    At a limit, the system ends the process, or refuses it memory.
 
     Args:
         memory_mb: address space, in MB. Not applied on macOS, whose kernel refuses it.
-        cpu_seconds: processor time of all threads together, until `limit_processor_from_now` sets it anew.
+        cpu_seconds: processor time of all threads together, until `limit_remaining_cpu` sets it anew.
         file_mb: the largest file that it may write, in MB.
         wall_seconds: seconds after which an alarm ends it, even if its parent is gone.
         network: True if it may use the network; then no sandbox layer is applied.
-        all_walls: True to exit with UNWALLED, before reading anything, unless all sandbox layers are active.
+        all_walls: True to exit with UNSANDBOXED_EXIT, before reading anything, unless all sandbox layers are active.
         places: what it may read, write and run, see `kernel_walls.apply_layers`.
     """
     active_layers.update(apply_layers(() if network else SANDBOX_LAYERS, **places))
@@ -74,7 +83,7 @@ def confine(
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.alarm(wall_seconds)
     if not network:
-        sys.addaudithook(_refuse_event)
+        sys.addaudithook(_refuse_audit_event)
     return active_layers
 
 
@@ -84,14 +93,14 @@ def make_input_path(name: str) -> str:
 
 
 def claim_stdout() -> BinaryIO:
-    """Return the pipe to the parent for our reply alone. From here on, prints of libraries go to stderr."""
+    """Return the pipe to the parent, for the reply alone. From here on, anything printed to stdout goes to stderr."""
     reply = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return reply
 
 
-def limit_processor_from_now(seconds: int) -> None:
-    """Limit this process to so many more seconds of processor time, whatever it has used so far."""
+def limit_remaining_cpu(seconds: int) -> None:
+    """Allow this process `seconds` more seconds of processor time from now on, at most up to its hard limit."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     limit = math.ceil(used.ru_utime + used.ru_stime) + seconds
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
@@ -103,7 +112,7 @@ def forbid_file_writes() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
-def _refuse_event(event: str, _: tuple[object, ...]) -> None:
+def _refuse_audit_event(event: str, _: tuple[object, ...]) -> None:
     """Audit hook that refuses network and programs to Python code, also on systems without the kernel's layers."""
-    if event.startswith(_REFUSED_EVENTS):
+    if event.startswith(_REFUSED_AUDIT_EVENTS):
         raise PermissionError(f"{event} is not for a process that reads what people attach")

@@ -1,8 +1,8 @@
 """Applies the Linux kernel's sandbox layers to a process: no network, no files but named ones, no other processes.
 
 The layers ("walls" in the documentation) are independent, and an ordinary user may apply them. A layer that this system
-or its container does not allow is left out: `apply_layers` returns the active ones, and `leadhand check` tells people.
-Other systems have none.
+or its container does not allow is left out: `apply_layers` returns the active ones, and `leadhand check` shows them.
+Systems other than Linux have no layers.
 
 Imports the standard library only, since it runs first in every child.
 """
@@ -31,11 +31,11 @@ _SIGKILL = 9
 _CREATE_RULES, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _ASK_VERSION, _PATH_RULE = 1, 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR, _TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
-_RIGHTS_ADDED = {1: 13, 2: 14, 3: 15, 5: 16}
-"""How many rights on files Landlock knows, for each version that added some."""
-_SOME_FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
-_NETWORK_SINCE = 4
-SCOPES_SINCE = 6
+_RIGHT_COUNT_BY_VERSION = {1: 13, 2: 14, 3: 15, 5: 16}
+"""Version of Landlock -> the number of rights on files that it knows. Versions that added none are left out."""
+_PLAIN_FILE_RIGHTS = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE
+_NETWORK_SINCE_VERSION = 4
+SCOPES_SINCE_VERSION = 6
 """The version of Landlock from which it confines signals and abstract sockets."""
 _TCP, _UNIX_NAMES_AND_SIGNALS = 0b11, 0b11
 _SYSTEM_PATHS = (
@@ -52,7 +52,7 @@ _DYNAMIC_LOADERS = (
     "/lib/ld-musl-x86_64.so.1",
     "/lib/ld-musl-aarch64.so.1",
 )
-"""The dynamic loaders, which load other programs and their libraries."""
+"""The dynamic loaders, which a program needs to start."""
 
 
 def apply_layers(
@@ -62,7 +62,7 @@ def apply_layers(
     writes: Sequence[str] = (),
     program: str = "",
 ) -> set[SandboxLayer]:
-    """Apply sandbox layers to this process for good, and return the active ones. It must not have a second thread yet.
+    """Apply sandbox layers to this process for good, and return the active ones. It must have only one thread.
 
     Args:
         layers: the layers that are wanted.
@@ -74,17 +74,17 @@ def apply_layers(
         return set()
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
-    stand: set[SandboxLayer] = set()
+    active: set[SandboxLayer] = set()
     if "namespace" in layers and libc.unshare(_NEW_USER | _NEW_NETWORK | _NEW_IPC) == 0:
-        stand.add("namespace")
+        active.add("namespace")
     libc.prctl(_SET_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     _drop_capabilities(libc)
     libc.prctl(_SET_PARENT_DEATH, _SIGKILL, 0, 0, 0)  # must come after changes of its rights, which reset this
     if "landlock" in layers and _restrict_files(libc, reads, writes, program):
-        stand.add("landlock")
+        active.add("landlock")
     if "seccomp" in layers and apply_call_filter(libc, allow_programs=bool(program)):
-        stand.add("seccomp")
-    return stand
+        active.add("seccomp")
+    return active
 
 
 def read_landlock_version() -> int:
@@ -97,7 +97,7 @@ def read_landlock_version() -> int:
 
 
 def hide_process_memory() -> None:
-    """Deny other processes of the same user this process's `/proc/PID/environ`, `mem` and the like. Linux only."""
+    """Keep other processes of the same user from reading `/proc/PID/environ`, `mem` and the like. Linux only."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
 
@@ -112,11 +112,11 @@ def _restrict_files(libc: ctypes.CDLL, reads: Sequence[str], writes: Sequence[st
     version = read_landlock_version()
     if version < 1:
         return False
-    known = (1 << max(count for since, count in _RIGHTS_ADDED.items() if since <= version)) - 1
-    about = [known]
-    about += [_TCP] if version >= _NETWORK_SINCE else []
-    about += [_UNIX_NAMES_AND_SIGNALS] if version >= SCOPES_SINCE else []
-    packed = struct.pack(f"{len(about)}Q", *about)
+    file_rights = (1 << max(count for since, count in _RIGHT_COUNT_BY_VERSION.items() if since <= version)) - 1
+    handled_rights = [file_rights]
+    handled_rights += [_TCP] if version >= _NETWORK_SINCE_VERSION else []
+    handled_rights += [_UNIX_NAMES_AND_SIGNALS] if version >= SCOPES_SINCE_VERSION else []
+    packed = struct.pack(f"{len(handled_rights)}Q", *handled_rights)
     rules = int(libc.syscall(_CREATE_RULES, ctypes.create_string_buffer(packed, len(packed)), len(packed), 0))
     if rules < 0:
         return False
@@ -124,7 +124,7 @@ def _restrict_files(libc: ctypes.CDLL, reads: Sequence[str], writes: Sequence[st
         for path in (*_SYSTEM_PATHS, *reads):
             _add_path_rule(libc, rules, path, _READ_FILE | _READ_DIR)
         for path in writes:
-            _add_path_rule(libc, rules, path, known & ~_EXECUTE)
+            _add_path_rule(libc, rules, path, file_rights & ~_EXECUTE)
         _add_path_rule(libc, rules, _NULL_DEVICE, _READ_FILE | _WRITE_FILE)
         _add_path_rule(
             libc, rules, _CGROUP_FILE, _READ_FILE, keep_open=True
@@ -139,12 +139,12 @@ def _restrict_files(libc: ctypes.CDLL, reads: Sequence[str], writes: Sequence[st
 def _add_path_rule(libc: ctypes.CDLL, rules: int, path: str, rights: int, *, keep_open: bool = False) -> None:
     """Add a Landlock rule that allows these rights below a path; a missing path is skipped."""
     with contextlib.suppress(OSError):
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        path_descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:
             if not os.path.isdir(path):  # noqa: PTH112 - pathlib takes milliseconds to import, in every child
-                rights &= _SOME_FILE_RIGHTS
-            rule = struct.pack("=Qi", rights, place)
+                rights &= _PLAIN_FILE_RIGHTS
+            rule = struct.pack("=Qi", rights, path_descriptor)
             libc.syscall(_ADD_RULE, rules, _PATH_RULE, ctypes.create_string_buffer(rule, len(rule)), 0)
         finally:
             if not keep_open:
-                os.close(place)
+                os.close(path_descriptor)

@@ -1,7 +1,7 @@
-"""Makes the folder for this process's temporary files, and finds those that killed processes left behind.
+"""Makes the folder for this process's temporary files, and finds the folders that killed processes left behind.
 
-All temporary folders of a process lie in one folder, which it keeps locked while it lives: if another process can lock
-it, its owner is dead. A process id would not tell, since ids are reused and containers have their own.
+All temporary folders of a process lie in one folder, which the process keeps locked while it lives. If another process
+can lock the folder, its owner is dead. A process id would not tell, since ids are reused and containers have their own.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from pathlib import Path
 
 FOLDER_PREFIX = "leadhand-run-"
 _NEW_PREFIX = "leadhand-new-"
-"""The prefix of a folder until it is locked; folders with it are never swept."""
+"""The prefix of a folder until it is locked. Folders with this prefix are never taken for abandoned."""
 _FOLDER_NAME = re.compile(rf"{FOLDER_PREFIX}[0-9a-f]{{16}}")
 _folders_by_process: dict[tuple[int, str], tuple[Path, int]] = {}
-"""By (process id, folder for temporary files), this process's folder and the descriptor of its lock."""
+"""(process id, the system's temporary folder) -> (this process's folder, the descriptor of its lock)."""
 
 
 def get_scratch_folder() -> Path:
     """Return the private folder of this process. It is made at the first call, and removed when the process ends."""
-    where = (os.getpid(), tempfile.gettempdir())
-    found = _folders_by_process.get(where)
-    if found is None or not found[0].is_dir():
-        _folders_by_process[where] = found = _make_folder(Path(where[1]))
-    return found[0]
+    key = (os.getpid(), tempfile.gettempdir())
+    folder_and_lock = _folders_by_process.get(key)
+    if folder_and_lock is None or not folder_and_lock[0].is_dir():
+        _folders_by_process[key] = folder_and_lock = _make_folder(Path(key[1]))
+    return folder_and_lock[0]
 
 
 def _make_folder(parent: Path) -> tuple[Path, int]:
     name = secrets.token_hex(8)
-    new = parent / f"{_NEW_PREFIX}{name}"
-    new.mkdir(mode=0o700)
-    lock = os.open(new, os.O_RDONLY | os.O_DIRECTORY)
+    unlocked_folder = parent / f"{_NEW_PREFIX}{name}"
+    unlocked_folder.mkdir(mode=0o700)
+    lock = os.open(unlocked_folder, os.O_RDONLY | os.O_DIRECTORY)
     with contextlib.suppress(OSError):  # a file system without locks: no process can sweep it
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    folder = new.rename(parent / f"{FOLDER_PREFIX}{name}")
+    folder = unlocked_folder.rename(parent / f"{FOLDER_PREFIX}{name}")
     atexit.register(_remove_folder, folder, os.getpid())
     return folder, lock
 

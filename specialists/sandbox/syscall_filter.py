@@ -18,7 +18,7 @@ _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER_AT, _MACHINE_AT, _FIRST_ARGUMENT_AT, _SECOND_ARGUMENT_AT = 0, 4, 16, 24
 _X32_BIT = 0x40000000
-"""From this number on, the calls of x86_64 are the same calls again in their 32-bit form."""
+"""The bit that marks a call of the x32 ABI: on x86_64 each call can also be made under such a number."""
 _CLONE_THREAD = 0x10000
 _KIND_OF_SOCKET, _STREAM = 0xF, 1
 
@@ -123,7 +123,8 @@ Not FIOSETOWN, SIOCSPGRP, FIOASYNC, TIOCSTI, nor changes of a file's flags (FS_I
 _PRCTL_COMMANDS = (3, 15, 16, 21, 23, 38, 39, 0x53564D41)
 """Allowed commands of prctl: PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ and others.
 
-The others are both of NO_NEW_PRIVS, and names of memory. Not PR_SET_PDEATHSIG, which would let it outlive the bot.
+The others are both of NO_NEW_PRIVS, and names of memory. PR_SET_PDEATHSIG is not allowed: with it, a child could
+outlive the bot.
 """
 
 
@@ -132,19 +133,21 @@ def apply_call_filter(libc: ctypes.CDLL, *, allow_programs: bool) -> bool:
 
     Args:
         libc: the C library. `PR_SET_NO_NEW_PRIVS` has to be set already.
-        allow_programs: True if it may start a program, which then has this filter too.
+        allow_programs: True if the process may start a program, which then has this filter too.
     """
     numbers = _NUMBERS_BY_MACHINE.get(platform.machine())
     if numbers is None or struct.calcsize("P") != 8:
         return False
     code = _assemble_filter(numbers, allow_programs=allow_programs)
-    held = ctypes.create_string_buffer(code, len(code))
-    told = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(held)))
-    return bool(libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, told, 0, 0) == 0)
+    filter_buffer = ctypes.create_string_buffer(code, len(code))
+    filter_program = ctypes.create_string_buffer(
+        struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(filter_buffer))
+    )
+    return bool(libc.prctl(_PR_SET_SECCOMP, _MODE_FILTER, filter_program, 0, 0) == 0)
 
 
 def _assemble_filter(numbers: _CallNumbers, *, allow_programs: bool) -> bytes:
-    """Assemble the filter. Each step either ends with a verdict or goes on to the next."""
+    """Assemble the filter's instructions. A call that no instruction refuses is allowed at the end."""
     steps = [
         _assemble_step(_LOAD, _MACHINE_AT),
         _assemble_step(_EQUAL, numbers.machine, skip_if_true=1),
@@ -153,10 +156,10 @@ def _assemble_filter(numbers: _CallNumbers, *, allow_programs: bool) -> bytes:
     ]
     if numbers is _X86_64:
         steps += [_assemble_step(_AT_LEAST, _X32_BIT, skip_if_false=1), _assemble_refusal(errno.EPERM)]
-    refused = numbers.network + numbers.others + _SHARED_NUMBERS
-    refused += () if allow_programs else numbers.programs + numbers.pairs
+    refused_numbers = numbers.network + numbers.others + _SHARED_NUMBERS
+    refused_numbers += () if allow_programs else numbers.programs + numbers.pairs
     steps += [_assemble_step(_AT_LEAST, _FIRST_UNKNOWN, skip_if_false=1), _assemble_refusal(errno.ENOSYS)]
-    for number in refused:
+    for number in refused_numbers:
         steps += [_assemble_step(_EQUAL, number, skip_if_false=1), _assemble_refusal(errno.EPERM)]
     steps += _assemble_test(numbers.tgkill, _EQUAL, os.getpid())
     steps += _assemble_test(numbers.prlimit, _EQUAL, 0)
@@ -182,8 +185,8 @@ def _assemble_test(
         for value in values
         for step in (_assemble_step(test, value, skip_if_false=1), _assemble_step(_RETURN, _ALLOW))
     ]
-    judged = [_assemble_step(_LOAD, offset), _assemble_step(_AND, bits), *passes, _assemble_refusal(errno.EPERM)]
-    return [_assemble_step(_EQUAL, number, skip_if_false=len(judged)), *judged]
+    test_steps = [_assemble_step(_LOAD, offset), _assemble_step(_AND, bits), *passes, _assemble_refusal(errno.EPERM)]
+    return [_assemble_step(_EQUAL, number, skip_if_false=len(test_steps)), *test_steps]
 
 
 def _assemble_refusal(code: int) -> bytes:

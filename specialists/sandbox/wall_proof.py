@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from specialists.sandbox.child_process import ChildLimits, run_child
-from specialists.sandbox.kernel_walls import SANDBOX_LAYERS, SCOPES_SINCE, SandboxLayer
+from specialists.sandbox.kernel_walls import SANDBOX_LAYERS, SCOPES_SINCE_VERSION, SandboxLayer
 
 LAYER_NAMES: Mapping[SandboxLayer, str] = {"namespace": "namespaces", "landlock": "Landlock", "seccomp": "seccomp"}
 
@@ -42,10 +42,10 @@ class SandboxReport:
     @property
     def missing_layers(self) -> tuple[str, ...]:
         """The names of the missing layers, and of a Landlock that is too old to confine signals."""
-        named = [LAYER_NAMES[wall] for wall in SANDBOX_LAYERS if wall not in self.active_layers]
-        if "landlock" in self.active_layers and self.landlock_version < SCOPES_SINCE:
-            named.append(f"the rules of Landlock {SCOPES_SINCE} (it is version {self.landlock_version} here)")
-        return tuple(named)
+        names = [LAYER_NAMES[wall] for wall in SANDBOX_LAYERS if wall not in self.active_layers]
+        if "landlock" in self.active_layers and self.landlock_version < SCOPES_SINCE_VERSION:
+            names.append(f"the rules of Landlock {SCOPES_SINCE_VERSION} (it is version {self.landlock_version} here)")
+        return tuple(names)
 
 
 async def probe_sandbox() -> SandboxReport:
@@ -53,12 +53,12 @@ async def probe_sandbox() -> SandboxReport:
     with tempfile.TemporaryDirectory(prefix="leadhand-") as name:
         folder = Path(name)
         (folder / "file").write_bytes(b"x")
-        port = await asyncio.start_server(_close_connection, "127.0.0.1", 0)
-        door = await asyncio.start_unix_server(_close_connection, folder / "door")
-        async with port, door:
+        tcp_server = await asyncio.start_server(_close_connection, "127.0.0.1", 0)
+        unix_server = await asyncio.start_unix_server(_close_connection, folder / "door")
+        async with tcp_server, unix_server:
             request = {
                 "parent": os.getpid(),
-                "port": port.sockets[0].getsockname()[1],
+                "port": tcp_server.sockets[0].getsockname()[1],
                 "socket": str(folder / "door"),
                 "file": str(folder / "file"),
             }
@@ -66,14 +66,16 @@ async def probe_sandbox() -> SandboxReport:
                 "specialists.sandbox.wall_proof_child",
                 request,
                 limits=ChildLimits(memory_mb=500, cpu_seconds=5),
-                deadline=20.0,
-                largest_reply=10_000,
+                timeout_seconds=20.0,
+                max_reply_bytes=10_000,
                 is_trial=True,
             )
     if reply.failure:
         raise ChildFailed(reply.failure)
-    told = json.loads(reply.output)
-    return SandboxReport(frozenset(told["standing"]), told["landlock"], tuple(told["reached"]))
+    report_fields = json.loads(reply.output)
+    return SandboxReport(
+        frozenset(report_fields["standing"]), report_fields["landlock"], tuple(report_fields["reached"])
+    )
 
 
 async def _close_connection(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

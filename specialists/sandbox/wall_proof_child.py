@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 from specialists.sandbox.confine import active_layers, claim_stdout
-from specialists.sandbox.kernel_walls import SCOPES_SINCE, read_landlock_version
+from specialists.sandbox.kernel_walls import SCOPES_SINCE_VERSION, read_landlock_version
 
 _INET, _UNIX, _STREAM = 2, 1, 1
 _F_SETOWN = 8
@@ -26,19 +26,19 @@ def main() -> None:
     request = json.load(sys.stdin)
     reply = claim_stdout()
     with reply:
-        told = {
+        report = {
             "standing": sorted(active_layers),
             "landlock": read_landlock_version(),
             "reached": _list_reached_targets(request),
         }
-        reply.write(json.dumps(told).encode())
+        reply.write(json.dumps(report).encode())
 
 
 def _list_reached_targets(request: dict[str, Any]) -> list[str]:
     libc = ctypes.CDLL(None, use_errno=True)
     loopback = struct.pack("=H", _INET) + struct.pack(">H", request["port"]) + bytes([127, 0, 0, 1]) + bytes(8)
     local = struct.pack("=H", _UNIX) + os.fsencode(request["socket"]) + b"\0"
-    tried = {
+    is_reached_by_target = {
         "the network": _can_connect(libc, _INET, loopback),
         "sockets of this machine": _can_connect(libc, _UNIX, local),
         "the bot's environment": _can_read(f"/proc/{request['parent']}/environ"),
@@ -48,12 +48,15 @@ def _list_reached_targets(request: dict[str, Any]) -> list[str]:
         "signals to other processes": _can_signal(libc, request["parent"]),
         "other programs": _can_fork(libc),
     }
-    return [what for what, reached in tried.items() if reached]
+    return [what for what, reached in is_reached_by_target.items() if reached]
 
 
 def _can_connect(libc: ctypes.CDLL, family: int, address: bytes) -> bool:
-    door = libc.socket(family, _STREAM, 0)
-    return bool(door >= 0 and libc.connect(door, ctypes.create_string_buffer(address, len(address)), len(address)) == 0)
+    descriptor = libc.socket(family, _STREAM, 0)
+    return bool(
+        descriptor >= 0
+        and libc.connect(descriptor, ctypes.create_string_buffer(address, len(address)), len(address)) == 0
+    )
 
 
 def _can_read(path: str) -> bool:
@@ -64,9 +67,9 @@ def _can_read(path: str) -> bool:
 
 def _can_signal(libc: ctypes.CDLL, process: int) -> bool:
     """Return True if the kernel can be made to send another process a signal, as it does when a pipe has data."""
-    kept_in = "landlock" in active_layers and read_landlock_version() >= SCOPES_SINCE
+    are_signals_confined = "landlock" in active_layers and read_landlock_version() >= SCOPES_SINCE_VERSION
     end, _ = os.pipe()
-    return not kept_in and libc.fcntl(end, _F_SETOWN, process) == 0
+    return not are_signals_confined and libc.fcntl(end, _F_SETOWN, process) == 0
 
 
 def _can_fork(libc: ctypes.CDLL) -> bool:

@@ -1,4 +1,4 @@
-"""Runs blocking work in threads with a deadline: the caller goes on when time is up, even if the thread hangs."""
+"""Runs blocking work in threads with a time limit. The caller continues when time is up, even if the thread hangs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from threading import Lock, Thread
 from typing import TypeVar
 
-IMPORT_SECONDS = 120.0
+IMPORT_TIMEOUT_SECONDS = 120.0
 """Seconds that importing modules may take, even on a busy machine."""
 _T = TypeVar("_T")
 _imported_modules: set[str] = set()
@@ -37,7 +37,7 @@ async def import_in_thread(*modules: str) -> None:
     enough: a module stands there while a thread still loads it.
     """
     if not _imported_modules.issuperset(modules):
-        await run_in_thread(lambda: _import_modules(modules), IMPORT_SECONDS)
+        await run_in_thread(lambda: _import_modules(modules), IMPORT_TIMEOUT_SECONDS)
 
 
 def _import_modules(modules: Iterable[str]) -> None:

@@ -24,7 +24,7 @@ def describe_missing_packages(extra: str, *modules: str) -> str:
 
 
 def describe_unavailable_tool(extra: str, *modules: str) -> str:
-    """Return a text for models, and through them for people, if one of the modules is missing; "" if none is."""
+    """Return which modules a tool lacks and how to install them, for models to pass on to people; "" if none."""
     absent = [module for module in modules if find_spec(module) is None]
     if not absent:
         return ""

@@ -32,7 +32,7 @@ class Addressee:
 
     @property
     def name_with_id(self) -> str:
-        """The name with the id, by which it is found even after it was renamed: `#ops (C0123)`."""
+        """The name with the id, `#ops (C0123)`; the id still finds the channel or person after a renaming."""
         return f"{self.name} ({self.id})"
 
 

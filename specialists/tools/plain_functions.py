@@ -19,11 +19,11 @@ from specialists.tools.toolkit import read_declarations
 
 MAX_PARALLEL_CALLS = 32
 """Most calls of one function that run in threads at the same time; a thread that hangs stays counted."""
-LONGEST_DOCSTRING = 2_000
+MAX_DOCSTRING_CHARS = 2_000
 """Most characters of a docstring, since every model call of a specialist with this tool contains it."""
-LONGEST_ERROR = 300
-LONGEST_REPLY = 100_000
-"""Most characters of a reply that are kept; a model is shown fewer, see `turns.one_call`."""
+MAX_ERROR_CHARS = 300
+MAX_REPLY_CHARS = 100_000
+"""Most characters of a reply that are kept; `turns.one_call` shows a model fewer."""
 _FUNCTION_ATTRIBUTE = "__leadhand_function__"
 _THREAD_SECONDS = 3_600.0
 """Seconds that the wait for a thread may take; the caller's own limit ends it long before."""
@@ -45,19 +45,24 @@ def tool_of(function: Callable[..., Any], **more: Any) -> Tool:
 
     Args:
         function: The function, with its decorators, such as `toolkit.writes`.
-        more: Further fields of `Tool` that no decorator of the function sets, such as `target`.
+        more: Further fields of `Tool`, such as `target`; they replace those that decorators set.
 
     Raises:
-        UnusableFunction: The function has no docstring, a parameter without a type, or the like.
+        UnusableFunction: The function cannot be a tool, for example without a docstring or a parameter's type.
     """
-    said = read_declarations(function)
-    made = _ToolFunction(
-        function, function.__name__, said.get("access", "read") == "write", *_read_parameters(function)
+    declarations = read_declarations(function)
+    tool_function = _ToolFunction(
+        function, function.__name__, declarations.get("access", "read") == "write", *_read_parameters(function)
     )
-    fields: dict[str, Any] = {"access": said.get("access", "read"), "public": said.get("public", False)}
-    if "sends_to" in said:
-        fields["sends"] = _make_sends(str(said["sends_to"]))
-    return Tool(name=made.name, arguments=made.arguments, run=_make_tool_run(made, function), **{**fields, **more})
+    fields: dict[str, Any] = {"access": declarations.get("access", "read"), "public": declarations.get("public", False)}
+    if "sends_to" in declarations:
+        fields["sends"] = _make_send_describer(str(declarations["sends_to"]))
+    return Tool(
+        name=tool_function.name,
+        arguments=tool_function.arguments,
+        run=_make_tool_run(tool_function, function),
+        **{**fields, **more},
+    )
 
 
 def _make_tool_run(
@@ -68,9 +73,9 @@ def _make_tool_run(
     prompt = inspect.cleandoc(function.__doc__ or "")
     if not prompt:
         raise UnusableFunction("has no docstring, which is what models read of it; write one, or begin its name with _")
-    if len(prompt) > LONGEST_DOCSTRING:
+    if len(prompt) > MAX_DOCSTRING_CHARS:
         raise UnusableFunction(
-            f"has a docstring of {len(prompt):,} characters, and every call carries it; keep to {LONGEST_DOCSTRING:,}"
+            f"has a docstring of {len(prompt):,} characters, and every call carries it; keep to {MAX_DOCSTRING_CHARS:,}"
         )
 
     async def run(arguments: BaseModel, workbench: Workbench) -> ToolOutcome:
@@ -87,20 +92,23 @@ def find_source_function(tool: Tool) -> Callable[..., Any] | None:
 
 
 def _read_parameters(function: Callable[..., Any]) -> tuple[type[BaseModel], str]:
-    """Return the model of a function's arguments, and the parameter that takes the workbench; "" if none does."""
+    """Return a pydantic model of a function's arguments, and the name of its `Workbench` parameter or "".
+
+    Raises UnusableFunction if models could not fill in the parameters.
+    """
     try:
         hints = typing.get_type_hints(function, include_extras=True)
     except (NameError, TypeError, AttributeError) as error:
         raise UnusableFunction(f"has a type that cannot be found ({error}); import it at the top of the file") from None
     fields: dict[str, Any] = {}
-    bench = ""
+    workbench_parameter = ""
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
             raise UnusableFunction(f"takes {parameter}, which models cannot fill in; name each argument")
         if name not in hints:
             raise UnusableFunction(f"has no type at the argument {name}; write one, such as {name}: str")
         if hints[name] is Workbench:
-            bench = name
+            workbench_parameter = name
             continue
         if name.startswith("_") or hasattr(BaseModel, name):
             raise UnusableFunction(f"has an argument {name}, a name that pydantic reserves; call it something else")
@@ -109,14 +117,14 @@ def _read_parameters(function: Callable[..., Any]) -> tuple[type[BaseModel], str
         model = create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
         model.model_json_schema()
     except (PydanticUserError, TypeError, ValueError) as error:
-        text = str(error).splitlines()[0][:LONGEST_ERROR]
+        text = str(error).splitlines()[0][:MAX_ERROR_CHARS]
         raise UnusableFunction(
             f"has an argument of a type that JSON does not know ({text}); use str, int, list and the like"
         ) from None
-    return model, bench
+    return model, workbench_parameter
 
 
-def _make_sends(service: str) -> Callable[[BaseModel], OutgoingData]:
+def _make_send_describer(service: str) -> Callable[[BaseModel], OutgoingData]:
     return lambda arguments: OutgoingData(service, arguments.model_dump_json())
 
 
@@ -135,11 +143,11 @@ class _ToolFunction:
 
     async def run(self, arguments: BaseModel, workbench: Workbench) -> ToolOutcome:
         """Call the function, and make the tool's outcome of what it returns or raises."""
-        given = {name: getattr(arguments, name) for name in type(arguments).model_fields}
+        keyword_arguments = {name: getattr(arguments, name) for name in type(arguments).model_fields}
         if self.workbench_parameter:
-            given[self.workbench_parameter] = workbench
+            keyword_arguments[self.workbench_parameter] = workbench
         try:
-            return await self._call_function(given)
+            return await self._call_function(keyword_arguments)
         except (WorkbenchLost, FileNotKept):
             raise
         except (Exception, SystemExit) as error:
@@ -165,8 +173,8 @@ class _ToolFunction:
             finally:
                 self.free_threads.release()
 
-        found = await run_in_thread(work, _THREAD_SECONDS)
-        return found if isinstance(found, ToolOutcome) else self._make_outcome(await found)
+        outcome = await run_in_thread(work, _THREAD_SECONDS)
+        return outcome if isinstance(outcome, ToolOutcome) else self._make_outcome(await outcome)
 
     def _make_outcome(self, value: Any) -> ToolOutcome:
         if isinstance(value, ToolOutcome):
@@ -174,15 +182,15 @@ class _ToolFunction:
         if value is None:
             return ToolOutcome("Done." if self.writes else "Nothing.")
         if isinstance(value, str):
-            return ToolOutcome(value[:LONGEST_REPLY])
+            return ToolOutcome(value[:MAX_REPLY_CHARS])
         try:
-            return ToolOutcome(to_json(value).decode()[:LONGEST_REPLY])
+            return ToolOutcome(to_json(value).decode()[:MAX_REPLY_CHARS])
         except (PydanticSerializationError, ValueError):
             text = f"{self.name} gave a {type(value).__name__}, which is neither a text nor JSON."
             return ToolOutcome(f"Done. {text}") if self.writes else ToolOutcome(text, failed=True)
 
 
 def _describe_error(error: BaseException) -> str:
-    said = " ".join(str(error).split())
-    words = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    return words if len(words) <= LONGEST_ERROR else f"{words[: LONGEST_ERROR - 1]}…"
+    message = " ".join(str(error).split())
+    words = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return words if len(words) <= MAX_ERROR_CHARS else f"{words[: MAX_ERROR_CHARS - 1]}…"

@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from handoff.contracts import Artifact, ChartShape
 from handoff.state.state_values import Provenance
 from specialists.tools.messenger import CommonReaders, Messenger
-from specialists.tools.tool_sign_in import KeptSignIns, SignIn
+from specialists.tools.tool_sign_in import SignIn, SignInStore
 
 Access = Literal["read", "write"]
 KeyUse = Literal["none", "marks", "drops_repeats"]
@@ -34,7 +34,7 @@ CODE_ARGUMENT = "code"
 
 
 class WorkbenchLost(Exception):
-    """The store of a workbench's files is unavailable. `reason` is the error of the store.
+    """The store is unavailable, or the job has another owner by now. `reason` is the error that said so.
 
     The tool that needed a file did not fail: its attempt is interrupted, and goes on from its last checkpoint.
     """
@@ -83,14 +83,14 @@ class Workbench(Protocol):
         """Store a new file and return its reference; `chart` has the numbers of a picture that is a chart."""
 
     async def may_follow(self, url: str, target: str) -> bool:
-        """Return whether a call that requested `url` may follow its redirect to `target`; see `turns.egress`."""
+        """Return whether a call that requested `url` may follow its redirect to `target`, as `turns.egress` rules."""
 
     @property
     def messenger(self) -> Messenger | None:
         """The messenger to people outside of the job's thread; None without Slack."""
 
     @property
-    def sign_ins(self) -> KeptSignIns | None:
+    def sign_ins(self) -> SignInStore | None:
         """The store of the sign-ins to servers; None if the bot stores none."""
 
 
@@ -109,8 +109,8 @@ class ToolOutcome:
             that is not certain, for instance because no answer came, the tool raises.
         notes: What readers of figures should know though nothing is missing, such as a row of totals that was not
             counted. Notes go into the `Result` too.
-        private: Set by the runner, which knows the tool.
-        target: Where the call went to; set by the runner, too.
+        private: True if the text may hold something private; set by the runner, which knows the tool.
+        target: The place that the call went to, such as a channel; set by the runner, too.
     """
 
     text: str
@@ -130,7 +130,7 @@ class OutgoingData:
     Attributes:
         to: The host or service that gets it, as people know it.
         wire: The request as it is sent.
-        clear: The same for people to read; "" if it is `wire`, decoded.
+        clear: The same for people to read; if "", they read `wire`, decoded.
         in_arguments: True if all the data is in the call's arguments, where people read it in full before they approve.
     """
 
@@ -248,7 +248,7 @@ class Tool:
         return ToolSpec(self.name, self._model_description, schema)
 
     @property
-    def only_queries(self) -> bool:
+    def is_query_only(self) -> bool:
         """True if its only argument is a query in SQL."""
         return self.query == SQL_ARGUMENT and list(self.arguments.model_fields) == [SQL_ARGUMENT]
 
@@ -275,18 +275,18 @@ class Tool:
                 found.append(f"names {name} as its {role}, and has no such argument")
         if self.sent_words and self.sends is None:
             found.append("has sent_words and no sends: say whom the words go to")
-        given = ("arguments", "workbench") if self.key == "none" else ("arguments", "workbench", "key")
+        parameter_names = ("arguments", "workbench") if self.key == "none" else ("arguments", "workbench", "key")
         for name, work in (("run", self.run), ("look_up", self.look_up)):
-            if work is not None and not _takes_arguments(work, len(given)):
-                found.append(f"must have a {name} that takes {', '.join(given)}")
+            if work is not None and not _takes_arguments(work, len(parameter_names)):
+                found.append(f"must have a {name} that takes {', '.join(parameter_names)}")
         return tuple(found)
 
     def describe_call(self, arguments: BaseModel) -> str:
         """Describe a call in a few words for people."""
         if self.what is not None:
-            return _shorten_line(self.what(arguments), _LONGEST_DESCRIPTION)
-        values = (f"{name}={_shorten_line(repr(value), _LONGEST_VALUE)}" for name, value in arguments)
-        return _shorten_line(f"{self.name}({', '.join(values)})", _LONGEST_DESCRIPTION)
+            return _shorten_line(self.what(arguments), _MAX_DESCRIPTION_CHARS)
+        values = (f"{name}={_shorten_line(repr(value), _MAX_VALUE_CHARS)}" for name, value in arguments)
+        return _shorten_line(f"{self.name}({', '.join(values)})", _MAX_DESCRIPTION_CHARS)
 
 
 _UNUSED_SCHEMA_KEYS = ("title", "description", "additionalProperties")
@@ -295,8 +295,8 @@ _UNUSED_PARAMETER_KEYS = ("title", "minLength", "maxLength")
 
 A model that makes a wrong call is told the exact fault.
 """
-_LONGEST_DESCRIPTION = 200
-_LONGEST_VALUE = 60
+_MAX_DESCRIPTION_CHARS = 200
+_MAX_VALUE_CHARS = 60
 
 
 def _takes_arguments(work: Callable[..., Any], count: int) -> bool:
@@ -315,7 +315,7 @@ def _shorten_line(text: str, limit: int) -> str:
 # ---------------------------------------------------------------- a workbench backed by a folder
 
 _UNSAFE_CHARACTERS = re.compile(r"[^\w.\- ]+")
-_LONGEST_NAME = 120
+_MAX_NAME_BYTES = 120
 PEOPLE_PROVENANCE = Provenance()
 """The provenance of a brief that holds only words of people."""
 
@@ -325,7 +325,7 @@ class FolderWorkbench:
 
     Args:
         artifacts: The files of the handoff.
-        fetch: Returns the bytes for an artifact's id. Its errors pass through `path`; KeyError becomes NotKept.
+        fetch: Returns the bytes for an artifact's id. Its errors pass through `path`; KeyError becomes FileNotKept.
         store: Stores bytes and returns their id (the sha256, in hex). Its errors pass through `keep`.
         folder: The folder for local copies; it is made, readable by us alone, for the first copy. The caller removes it
             when the attempt ends.
@@ -342,7 +342,7 @@ class FolderWorkbench:
         folder: Path,
         provenance: Provenance = PEOPLE_PROVENANCE,
         messenger: Messenger | None = None,
-        sign_ins: KeptSignIns | None = None,
+        sign_ins: SignInStore | None = None,
     ) -> None:
         self.provenance = provenance
         self.messenger = messenger
@@ -357,20 +357,20 @@ class FolderWorkbench:
     @classmethod
     def make_in_memory(cls, files: Iterable[tuple[str, str, bytes]], folder: Path) -> FolderWorkbench:
         """Make a workbench that keeps its files in memory. `files` are (name, media type, bytes)."""
-        kept: dict[str, bytes] = {}
+        stored_files: dict[str, bytes] = {}
 
         async def fetch(digest: str) -> bytes:
-            return kept[digest]
+            return stored_files[digest]
 
         async def store(data: bytes) -> str:
             digest = hashlib.sha256(data).hexdigest()
-            kept[digest] = data
+            stored_files[digest] = data
             return digest
 
         artifacts = []
         for name, media_type, data in files:
             digest = hashlib.sha256(data).hexdigest()
-            kept[digest] = data
+            stored_files[digest] = data
             artifacts.append(Artifact(id=digest, name=name, media_type=media_type, size=len(data)))
         return cls(tuple(artifacts), fetch, store, folder)
 
@@ -425,16 +425,16 @@ class FolderWorkbench:
         """Write the file under another name and rename it, so that a copy that exists is always complete."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         local.parent.mkdir(exist_ok=True)
-        part = local.with_name(local.name + ".part")
-        part.write_bytes(data)
-        part.chmod(0o400)
-        part.replace(local)
+        partial_file = local.with_name(local.name + ".part")
+        partial_file.write_bytes(data)
+        partial_file.chmod(0o400)
+        partial_file.replace(local)
 
     def _find_free_name(self, name: str) -> str:
-        taken = {artifact.name for artifact in self.artifacts}
+        used_names = {artifact.name for artifact in self.artifacts}
         stem, suffix = Path(name).stem, Path(name).suffix
         number = 1
-        while name in taken:
+        while name in used_names:
             number += 1
             name = f"{stem}-{number}{suffix}"
         return name
@@ -443,4 +443,4 @@ class FolderWorkbench:
 def _make_safe_name(name: str) -> str:
     """Make a name safe as one part of a path, since people choose the names of the files that they attach."""
     plain = _UNSAFE_CHARACTERS.sub("_", name.replace("\\", "/").rsplit("/", 1)[-1]).strip(". ")
-    return plain[-_LONGEST_NAME:].encode()[-_LONGEST_NAME:].decode(errors="ignore") or "file"
+    return plain[-_MAX_NAME_BYTES:].encode()[-_MAX_NAME_BYTES:].decode(errors="ignore") or "file"

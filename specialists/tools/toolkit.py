@@ -56,13 +56,13 @@ class Toolkit:
         prove: Finds out whether they would work now, for `leadhand check`. Returns the faults, one line each that says
             what to do; raises only for bugs.
         close: Closes what they hold open. The bot calls it once, when it ends.
-        beside: A background task, such as updating an index. The bot starts it without waiting for it, and cancels it
-            when the bot ends.
+        background_task: A background task, such as updating an index. The bot starts it without waiting for it, and
+            cancels it when the bot ends.
         path: The crew's file or folder that they were read from, to name in faults; None if they are not the crew's.
         lines: The lines of that file at which tools are made, by the tools' names, if they are known.
         replaces: True if its tools replace tools of the same names from outside the crew. Otherwise equal names are a
             fault.
-        left_out: The tools that cannot be used, by name, each with the reason.
+        unusable_tools: The tools that cannot be used, by name, each with the reason.
         finds: Fetches what a text names, such as a pull request by its link, so that the planner sees it. It is called
             with the words of people, if a specialist of the crew has a tool of the toolkit.
     """
@@ -71,11 +71,11 @@ class Toolkit:
     tools: tuple[Tool, ...] = ()
     prove: Callable[[], Awaitable[tuple[str, ...]]] | None = None
     close: Callable[[], Awaitable[None]] | None = None
-    beside: Callable[[], Coroutine[Any, Any, None]] | None = None
+    background_task: Callable[[], Coroutine[Any, Any, None]] | None = None
     path: Path | None = None
     lines: Mapping[str, int] = field(default_factory=dict)
     replaces: bool = False
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    unusable_tools: Mapping[str, str] = field(default_factory=dict)
     finds: Callable[[str], Awaitable[FoundMaterial]] | None = None
 
 
@@ -111,6 +111,6 @@ def read_declarations(function: Callable[..., Any]) -> Mapping[str, Any]:
     return dict(getattr(function, _DECLARATIONS, {}))
 
 
-def _declare(function: _Function, **words: Any) -> _Function:
-    setattr(function, _DECLARATIONS, {**read_declarations(function), **words})
+def _declare(function: _Function, **declarations: Any) -> _Function:
+    setattr(function, _DECLARATIONS, {**read_declarations(function), **declarations})
     return function

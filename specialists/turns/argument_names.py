@@ -1,4 +1,4 @@
-"""Check the argument names of a tool call: only listed names, and none with invisible characters. Pure functions."""
+"""Checks the argument names of a tool call: only listed names, and none with invisible characters. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_STEPS = 50_000
 """Most values and schema parts that one check visits: through references, a small schema can unfold to many."""
 _CHOICE_KEYS = ("anyOf", "oneOf", "allOf")
 _BRANCH_KEYS = ("if", "then", "else")
-_TOO_COMPLEX = "its arguments are nested too deep, or are too many"
+_TOO_COMPLEX_MESSAGE = "its arguments are nested too deep, or are too many"
 
 
 def find_name_fault(arguments: type[BaseModel], values: Mapping[str, Any]) -> str:
@@ -27,8 +27,8 @@ def find_name_fault(arguments: type[BaseModel], values: Mapping[str, Any]) -> st
     schema = _build_schema(arguments)
     try:
         return next(_NameCheck(schema).find_faults([schema], values, ""), "")
-    except (_TooManyLookups, RecursionError):
-        return _TOO_COMPLEX
+    except (_CheckExhausted, RecursionError):
+        return _TOO_COMPLEX_MESSAGE
 
 
 @functools.lru_cache(maxsize=512)
@@ -36,7 +36,7 @@ def _build_schema(arguments: type[BaseModel]) -> Mapping[str, Any]:
     return arguments.model_json_schema()
 
 
-class _TooManyLookups(Exception):
+class _CheckExhausted(Exception):
     """A check has used up its steps."""
 
 
@@ -58,67 +58,72 @@ class _NameCheck:
         self._count_step()
         if not isinstance(value, Mapping | list):
             return
-        parts = self._list_schemas(schemas)
+        parts = self._expand_schemas(schemas)
         if isinstance(value, list):
             items = [one for part in parts for one in _list_item_schemas(part)]
             for each in value:
                 yield from self.find_faults(items, each, place)
             return
-        listed: dict[str, list[Any]] = {}
-        others: list[Any] = []
+        schemas_by_name: dict[str, list[Any]] = {}
+        additional_schemas: list[Any] = []
         for part in parts:
-            for name, one in _as_mapping(part.get("properties")).items():
-                listed.setdefault(name, []).append(one)
-            others += [one for one in _list_additional_schemas(part) if one is not False]
+            for name, one in _coerce_to_mapping(part.get("properties")).items():
+                schemas_by_name.setdefault(name, []).append(one)
+            additional_schemas += [one for one in _list_additional_schemas(part) if one is not False]
         for name, each in value.items():
             if remove_invisible(name) != name or name != " ".join(name.split()):
                 yield f"a name{_describe_place(place)} has characters that people cannot see: {spell_out(name)[:80]!r}"
-            elif name not in listed and not others and (listed or not place):
-                names = ", ".join(listed) or "none"
+            elif name not in schemas_by_name and not additional_schemas and (schemas_by_name or not place):
+                names = ", ".join(schemas_by_name) or "none"
                 yield f"there is no {name[:80]!r}{_describe_place(place)}; the names there are: {names[:600]}"
             else:
-                yield from self.find_faults(listed.get(name, others), each, f"{place}.{name}" if place else name)
+                yield from self.find_faults(
+                    schemas_by_name.get(name, additional_schemas), each, f"{place}.{name}" if place else name
+                )
 
-    def _list_schemas(self, schemas: Iterable[Any]) -> list[Mapping[str, Any]]:
+    def _expand_schemas(self, schemas: Iterable[Any]) -> list[Mapping[str, Any]]:
         """Return all schemas that may describe a value, with those reached through references and choices."""
-        found: dict[int, Mapping[str, Any]] = {}
-        waiting = list(schemas)
-        while waiting:
+        schemas_by_id: dict[int, Mapping[str, Any]] = {}
+        pending = list(schemas)
+        while pending:
             self._count_step()
-            one = waiting.pop()
-            if not isinstance(one, Mapping) or id(one) in found:
+            schema = pending.pop()
+            if not isinstance(schema, Mapping) or id(schema) in schemas_by_id:
                 continue
-            found[id(one)] = one
-            waiting += [self._resolve_pointer(one["$ref"])] if isinstance(one.get("$ref"), str) else []
-            waiting += [each for key in _CHOICE_KEYS if isinstance(one.get(key), list) for each in one[key]]
-            waiting += [one[key] for key in _BRANCH_KEYS if key in one]
-        return list(found.values())
+            schemas_by_id[id(schema)] = schema
+            pending += [self._resolve_reference(schema["$ref"])] if isinstance(schema.get("$ref"), str) else []
+            pending += [each for key in _CHOICE_KEYS if isinstance(schema.get(key), list) for each in schema[key]]
+            pending += [schema[key] for key in _BRANCH_KEYS if key in schema]
+        return list(schemas_by_id.values())
 
-    def _resolve_pointer(self, reference: str) -> Any:
-        found: Any = self.root
+    def _resolve_reference(self, reference: str) -> Any:
+        node: Any = self.root
         for step in reference.removeprefix("#").strip("/").split("/"):
             if step:
-                found = _as_mapping(found).get(step.replace("~1", "/").replace("~0", "~"))
-        return found
+                node = _coerce_to_mapping(node).get(step.replace("~1", "/").replace("~0", "~"))
+        return node
 
     def _count_step(self) -> None:
         self.steps_left -= 1
         if self.steps_left < 0:
-            raise _TooManyLookups
+            raise _CheckExhausted
 
 
 def _list_additional_schemas(schema: Mapping[str, Any]) -> list[Any]:
     """Return the schemas for names that are not listed; empty if the part says nothing about them."""
-    patterns = list(_as_mapping(schema.get("patternProperties")).values())
+    patterns = list(_coerce_to_mapping(schema.get("patternProperties")).values())
     return [*patterns, schema["additionalProperties"]] if "additionalProperties" in schema else patterns
 
 
 def _list_item_schemas(schema: Mapping[str, Any]) -> list[Any]:
-    first = schema.get("prefixItems")
-    return [*(first if isinstance(first, list) else ()), *([schema["items"]] if "items" in schema else ())]
+    prefix_schemas = schema.get("prefixItems")
+    return [
+        *(prefix_schemas if isinstance(prefix_schemas, list) else ()),
+        *([schema["items"]] if "items" in schema else ()),
+    ]
 
 
-def _as_mapping(value: Any) -> Mapping[str, Any]:
+def _coerce_to_mapping(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 

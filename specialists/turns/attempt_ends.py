@@ -21,7 +21,7 @@ class AttemptEnding:
     max_tokens: int
 
     def complete_result(self, result: Result, limit: str = "") -> Result:
-        """Return the result completed; with a `limit`, a gap says that the work stopped there."""
+        """Return the result with what the conversation adds, such as files; a `limit` adds a gap that names it."""
         gap = f"Stopped at {limit}; the work may be incomplete." if limit else ""
         return self.conversation.complete_result(result, gap=gap)
 
@@ -30,48 +30,51 @@ class AttemptEnding:
 
         It is marked as doubted if no work is behind it. The attempt gives up if the result only repeats a failed call.
         """
-        if self.conversation.work_done.repeats_failure(result.content):
+        if self.conversation.work_record.repeats_failure(result.content):
             return self.give_up("confidence_too_low", result.content)
-        doubt = self.conversation.work_done.find_doubt(result.content)
+        doubt = self.conversation.work_record.find_doubt(result.content)
         return self.complete_result(finish_tools.mark_doubted(result, doubt) if doubt else result, limit)
 
-    def end_cut_off(self, turn: Turn, limit: str) -> Result | Escalation | None:
+    def end_with_cut_turn(self, turn: Turn, limit: str) -> Result | Escalation | None:
         """End with the earlier text, or with the turn that was cut off; None to ask the model once more."""
         if self.conversation.best_text:
             return self._complete_outcome(self._make_doubted_result(self.conversation.best_text), limit)
-        if self.conversation.cut_turns == 1 and not limit:
+        if self.conversation.cut_turn_count == 1 and not limit:
             return None
         gap = f"The answer was cut off: it repeated itself, or went beyond {self.max_tokens:,} tokens."
-        found = self._make_doubted_result(turn.text.strip(), empty_fault=gap)
-        return found if isinstance(found, Escalation) else self.conversation.complete_result(found, gap=gap)
+        outcome = self._make_doubted_result(turn.text.strip(), empty_fault=gap)
+        return outcome if isinstance(outcome, Escalation) else self.conversation.complete_result(outcome, gap=gap)
 
     def end_with_text(self, turn: Turn, limit: str) -> Result | Escalation | None:
         """End with a turn that makes no call; None for the first such turn: the model is asked again."""
-        if self.conversation.silent_turns == 1 and not limit:
+        if self.conversation.silent_turn_count == 1 and not limit:
             return None
         text = turn.text.strip()
         # An unreadable call ends the attempt without a result, whatever was said before it.
-        said = text if self.conversation.holds_unread_call(text) else self.conversation.best_text
-        return self._complete_outcome(self._make_doubted_result(said), limit)
+        result_text = text if self.conversation.holds_unread_call(text) else self.conversation.best_text
+        return self._complete_outcome(self._make_doubted_result(result_text), limit)
 
-    def end_without_finish(self, turn: Turn, limit: str) -> Result | Escalation:
+    def end_at_limit(self, turn: Turn, limit: str) -> Result | Escalation:
         """End at a limit without a valid finish call: read it leniently, otherwise take the turn's text, or give up."""
         ends = [call for call in turn.calls if call.name in finish_tools.FINISH_TOOLS]
-        outcome = finish_tools.read_leniently(ends[0]) if ends else None
+        outcome = finish_tools.read_finish_call_leniently(ends[0]) if ends else None
         if isinstance(outcome, Escalation):
-            return self.escalate(outcome)
+            return self.complete_escalation(outcome)
         if outcome is not None:
             return self.end_with_result(outcome, limit)
         fault = f"Reached {limit} without a result."
         return self._complete_outcome(self._make_doubted_result(turn.text.strip(), empty_fault=fault), limit)
 
-    def escalate(self, escalation: Escalation) -> Escalation:
-        """Complete the partial result of a specialist's own escalation, or make one if it has made files."""
+    def complete_escalation(self, escalation: Escalation) -> Escalation:
+        """Return a specialist's own escalation with its partial result completed.
+
+        If it has none, but the specialist has made files, a partial result is made of what there is.
+        """
         partial = escalation.partial_result
-        whole = self.conversation.complete_result(partial) if partial else None
-        if whole is None and self.conversation.artifacts:
-            whole = self.conversation.make_partial_result()
-        return escalation.model_copy(update={"partial_result": whole})
+        partial_result = self.conversation.complete_result(partial) if partial else None
+        if partial_result is None and self.conversation.artifacts:
+            partial_result = self.conversation.make_partial_result()
+        return escalation.model_copy(update={"partial_result": partial_result})
 
     def give_up(self, reason: EscalationReason, message: str) -> Escalation:
         """Escalate on behalf of the specialist, with the partial result so far."""
@@ -88,9 +91,9 @@ class AttemptEnding:
             return self.give_up("confidence_too_low", empty_fault)
         if self.conversation.holds_unread_call(text):
             return self.give_up("confidence_too_low", "The specialist wrote a tool call as text, and no result.")
-        done = self.conversation.work_done
-        if doubt := done.find_doubt(text) or (
-            briefing.render_note("doubt_no_tool", file=done.unopened_file) if done.unopened_file else ""
+        work_record = self.conversation.work_record
+        if doubt := work_record.find_doubt(text) or (
+            briefing.render_note("doubt_no_tool", file=work_record.unopened_file) if work_record.unopened_file else ""
         ):
             return Escalation(reason="confidence_too_low", message=doubt)  # the text may be a refusal
         return finish_tools.mark_doubted(finish_tools.make_text_result(text), briefing.render_note("doubt_in_words"))

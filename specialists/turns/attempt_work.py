@@ -20,9 +20,9 @@ _MAX_CHANCE_WORDS = 1
 """Words without a digit that a result may share with the tools' replies by chance."""
 _MIN_WORDS = 3
 """Fewest words of a text that can be told apart from others."""
-_FAULT_LENGTH = 400
+_MAX_FAULT_CHARS = 400
 """Characters of a failed call's reply that are quoted."""
-_LAST_LENGTH = 1_500
+_MAX_LAST_TEXT_CHARS = 1_500
 """Characters of the last reply that are quoted."""
 _TWO_LETTERS = re.compile(r"[^\W\d_]{2}")
 _DIGIT_SEPARATOR = re.compile(r"(?<=\d)[.,'\u2019\u00a0\u202f ](?=\d)")
@@ -52,57 +52,57 @@ class WorkRecord:
         self._task = task
         self._toolbox = toolbox
         endings = {ending for tool in toolbox.values() for ending in tool.endings}
-        self._file = next((name for name in files if PurePath(name).suffix.lower() in endings), "")
-        self._handed = has_other_material
-        self._given: list[str] = []
-        self._preview = ""
-        self._named: list[str] = []
-        self._read: list[str] = []
-        self._asked: list[str] = []
-        self._failed: list[tuple[str, str]] = []
+        self._openable_file = next((name for name in files if PurePath(name).suffix.lower() in endings), "")
+        self._has_other_material = has_other_material
+        self._reply_texts: list[str] = []
+        self._preview_tool = ""
+        self._previewed_names: list[str] = []
+        self._read_texts: list[str] = []
+        self._argument_texts: list[str] = []
+        self._failed_replies: list[tuple[str, str]] = []
 
     def record_reply(self, call: ToolCall, reply: ToolReply) -> None:
         """Record the reply to a call, also to one of a tool that does not exist."""
         tool = self._toolbox.get(call.name)
         if reply.failed:
             if tool is None or tool.access == "read":  # failed writes are reported elsewhere
-                self._failed.append((call.name, reply.text))
+                self._failed_replies.append((call.name, reply.text))
             return
-        self._given.append(reply.text)
-        self._failed.clear()
+        self._reply_texts.append(reply.text)
+        self._failed_replies.clear()
         if tool is not None and tool.previews is not None:
-            self._preview = call.name
-            self._named += tool.previews(reply.text)
+            self._preview_tool = call.name
+            self._previewed_names += tool.previews(reply.text)
             return
-        self._read.append(reply.text)
-        self._asked += (value for value in call.arguments.values() if isinstance(value, str))
+        self._read_texts.append(reply.text)
+        self._argument_texts += (value for value in call.arguments.values() if isinstance(value, str))
 
     @property
-    def gave_nothing(self) -> bool:
+    def has_no_replies(self) -> bool:
         """True if there are tools, and none of them returned anything."""
-        return bool(self._toolbox) and not self._given
+        return bool(self._toolbox) and not self._reply_texts
 
     @property
     def unopened_file(self) -> str:
         """The name of a file that a tool can open, while no tool has returned anything; otherwise ""."""
-        return "" if self._given else self._file
+        return "" if self._reply_texts else self._openable_file
 
     @property
     def has_only_previews(self) -> bool:
         """True if a file was only described, and no tool has read its contents."""
-        return bool(self._preview and self.file_readers) and not self._read
+        return bool(self._preview_tool and self.file_readers) and not self._read_texts
 
     @property
     def last_failure_read_no_file(self) -> bool:
         """True if the last call failed, and its tool reads no files."""
-        tool = self._toolbox.get(self._failed[-1][0]) if self._failed else None
+        tool = self._toolbox.get(self._failed_replies[-1][0]) if self._failed_replies else None
         return tool is not None and not tool.endings
 
     @property
     def last_text(self) -> str:
-        """The start of the last text that a tool returned; of a file's description only if there is no other."""
-        texts = self._read or self._given
-        return texts[-1][:_LAST_LENGTH] if texts else ""
+        """The start of a tool's last reply; the description of a file counts only if there is no other reply."""
+        texts = self._read_texts or self._reply_texts
+        return texts[-1][:_MAX_LAST_TEXT_CHARS] if texts else ""
 
     def find_objection(self, content: str) -> str:
         """Return the message that sends a result back to the specialist; "" if nothing speaks against it."""
@@ -111,18 +111,20 @@ class WorkRecord:
         readers = " or ".join(self.file_readers)
         if self._ignores_file(content):
             return briefing.render_note("no_work_foreign", tools=readers, given=self.last_text)
-        named = self._join_unasked_names()
-        return briefing.render_note("no_work_unasked", named=named, tools=readers) if named else ""
+        names = self._join_unasked_names()
+        return briefing.render_note("no_work_unasked", named=names, tools=readers) if names else ""
 
     def explain_missing_work(self, content: str) -> str:
         """Return the message to the specialist that no work is behind its result; "" if there is some."""
         tools = ", ".join(self._toolbox)
         if text := self._describe_last_failure("no_work", content, tools=tools):
             return text
-        if self.unopened_file and not self._handed:
+        if self.unopened_file and not self._has_other_material:
             return briefing.render_note("no_work_unread", file=self.unopened_file, tools=tools)
         if self.has_only_previews:
-            return briefing.render_note("no_work_preview", tool=self._preview, tools=" or ".join(self.file_readers))
+            return briefing.render_note(
+                "no_work_preview", tool=self._preview_tool, tools=" or ".join(self.file_readers)
+            )
         return ""
 
     def find_doubt(self, content: str) -> str:
@@ -131,47 +133,51 @@ class WorkRecord:
             return text
         if self._ignores_file(content):
             return briefing.render_note("doubt_foreign", tools=" or ".join(self.file_readers))
-        named = self._join_unasked_names()
-        return briefing.render_note("doubt_unasked", named=named) if named else ""
+        names = self._join_unasked_names()
+        return briefing.render_note("doubt_unasked", named=names) if names else ""
 
     def repeats_failure(self, content: str) -> bool:
         """Return True if a text only repeats the reply to a failed call."""
-        told = _extract_words(content) - {"error", "errors"}
-        return len(told) >= _MIN_WORDS and any(told <= _extract_words(text) for _, text in self._failed)
+        words = _extract_words(content) - {"error", "errors"}
+        return len(words) >= _MIN_WORDS and any(words <= _extract_words(text) for _, text in self._failed_replies)
 
     @property
     def file_readers(self) -> list[str]:
         """The names of the tools that read files: only those that run queries, if there are any."""
         found = [tool for tool in self._toolbox.values() if tool.endings and tool.previews is None]
-        return [tool.name for tool in found if tool.only_queries] or [tool.name for tool in found]
+        return [tool.name for tool in found if tool.is_query_only] or [tool.name for tool in found]
 
     def _ignores_file(self, content: str) -> bool:
         """Return True if a file was described and read, but the result has nothing of what was read."""
-        return bool(self._named and self._read) and self._is_unrelated(content, self._read)
+        return bool(self._previewed_names and self._read_texts) and self._is_unrelated(content, self._read_texts)
 
     def _join_unasked_names(self) -> str:
         """Join the names from file descriptions that the task mentions, but no reading call asked for or returned."""
-        if not self._read:
+        if not self._read_texts:
             return ""
-        task, known = extract_words(self._task), _extract_words(*self._asked, *self._read)
-        found = (
+        task, read_words = extract_words(self._task), _extract_words(*self._argument_texts, *self._read_texts)
+        unasked_names = (
             name
-            for name in self._named
-            if _TWO_LETTERS.search(name) and (of := extract_words(name)) and of <= task - known
+            for name in self._previewed_names
+            if _TWO_LETTERS.search(name) and (name_words := extract_words(name)) and name_words <= task - read_words
         )
-        return ", ".join(dict.fromkeys(found))
+        return ", ".join(dict.fromkeys(unasked_names))
 
     def _describe_last_failure(self, note_prefix: str, content: str, **values: str) -> str:
-        if not self._toolbox or not self._failed or (self._given and not self._is_unrelated(content, self._given)):
+        if (
+            not self._toolbox
+            or not self._failed_replies
+            or (self._reply_texts and not self._is_unrelated(content, self._reply_texts))
+        ):
             return ""
-        name, text = self._failed[-1]
+        name, text = self._failed_replies[-1]
         return briefing.render_note(
-            f"{note_prefix}_failed", tool=name, fault=" ".join(text.split())[:_FAULT_LENGTH], **values
+            f"{note_prefix}_failed", tool=name, fault=" ".join(text.split())[:_MAX_FAULT_CHARS], **values
         )
 
     def _is_unrelated(self, content: str, replies: Iterable[str]) -> bool:
         """Return True if a text shares no words with the replies but those of the brief and of failures."""
-        known = _extract_words(self._brief, *(text for _, text in self._failed))
+        known = _extract_words(self._brief, *(text for _, text in self._failed_replies))
         shared = (_extract_words(content) & _extract_words(*replies)) - known
         return len(shared) <= _MAX_CHANCE_WORDS and not any(sign.isdigit() for word in shared for sign in word)
 

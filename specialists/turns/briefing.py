@@ -20,7 +20,7 @@ from specialists.tools.tool import Workbench
 
 TASK_HEADING = "# Task"
 DONE_WHEN_HEADING = "# Done when"
-EARLIER_HEADING = "# From earlier steps"
+EARLIER_STEPS_HEADING = "# From earlier steps"
 FILES_HEADING = "# Files"
 MATERIAL_HEADING = "# Source material"
 
@@ -28,7 +28,7 @@ PART_OF_LABEL = "Part of: "
 MAX_CIRCUMSTANCES, MAX_PART_OF = 200, 160
 """Most characters of the line on when, where and for whom the task is, and of the line that quotes the request."""
 
-_FOLDER = Path(__file__).parent
+_PROMPT_FOLDER = Path(__file__).parent
 
 
 def render_brief(handoff: Handoff, done_when: str = "") -> str:
@@ -43,16 +43,16 @@ def render_brief(handoff: Handoff, done_when: str = "") -> str:
         <source>` and its text for each note, `# Source material` in the same form, and `# Files` with `- name (media
         type, N bytes) — about` for each file.
     """
-    around = [demote_headings(_shorten_text(handoff.circumstances, MAX_CIRCUMSTANCES))]
+    preamble = [demote_headings(_shorten_text(handoff.circumstances, MAX_CIRCUMSTANCES))]
     if request := _shorten_text(handoff.part_of, MAX_PART_OF):
-        around.append(f"{PART_OF_LABEL}{request}")
-    parts = ["\n".join(filter(None, around))] if any(around) else []
+        preamble.append(f"{PART_OF_LABEL}{request}")
+    parts = ["\n".join(filter(None, preamble))] if any(preamble) else []
     parts.append(f"{TASK_HEADING}\n{demote_headings(handoff.intent)}")
     if done_when.strip():
         parts.append(f"{DONE_WHEN_HEADING}\n{demote_headings(done_when)}")
     if handoff.context:
         notes = (f"## {_flatten_text(note.source)}\n{demote_headings(note.text)}" for note in handoff.context)
-        parts.append("\n".join((EARLIER_HEADING, *notes)))
+        parts.append("\n".join((EARLIER_STEPS_HEADING, *notes)))
     if handoff.given:
         texts = (f"## {_flatten_text(note.source)}\n{demote_headings(note.text)}" for note in handoff.given)
         parts.append("\n".join((MATERIAL_HEADING, *texts)))
@@ -72,11 +72,13 @@ def render_file_lines(artifacts: Iterable[Artifact]) -> list[str]:
 
 def build_system_prompt(prompt: str, answer_form: str = "", channel_words: str = "") -> str:
     """Join a specialist's prompt, the shared protocol, and, if given, the answer's form and the channel's wishes."""
-    asked = f"\n\n{_read_prompt('answer_form.md').format(form=demote_headings(answer_form))}" if answer_form else ""
-    here = (
+    form_section = (
+        f"\n\n{_read_prompt('answer_form.md').format(form=demote_headings(answer_form))}" if answer_form else ""
+    )
+    channel_section = (
         f"\n\n{_read_prompt('channel_words.md').format(words=demote_headings(channel_words))}" if channel_words else ""
     )
-    return f"{prompt}\n\n{_read_prompt('protocol.md')}{asked}{here}"
+    return f"{prompt}\n\n{_read_prompt('protocol.md')}{form_section}{channel_section}"
 
 
 def add_skills(prompt: str, skills: Iterable[tuple[str, str]]) -> str:
@@ -97,7 +99,7 @@ def render_note(name: str, **values: str) -> str:
 
 @cache
 def _read_prompt(path: str) -> str:
-    return (_FOLDER / path).read_text(encoding="utf-8").strip()
+    return (_PROMPT_FOLDER / path).read_text(encoding="utf-8").strip()
 
 
 def _flatten_text(text: str) -> str:
@@ -109,42 +111,42 @@ def _shorten_text(text: str, max_length: int) -> str:
     return line if len(line) <= max_length else f"{line[: max_length - 1].rstrip()}…"
 
 
-PICTURE_SHARE = 0.5
+MAX_PICTURE_SHARE = 0.5
 """The share of a call's context that pictures may fill."""
 MAX_PICTURE_BYTES = 24_000_000
 """Most bytes of all pictures of an attempt together. Every call sends them again, as a third more bytes of Base64."""
 
 
 async def load_pictures(
-    artifacts: Iterable[Artifact], workbench: Workbench, context: int
+    artifacts: Iterable[Artifact], workbench: Workbench, context_tokens: int
 ) -> tuple[tuple[Picture, ...], tuple[str, ...]]:
     """Load the pictures among the files of a handoff, in order, while a call has room for them.
 
     Args:
         artifacts: The files of the handoff.
         workbench: Gives their contents. Its WorkbenchLost passes through.
-        context: The most tokens that a call may send.
+        context_tokens: The most tokens that a call may send.
 
     Returns:
         A pair of (pictures, gaps): one gap, in words for people, for each picture that is left out.
     """
-    shown: list[Picture] = []
+    pictures: list[Picture] = []
     gaps: list[str] = []
     tokens, size = 0, 0
     for artifact in artifacts:
         if not artifact.media_type.startswith("image/") or artifact.publish_as != "nothing":
             continue
-        found = await _load_picture(artifact, workbench)
-        if isinstance(found, str):
-            gaps.append(found)
+        picture = await _load_picture(artifact, workbench)
+        if isinstance(picture, str):
+            gaps.append(picture)
             continue
-        its_tokens, its_size = estimate_picture_tokens(found.data), len(found.data)
-        if tokens + its_tokens > context * PICTURE_SHARE or size + its_size > MAX_PICTURE_BYTES:
-            gaps.append(f"{found.name}: not shown to the model, as there are more pictures than it has room for")
+        picture_tokens, picture_size = estimate_picture_tokens(picture.data), len(picture.data)
+        if tokens + picture_tokens > context_tokens * MAX_PICTURE_SHARE or size + picture_size > MAX_PICTURE_BYTES:
+            gaps.append(f"{picture.name}: not shown to the model, as there are more pictures than it has room for")
             continue
-        tokens, size = tokens + its_tokens, size + its_size
-        shown.append(found)
-    return tuple(shown), tuple(gaps)
+        tokens, size = tokens + picture_tokens, size + picture_size
+        pictures.append(picture)
+    return tuple(pictures), tuple(gaps)
 
 
 async def _load_picture(artifact: Artifact, workbench: Workbench) -> Picture | str:

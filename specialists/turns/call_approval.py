@@ -37,7 +37,7 @@ MAX_REFUSALS = 3
 MAX_CARD_CALLS, MAX_CARD_CHARACTERS = 8, 6_000
 """Most calls on one approval card, and most characters of all their arguments, so that people can read it."""
 
-MAX_ARGUMENTS, MAX_CHARACTERS = 40, 120_000
+MAX_ARGUMENTS, MAX_ARGUMENT_CHARACTERS = 40, 120_000
 """Most arguments of a call that people are asked about, and most of their characters: a Slack window shows no more."""
 
 TermsLookup = Callable[[str], ApprovalTerms | None]
@@ -65,7 +65,7 @@ class CallApprovals:
     terms: TermsLookup
     find_rulings: Callable[[Approval], Awaitable[ApplicableRuling]]
     _rulings: dict[str, Ruling] = field(default_factory=dict)
-    _refused: Counter[str] = field(default_factory=Counter)
+    _refusal_counts: Counter[str] = field(default_factory=Counter)
 
     def record_ruling(self, ruling: Ruling) -> None:
         """Record a ruling from the attempt's history."""
@@ -87,7 +87,7 @@ class CallApprovals:
         ruling = self._rulings.get(call.id)
         if ruling is not None and not ruling.is_approved:
             return _report_refusal(ruling)
-        if self._refused[call.name] >= MAX_REFUSALS:
+        if self._refusal_counts[call.name] >= MAX_REFUSALS:
             return ToolOutcome(briefing.render_note("denied_often", tool=call.name), failed=True)
         return None
 
@@ -99,34 +99,33 @@ class CallApprovals:
     ) -> Approval | ToolOutcome | Ruling | None:
         """Return what people have to approve before this call is made, or the ruling that lets it be made now.
 
-        None: no approval is needed. An outcome: the call was denied before, or cannot be approved by anybody.
-            `private_sources`
-        are the sources of all private data that the model could see when it made the call.
+        None means that no approval is needed. An outcome means that the call was denied before, or that nobody can
+        approve it. `private_sources`: the sources of all private data that the model could see when it made the call.
         """
         terms = self.terms(ready.tool.name) if ready.tool.access == "write" else None
         if ready.readers is not None:
             terms = limit_to_readers(ready.readers, terms or self.terms("") or DEFAULT_APPROVAL_TERMS)
             if terms is None:
                 return ToolOutcome(
-                    briefing.render_note("nobody_reads_both", **_make_place_values(ready.readers)), failed=True
+                    briefing.render_note("nobody_reads_both", **_make_note_values(ready.readers)), failed=True
                 )
         if terms is None and unreleased is None:
             return None
-        asked = _make_approval(ready, terms, unreleased, self.terms(""))
-        seen = {one.id: one.name for one in private_sources if not _came_from_target(one, asked)}
-        asked = asked.model_copy(update={"in_view": tuple(seen)})
-        earlier = await self._find_earlier_rulings(ready, asked)
+        approval = _make_approval(ready, terms, unreleased, self.terms(""))
+        source_names = {one.id: one.name for one in private_sources if not _came_from_target(one, approval)}
+        approval = approval.model_copy(update={"in_view": tuple(source_names)})
+        earlier = await self._find_earlier_rulings(ready, approval)
         ruling = earlier.ruling
         if ruling is None or not _still_applies(ruling, ready.readers):
-            if len(asked.arguments) > MAX_ARGUMENTS or _measure_approval(asked) > MAX_CHARACTERS:
-                return ToolOutcome(briefing.render_note("too_long_to_ask", tool=asked.tool), failed=True)
-            new = tuple(dict.fromkeys(seen[one] for one in earlier.new))
-            return asked.model_copy(update={"new": new})
+            if len(approval.arguments) > MAX_ARGUMENTS or _measure_approval(approval) > MAX_ARGUMENT_CHARACTERS:
+                return ToolOutcome(briefing.render_note("too_long_to_ask", tool=approval.tool), failed=True)
+            new_sources = tuple(dict.fromkeys(source_names[one] for one in earlier.new_source_ids))
+            return approval.model_copy(update={"new": new_sources})
         return ruling if ruling.is_approved else _report_refusal(ruling)
 
     async def request_sign_in(self, ready: ReadyCall, sign_in: SignIn) -> Approval | ToolOutcome:
         """Return the sign-in to ask people for, on the crew's terms; a failed outcome if it was denied or is lost."""
-        asked = Approval(
+        approval = Approval(
             kind="sign_in",
             call=ready.call.id,
             tool=ready.tool.name,
@@ -135,9 +134,9 @@ class CallApprovals:
             target=f"{sign_in.server} ({sign_in.host})",
             terms=(self.terms("") or DEFAULT_APPROVAL_TERMS).model_copy(update={"mode": "always", "quorum": 1}),
         )
-        ruling = (await self._find_earlier_rulings(ready, asked)).ruling
+        ruling = (await self._find_earlier_rulings(ready, approval)).ruling
         if ruling is None:
-            return asked
+            return approval
         if not ruling.is_approved:
             return _report_refusal(ruling)
         return ToolOutcome(
@@ -156,17 +155,17 @@ class CallApprovals:
         ruling = self._rulings.get(call.id)
         if ruling is None or ruling.outcome != "edited":
             return outcome
-        made = json.dumps(dict(ruling.arguments), ensure_ascii=False)
-        text = briefing.render_note("edited", tool=call.name, arguments=made, reply=outcome.text)
+        arguments = json.dumps(dict(ruling.arguments), ensure_ascii=False)
+        text = briefing.render_note("edited", tool=call.name, arguments=arguments, reply=outcome.text)
         return ToolOutcome(
             text, outcome.artifacts, outcome.gaps, outcome.sources, failed=outcome.failed, notes=outcome.notes
         )
 
-    def discard_ruling(self, call: str) -> None:
+    def discard_ruling(self, call_id: str) -> None:
         """Discard the ruling on a call that now has an outcome."""
-        ruling = self._rulings.pop(call, None)
-        if ruling is not None and not ruling.is_approved and ruling.leads:
-            self._refused[ruling.tool] += 1
+        ruling = self._rulings.pop(call_id, None)
+        if ruling is not None and not ruling.is_approved and ruling.is_first_of_batch:
+            self._refusal_counts[ruling.tool] += 1
 
 
 def digest_sign_in(sign_in: SignIn) -> str:
@@ -180,13 +179,13 @@ def combine_for_card(first: Approval, others: Iterable[Approval]) -> Approval:
     A call for which its crew wants to be asked each time is not combined with others.
     """
     parts = [first]
-    size, named = _measure_approval(first), len(first.arguments)
+    size, argument_count = _measure_approval(first), len(first.arguments)
     for one in others if first.terms.mode == "ask" else ():
         if (one.kind, one.terms) != (first.kind, first.terms):
             continue
         size += _measure_approval(one)
-        named += len(one.arguments)
-        if len(parts) == MAX_CARD_CALLS or size > MAX_CARD_CHARACTERS or named > MAX_ARGUMENTS:
+        argument_count += len(one.arguments)
+        if len(parts) == MAX_CARD_CALLS or size > MAX_CARD_CHARACTERS or argument_count > MAX_ARGUMENTS:
             break
         parts.append(one)
     return combine_approvals(tuple(parts))
@@ -198,8 +197,8 @@ def _measure_approval(approval: Approval) -> int:
 
 def _report_refusal(ruling: Ruling) -> ToolOutcome:
     note = "not_decided" if ruling.outcome == "expired" else "denied"
-    said = f" Their reason: “{ruling.reason}”" if ruling.reason else ""
-    return ToolOutcome(briefing.render_note(note, tool=ruling.tool, reason=said), failed=True)
+    reason = f" Their reason: “{ruling.reason}”" if ruling.reason else ""
+    return ToolOutcome(briefing.render_note(note, tool=ruling.tool, reason=reason), failed=True)
 
 
 def limit_to_readers(readers: CommonReaders, terms: ApprovalTerms) -> ApprovalTerms | None:
@@ -207,20 +206,22 @@ def limit_to_readers(readers: CommonReaders, terms: ApprovalTerms) -> ApprovalTe
 
     Members of a user group count only if they are named themselves: a group's members are not known before the click.
     """
-    named = (
+    approver_groups = (
         readers.admins if one == ADMINS else {readers.requester if one == REQUESTER else one} for one in terms.approvers
     )
-    may = dict.fromkeys(user for each in named for user in sorted(each) if user in readers.people)
-    whom = tuple(user for user in may if terms.own or user != readers.requester)
-    return terms.with_approvers(whom) if whom else None
+    allowed_approvers = dict.fromkeys(
+        user for each in approver_groups for user in sorted(each) if user in readers.people
+    )
+    approvers = tuple(user for user in allowed_approvers if terms.own or user != readers.requester)
+    return terms.with_approvers(approvers) if approvers else None
 
 
 def _still_applies(ruling: Ruling, readers: CommonReaders | None) -> bool:
-    """Return True unless a call was approved only by people who may no longer read both places."""
+    """Return False if nobody of those who approved the call may still read both places; otherwise True."""
     return readers is None or not ruling.is_approved or not readers.people.isdisjoint(ruling.users)
 
 
-def _make_place_values(readers: CommonReaders) -> dict[str, str]:
+def _make_note_values(readers: CommonReaders) -> dict[str, str]:
     return {"came": readers.source_name, "goes": readers.target_name}
 
 
@@ -240,7 +241,7 @@ def describe_target(ready: ReadyCall) -> str:
 
 
 def _explain_approval(ready: ReadyCall, unreleased: UnreleasedData | None, *, writes: bool) -> str:
-    """Return why people are asked. A call that writes is approved in any case, so its tool's reason comes first."""
+    """Return why people are asked. A call that writes needs approval anyway, so its tool's reason comes first."""
     if unreleased is None or not writes:
         return unreleased.reason if unreleased else ready.approval_reason
     return f"{ready.approval_reason} {unreleased.reason[:1].upper()}{unreleased.reason[1:]}.".strip()
@@ -270,23 +271,23 @@ class SignInCheck:
 
     workbench: Workbench
     can_ask: bool
-    _calls: set[str] = field(default_factory=set)
+    _call_ids: set[str] = field(default_factory=set)
 
-    async def check_call(self, call: ToolCall, tool: Tool | None) -> None:
+    async def check_sign_in(self, call: ToolCall, tool: Tool | None) -> None:
         """Check and record whether a call needs a sign-in, right before the call is judged. Raises WorkbenchLost."""
-        self._calls.discard(call.id)
+        self._call_ids.discard(call.id)
         if tool is None or tool.signs_in is None:
             return
-        kept = self.workbench.sign_ins
-        if kept is None or not await tool.signs_in.is_signed_in(kept):
-            self._calls.add(call.id)
+        store = self.workbench.sign_ins
+        if store is None or not await tool.signs_in.is_signed_in(store):
+            self._call_ids.add(call.id)
 
     async def find_sign_in(self, ready: ReadyCall, approvals: CallApprovals) -> Approval | ToolOutcome | None:
         """Return the sign-in to ask people for, or a failed outcome; None if the call needs no sign-in."""
-        way = ready.tool.signs_in
-        if way is None or ready.call.id not in self._calls:
+        sign_in = ready.tool.signs_in
+        if sign_in is None or ready.call.id not in self._call_ids:
             return None
         if not self.can_ask or self.workbench.sign_ins is None:
-            text = briefing.render_note("nobody_to_sign_in", tool=ready.tool.name, server=way.server)
+            text = briefing.render_note("nobody_to_sign_in", tool=ready.tool.name, server=sign_in.server)
             return ToolOutcome(text, failed=True)
-        return await approvals.request_sign_in(ready, way)
+        return await approvals.request_sign_in(ready, sign_in)

@@ -19,20 +19,23 @@ from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing
 
 READ_REPLY = "read_reply"
-GOAL_SHARE = 0.7
-"""The share of the limit to which replies are left out: many at a time, as providers cache an unchanged beginning."""
-SAFE_SHARE = 0.9
+TARGET_SHARE = 0.7
+"""Once a call exceeds the limit, replies are left out until it takes this share of the limit.
+
+Many replies are left out at a time, as providers cache an unchanged beginning.
+"""
+MAX_CONTEXT_SHARE = 0.9
 """The share of a model's stated context size that a call may fill, since the reply has to fit too."""
-SHORTEST_LEFT_OUT = 400
+MAX_KEPT_CHARS = 400
 """Replies of at most this many characters are never left out: a reference would save too little."""
-PART_LENGTH = 6_000
+MAX_PART_CHARS = 6_000
 """Most characters of a left-out reply that one `read_reply` returns; at most about a third of the limit."""
-_SHORTEST_PART = 500
+_MIN_PART_CHARS = 500
 _MIN_FACTOR, _MAX_FACTOR = 0.5, 8.0
 """Bounds of the factor by which a provider's count of tokens differs from the estimate."""
 
 
-class ReadReply(BaseModel):
+class ReadReplyArguments(BaseModel):
     """The arguments of `read_reply`."""
 
     number: int = Field(ge=1)
@@ -52,7 +55,7 @@ class _ReplyRecord:
     message_index: int
     reply_index: int
     number: int
-    is_left_out: bool = False
+    is_omitted: bool = False
 
 
 class ContextWindow:
@@ -72,17 +75,17 @@ class ContextWindow:
         self._estimate = overhead
         self._factor = 1.0
         self._sizes: list[int] = []
-        self._kept: list[_ReplyRecord] = []
-        self._unread = -1
-        self._has_left_out = False
+        self._reply_records: list[_ReplyRecord] = []
+        self._unread_index = -1
+        self._has_omitted = False
 
     @property
     def read_tool(self) -> Tool | None:
         """The tool that returns left-out replies; None while no reply is left out."""
-        return Tool(READ_REPLY, "read", ReadReply, self._read) if self._has_left_out else None
+        return Tool(READ_REPLY, "read", ReadReplyArguments, self._read_reply) if self._has_omitted else None
 
     @property
-    def tokens(self) -> float:
+    def estimated_tokens(self) -> float:
         """The estimated tokens of the next call, as the provider counts them."""
         return self._estimate * self._factor
 
@@ -95,49 +98,49 @@ class ContextWindow:
     def add_replies(self, replies: list[tuple[str, ToolReply, int | None]]) -> None:
         """Add a turn's replies as one message. Each is (tool name, reply, number of the repeated reply or None)."""
         message = ModelMessage(role="tool", replies=tuple(reply for _, reply, _ in replies))
-        self._unread = len(self.messages)
-        for place, (tool, reply, repeated) in enumerate(replies):
-            number = repeated or len(self._kept) + 1
-            self._kept.append(_ReplyRecord(tool, reply, len(self.messages), place, number))
+        self._unread_index = len(self.messages)
+        for reply_index, (tool, reply, repeated_number) in enumerate(replies):
+            number = repeated_number or len(self._reply_records) + 1
+            self._reply_records.append(_ReplyRecord(tool, reply, len(self.messages), reply_index, number))
         self.add_message(message)
 
     def correct_estimate(self, turn: Turn) -> None:
         """Correct the token estimate by what the provider counted for the call that brought this turn."""
-        self._unread = -1
+        self._unread_index = -1
         if turn.usage.tokens_in and turn.usage.calls == 1:  # with several tries, the count is of no single one
             factor = turn.usage.tokens_in / max(1, self._estimate)
             self._factor = min(max(factor, _MIN_FACTOR), _MAX_FACTOR)
 
-    def make_room(self) -> None:
+    def omit_old_replies(self) -> None:
         """Leave out the oldest replies until the next call fits; replies that no turn has read only if they must be."""
-        if self.tokens <= self._limit:
+        if self.estimated_tokens <= self._limit:
             return
-        for kept in self._kept:
-            goal = self._limit if kept.message_index == self._unread else self._limit * GOAL_SHARE
-            if self.tokens <= goal:
+        for record in self._reply_records:
+            goal = self._limit if record.message_index == self._unread_index else self._limit * TARGET_SHARE
+            if self.estimated_tokens <= goal:
                 return
-            if not kept.is_left_out and len(kept.reply.text) > SHORTEST_LEFT_OUT:
-                self._leave_out(kept)
+            if not record.is_omitted and len(record.reply.text) > MAX_KEPT_CHARS:
+                self._omit_reply(record)
 
     def shrink(self, share: float) -> bool:
         """Shrink the next call to a share of its size, after its model refused it. False if nothing can be left out.
 
         The new limit is not stored: another owner that resumes the attempt finds it anew.
         """
-        before = self.tokens
-        self._limit = int(min(before, self._limit) * share * SAFE_SHARE)
-        self.make_room()
-        return self.tokens < before
+        before = self.estimated_tokens
+        self._limit = int(min(before, self._limit) * share * MAX_CONTEXT_SHARE)
+        self.omit_old_replies()
+        return self.estimated_tokens < before
 
     def find_reply_number(self, arguments: object) -> int | None:
         """Return the number of the reply that arguments of `read_reply` ask for; None if there is no such reply."""
         number = arguments.get("number") if isinstance(arguments, dict) else None
-        return number if isinstance(number, int) and 0 < number <= len(self._kept) else None
+        return number if isinstance(number, int) and 0 < number <= len(self._reply_records) else None
 
-    def _leave_out(self, kept: _ReplyRecord) -> None:
+    def _omit_reply(self, kept: _ReplyRecord) -> None:
         length = f"{len(kept.reply.text):,}"
         text = briefing.render_note(
-            "left_out", number=str(kept.number), tool=self._kept[kept.number - 1].tool, length=length
+            "left_out", number=str(kept.number), tool=self._reply_records[kept.number - 1].tool, length=length
         )
         message = self.messages[kept.message_index]
         replies = list(message.replies)
@@ -146,18 +149,18 @@ class ContextWindow:
         size = _estimate_tokens(self.messages[kept.message_index])
         self._estimate += size - self._sizes[kept.message_index]
         self._sizes[kept.message_index] = size
-        kept.is_left_out = self._has_left_out = True
+        kept.is_omitted = self._has_omitted = True
 
-    async def _read(self, arguments: ReadReply, _workbench: Workbench) -> ToolOutcome:
+    async def _read_reply(self, arguments: ReadReplyArguments, _workbench: Workbench) -> ToolOutcome:
         """Give a reply again that was left out for room, from a character on."""
         number = self.find_reply_number(arguments.model_dump())
         if number is None:
-            return ToolOutcome(f"There are replies 1 to {len(self._kept)}.", failed=True)
-        text, start = self._kept[number - 1].reply.text, arguments.start
-        most = max(
-            _SHORTEST_PART, min(PART_LENGTH, int(self._limit / self._factor))
+            return ToolOutcome(f"There are replies 1 to {len(self._reply_records)}.", failed=True)
+        text, start = self._reply_records[number - 1].reply.text, arguments.start
+        max_chars = max(
+            _MIN_PART_CHARS, min(MAX_PART_CHARS, int(self._limit / self._factor))
         )  # about a quarter, at 3 or 4 characters a token
-        part, end = text[start : start + most], start + most
+        part, end = text[start : start + max_chars], start + max_chars
         if not part:
             return ToolOutcome(f"Reply {number} has {len(text):,} characters.", failed=True)
         more = f"\n[{len(text) - end:,} characters follow, from {end} on]" if end < len(text) else ""

@@ -41,15 +41,15 @@ from specialists.turns.known_urls import (
 )
 from specialists.turns.requester_words import REQUEST_BITS, BitBudget, find_free_words
 
-MAX_PER_SITE, MAX_IN_ALL = 10, 30
+MAX_REQUESTS_PER_SITE, MAX_REQUESTS = 10, 30
 """Most requests to one site, and to all sites, that an attempt may choose among known URLs after reading something."""
 MAX_SHOWN_CHARACTERS = 1_400
 """Most characters of a request that a person is asked about: a longer one cannot be shown whole, and is refused."""
 
-NOT_FROM_REQUESTER = "a model put this together or took it from the web"
-TOO_MANY_CHOICES = "it has chosen among many addresses by now, and each choice can say something"
+NOT_FROM_REQUESTER_REASON = "a model put this together or took it from the web"
+TOO_MANY_CHOICES_REASON = "it has chosen among many addresses by now, and each choice can say something"
 IN_VIEW_CLAUSE = ", and could see {names}"
-MAX_NAMED = 3
+MAX_NAMED_SOURCES = 3
 """Most private sources that people are told by name; of further ones, the number."""
 IN_CLEAR_LABEL = "In clear:"
 
@@ -95,17 +95,17 @@ class EgressGuard:
         allow_out: Collection[str] = (),
     ) -> None:
         self.citable_addresses: set[str] = set()
-        self._words = provenance.words
+        self._requester_texts = provenance.requester_texts
         self._toolbox = toolbox
-        self._allowed = frozenset(fold_host(one) for one in allow_out)
-        self._private = list(provenance.private)
-        self._in_view = tuple(self._private)
+        self._allowed_recipients = frozenset(fold_host(one) for one in allow_out)
+        self._private_names = list(provenance.private_names)
+        self._private_in_view = tuple(self._private_names)
         self._sources = dict.fromkeys(provenance.sources)
         self.sources = tuple(self._sources)
-        self._has_read = self._restricted = has_derived_content
-        self._budget = BitBudget(REQUEST_BITS * provenance.share)
-        self._asked: Counter[str] = Counter()
-        self._judged: dict[str, EgressVerdict] = {}
+        self._has_read = self._is_restricted = has_derived_content
+        self._budget = BitBudget(REQUEST_BITS * provenance.leak_share)
+        self._request_counts: Counter[str] = Counter()
+        self._verdicts: dict[str, EgressVerdict] = {}
 
     @cached_property
     def _requester_urls(self) -> list[str]:
@@ -113,7 +113,7 @@ class EgressGuard:
 
         Found only when something is to be sent, as threads may be long.
         """
-        return sorted({url for text in self._words for url in find_urls_and_domains(text)}, reverse=True)
+        return sorted({url for text in self._requester_texts for url in find_urls_and_domains(text)}, reverse=True)
 
     @cached_property
     def _requester_known_urls(self) -> KnownUrls:
@@ -131,12 +131,12 @@ class EgressGuard:
 
     # ------------------------------------------------------------ what was read
 
-    def note_turn_end(self) -> None:
-        """Let the calls of the turn that just ended be judged by all that was read before the model chose them."""
-        self._restricted = self._has_read
-        self._in_view = tuple(self._private)
+    def begin_turn_calls(self) -> None:
+        """Judge the calls of the turn that the model just took by all that was read before it; drop old verdicts."""
+        self._is_restricted = self._has_read
+        self._private_in_view = tuple(self._private_names)
         self.sources = tuple(self._sources)
-        self._judged.clear()
+        self._verdicts.clear()
 
     def record_reply(self, tool: str, reply: ToolReply, target: str = "") -> None:
         """Record a tool's reply: what of it is private, and the URLs in it if the tool takes them from the web.
@@ -144,9 +144,9 @@ class EgressGuard:
         `target` is where the call went; "" if its tool does not say.
         """
         if self.is_private_tool(tool):
-            given = make_reply_source(tool, target, reply.text)
-            self._private += [given.name] if given.name not in self._private else []
-            self._sources[given] = None
+            source = make_reply_source(tool, target, reply.text)
+            self._private_names += [source.name] if source.name not in self._private_names else []
+            self._sources[source] = None
         if reply.failed:
             return
         self._has_read = True
@@ -164,26 +164,26 @@ class EgressGuard:
 
     # ------------------------------------------------------------ what leaves
 
-    def judge(self, tool: Tool, arguments: BaseModel) -> EgressVerdict:
+    def judge_call(self, tool: Tool, arguments: BaseModel) -> EgressVerdict:
         """Rule on a call of the last turn; an allowed call counts as made. The same call again gets the same ruling."""
         key = f"{tool.name} {arguments.model_dump_json()}"
-        if key not in self._judged:
-            self._judged[key] = self._judge_new(tool, arguments)
-        return self._judged[key]
+        if key not in self._verdicts:
+            self._verdicts[key] = self._judge_new_call(tool, arguments)
+        return self._verdicts[key]
 
-    def _judge_new(self, tool: Tool, arguments: BaseModel) -> EgressVerdict:
+    def _judge_new_call(self, tool: Tool, arguments: BaseModel) -> EgressVerdict:
         verdict = self._judge_url(tool, arguments) if tool.url else EgressVerdict(arguments)
         if tool.sends is None or verdict.refusal_note:
             return verdict
-        sent = self._judge_sending(tool, verdict.arguments, tool.sends(verdict.arguments))
-        return sent if sent.unreleased or not verdict.unreleased else verdict
+        sending_verdict = self._judge_sending(tool, verdict.arguments, tool.sends(verdict.arguments))
+        return sending_verdict if sending_verdict.unreleased or not verdict.unreleased else verdict
 
     def _judge_sending(self, tool: Tool, arguments: BaseModel, outgoing: OutgoingData) -> EgressVerdict:
-        if not self._in_view or {tool.name, outgoing.to} & self._allowed:
+        if not self._private_in_view or {tool.name, outgoing.to} & self._allowed_recipients:
             return EgressVerdict(arguments, outgoing.to)
-        if (spelt := self._reduce_to_requester_words(tool, arguments)) is not None:
-            return EgressVerdict(spelt, outgoing.to)
-        return self._ask_people_or_refuse(arguments, outgoing, NOT_FROM_REQUESTER)
+        if (reduced := self._reduce_to_requester_words(tool, arguments)) is not None:
+            return EgressVerdict(reduced, outgoing.to)
+        return self._require_release(arguments, outgoing, NOT_FROM_REQUESTER_REASON)
 
     def may_follow(self, url: str, target: str) -> bool:
         """Return True if a call for `url` may follow its redirect to `target`.
@@ -194,76 +194,80 @@ class EgressGuard:
         if self._is_unrestricted:
             return True
         source, host = extract_host(url), extract_host(target)
-        known = self._all_known_urls.find_known_spelling(url) == url
+        is_known = self._all_known_urls.find_known_spelling(url) == url
         if not host:
             return False
         if (
             host == source
-            or host in self._allowed
+            or host in self._allowed_recipients
             or self._requester_known_urls.find_known_spelling(target) is not None
         ):
             follows = True
         else:
-            follows = not self._in_view and (known or host in self._requester_hosts)
-        if follows and known and not self._in_view:
+            follows = not self._private_in_view and (is_known or host in self._requester_hosts)
+        if follows and is_known and not self._private_in_view:
             self._all_known_urls.add(target)
         return follows
 
     @property
     def _is_unrestricted(self) -> bool:
         """True if nothing was read or given that could make a model send out what it should not."""
-        return not self._restricted and not self._in_view
+        return not self._is_restricted and not self._private_in_view
 
     def _judge_url(self, tool: Tool, arguments: BaseModel) -> EgressVerdict:
-        asked = str(getattr(arguments, tool.url)).strip()
-        named = self._requester_known_urls.find_known_spelling(asked)
-        url = named or self._all_known_urls.find_known_spelling(asked)
-        host = extract_host(url or asked)
-        arguments = arguments.model_copy(update={tool.url: url or asked})
-        sends = OutgoingData(host, format_request(url or asked))
-        if self._is_unrestricted or (host and host in self._allowed):
+        requested_url = str(getattr(arguments, tool.url)).strip()
+        requester_url = self._requester_known_urls.find_known_spelling(requested_url)
+        url = requester_url or self._all_known_urls.find_known_spelling(requested_url)
+        host = extract_host(url or requested_url)
+        arguments = arguments.model_copy(update={tool.url: url or requested_url})
+        outgoing = OutgoingData(host, format_request(url or requested_url))
+        if self._is_unrestricted or (host and host in self._allowed_recipients):
             return EgressVerdict(arguments, host)
         if not host:
             return EgressVerdict(arguments, refusal_note="url_refused")
-        if self._in_view and named is None:
-            return self._ask_people_or_refuse(arguments, sends, NOT_FROM_REQUESTER)
+        if self._private_in_view and requester_url is None:
+            return self._require_release(arguments, outgoing, NOT_FROM_REQUESTER_REASON)
         if url is None and host not in self._requester_hosts:
             return EgressVerdict(arguments, host, refusal_note="url_refused")
         return (
             EgressVerdict(arguments, host)
             if self._admit_known_url(host)
-            else self._ask_people_or_refuse(arguments, sends, TOO_MANY_CHOICES)
+            else self._require_release(arguments, outgoing, TOO_MANY_CHOICES_REASON)
         )
 
     def _admit_known_url(self, host: str) -> bool:
         """Count a request among known URLs. Returns False if the attempt has made too many."""
         site = extract_site(host)
-        if self._asked[site] >= MAX_PER_SITE or self._asked.total() >= MAX_IN_ALL:
+        if self._request_counts[site] >= MAX_REQUESTS_PER_SITE or self._request_counts.total() >= MAX_REQUESTS:
             return False
-        if self._in_view and not self._budget.spend(math.log2(max(1, len(self._requester_known_urls)))):
+        if self._private_in_view and not self._budget.spend(math.log2(max(1, len(self._requester_known_urls)))):
             return False
-        self._asked[site] += 1
+        self._request_counts[site] += 1
         return True
 
     def _reduce_to_requester_words(self, tool: Tool, arguments: BaseModel) -> BaseModel | None:
         """Reduce a call to the requester's words and default values; None if it needs other words, or too many bits."""
-        found = find_free_words(str(getattr(arguments, tool.sent_words)), self._words) if tool.sent_words else None
+        found = (
+            find_free_words(str(getattr(arguments, tool.sent_words)), self._requester_texts)
+            if tool.sent_words
+            else None
+        )
         if found is None:
             return None
         try:
-            spelt = tool.arguments.model_validate({tool.sent_words: found.text})
+            reduced = tool.arguments.model_validate({tool.sent_words: found.text})
         except ValidationError:
             return None
-        return spelt if self._budget.spend(found.bits) else None
+        return reduced if self._budget.spend(found.bits) else None
 
-    def _ask_people_or_refuse(self, arguments: BaseModel, outgoing: OutgoingData, reason: str) -> EgressVerdict:
-        leaves = describe_request(outgoing)
-        if leaves is None:
+    def _require_release(self, arguments: BaseModel, outgoing: OutgoingData, reason: str) -> EgressVerdict:
+        shown_text = describe_request(outgoing)
+        if shown_text is None:
             return EgressVerdict(arguments, outgoing.to, refusal_note="too_long_to_ask")
         return EgressVerdict(
             arguments,
             outgoing.to,
-            unreleased=UnreleasedData(leaves, f"{reason}{_describe_private_view(self._in_view)}"),
+            unreleased=UnreleasedData(shown_text, f"{reason}{_describe_private_view(self._private_in_view)}"),
         )
 
 
@@ -288,8 +292,8 @@ def _describe_private_view(private: Sequence[str]) -> str:
     """Return a clause that names the private sources in view, to follow the reason."""
     if not private:
         return ""
-    more = [f"{len(private) - MAX_NAMED} more"] if len(private) > MAX_NAMED else []
-    return IN_VIEW_CLAUSE.format(names=", ".join([*private[:MAX_NAMED], *more]))
+    more = [f"{len(private) - MAX_NAMED_SOURCES} more"] if len(private) > MAX_NAMED_SOURCES else []
+    return IN_VIEW_CLAUSE.format(names=", ".join([*private[:MAX_NAMED_SOURCES], *more]))
 
 
 def format_request(url: str) -> str:

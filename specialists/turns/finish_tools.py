@@ -47,8 +47,8 @@ _SEVERITY_SYNONYMS: dict[str, Severity] = {
     "blocker": "critical",
 }
 """Other names that models use for severities. Only prompts that ask for severities list the valid ones."""
-_REASONS: tuple[EscalationReason, ...] = get_args(EscalationReason)
-_SUMMARY_LIMIT = 300
+_ESCALATION_REASONS: tuple[EscalationReason, ...] = get_args(EscalationReason)
+_MAX_SUMMARY_CHARS = 300
 _NON_SENTENCE_STARTS = ("#", "|", "```")
 _STRING_SCHEMA = {"type": "string"}
 
@@ -75,7 +75,7 @@ FINISH_SPECS: tuple[ToolSpec, ...] = (
         {
             "type": "object",
             "properties": {
-                "reason": {"enum": list(_REASONS[:3])},
+                "reason": {"enum": list(_ESCALATION_REASONS[:3])},
                 "message": _STRING_SCHEMA,
                 "options": {"type": "array", "items": _STRING_SCHEMA},
                 "partial_result": _STRING_SCHEMA,
@@ -99,11 +99,11 @@ def make_hand_over_spec(specialists: str) -> ToolSpec:
 
     `specialists` lists the planner's specialists, one a line.
     """
-    told = (
+    description = (
         "Give the request to a planner. why: what it takes that you do not have. The planner's "
         f"specialists:\n{specialists}"
     )
-    return ToolSpec(HAND_OVER, told, _HAND_OVER_SCHEMA)
+    return ToolSpec(HAND_OVER, description, _HAND_OVER_SCHEMA)
 
 
 class _FindingArguments(Finding):
@@ -137,7 +137,7 @@ def _read_hand_over(call: ToolCall) -> Escalation:
     return Escalation(reason="hand_over", message=why or "It takes more than one specialist.")
 
 
-def describe_faults(error: ValidationError) -> str:
+def describe_argument_faults(error: ValidationError) -> str:
     """Return the faults of a call's arguments on one line, each with its place."""
     return "; ".join(
         f"{'.'.join(str(part) for part in fault['loc']) or 'arguments'}: {fault['msg']}" for fault in error.errors()
@@ -153,63 +153,65 @@ def read_finish_call(call: ToolCall) -> Result | Escalation:
     if call.name == HAND_OVER:
         return _read_hand_over(call)
     if call.name == ESCALATE:
-        wish = _EscalateArguments.model_validate(call.arguments)
-        partial = make_text_result(wish.partial_result) if wish.partial_result.strip() else None
+        escalate_arguments = _EscalateArguments.model_validate(call.arguments)
+        partial = (
+            make_text_result(escalate_arguments.partial_result) if escalate_arguments.partial_result.strip() else None
+        )
         return Escalation(
-            reason=wish.reason,
-            message=wish.message,
-            options=wish.options,
-            whom=tuple(_read_texts(wish.whom)),
-            assumption=_read_text(wish.assumption),
+            reason=escalate_arguments.reason,
+            message=escalate_arguments.message,
+            options=escalate_arguments.options,
+            whom=tuple(_read_texts(escalate_arguments.whom)),
+            assumption=_read_text(escalate_arguments.assumption),
             partial_result=partial,
         )
-    given = _ReturnArguments.model_validate(call.arguments)
+    return_arguments = _ReturnArguments.model_validate(call.arguments)
     findings = tuple(
         Finding(**one.model_dump(exclude={"quote", "evidence"}), evidence=_read_evidence(one.source, one.quote))
-        for one in given.findings
+        for one in return_arguments.findings
     )
-    summary = given.summary or extract_first_sentences(given.content)
+    summary = return_arguments.summary or extract_first_sentences(return_arguments.content)
     return Result(
         summary=summary,
-        content=given.content,
+        content=return_arguments.content,
         findings=findings,
-        confidence=given.confidence,
-        gaps=given.gaps,
-        invented=given.invented,
+        confidence=return_arguments.confidence,
+        gaps=return_arguments.gaps,
+        invented=return_arguments.invented,
     )
 
 
-def read_leniently(call: ToolCall) -> Result | Escalation | None:
+def read_finish_call_leniently(call: ToolCall) -> Result | Escalation | None:
     """Read a finish call from whatever arguments it has; None if none of them can be used."""
-    given = call.arguments
+    arguments = call.arguments
     if call.name == ESCALATE:
-        reason = given.get("reason")
-        partial = _read_text(given.get("partial_result"))
+        reason = arguments.get("reason")
+        partial = _read_text(arguments.get("partial_result"))
         return Escalation(
-            reason=reason if reason in _REASONS else "out_of_scope",
-            message=_read_text(given.get("message")) or "The specialist gave no reason.",
-            options=tuple(_read_texts(given.get("options"))),
-            whom=tuple(_read_texts(given.get("whom"))),
-            assumption=_read_text(given.get("assumption")),
+            reason=reason if reason in _ESCALATION_REASONS else "out_of_scope",
+            message=_read_text(arguments.get("message")) or "The specialist gave no reason.",
+            options=tuple(_read_texts(arguments.get("options"))),
+            whom=tuple(_read_texts(arguments.get("whom"))),
+            assumption=_read_text(arguments.get("assumption")),
             partial_result=make_text_result(partial) if partial else None,
         )
-    summary, content = _read_text(given.get("summary")), _read_text(given.get("content"))
+    summary, content = _read_text(arguments.get("summary")), _read_text(arguments.get("content"))
     if not (summary or content):
         return None
-    findings = (_read_finding(item) for item in _read_list(given.get("findings")))
+    findings = (_read_finding(item) for item in _read_list(arguments.get("findings")))
     return Result(
         summary=summary or extract_first_sentences(content),
         content=content or summary,
         findings=tuple(finding for finding in findings if finding),
-        confidence=_read_confidence(given.get("confidence")),
-        invented=given.get("invented") is True,
-        gaps=tuple(text for text in map(_read_text, _read_list(given.get("gaps"))) if text),
+        confidence=_read_confidence(arguments.get("confidence")),
+        invented=arguments.get("invented") is True,
+        gaps=tuple(text for text in map(_read_text, _read_list(arguments.get("gaps"))) if text),
     )
 
 
-def read_content(call: ToolCall) -> str:
+def read_result_content(call: ToolCall) -> str:
     """Return the content in a call of `return_result`, read leniently; "" if it has none or calls another tool."""
-    outcome = read_leniently(call) if call.name == RETURN_RESULT else None
+    outcome = read_finish_call_leniently(call) if call.name == RETURN_RESULT else None
     return outcome.content if isinstance(outcome, Result) else ""
 
 
@@ -230,11 +232,11 @@ def extract_first_sentences(text: str) -> str:
     They are the summary of a result that has none. If not even one sentence fits, its beginning is returned.
     """
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith(_NON_SENTENCE_STARTS)]
-    flat = " ".join(" ".join(lines).split()) or " ".join(text.split())
-    if len(flat) <= _SUMMARY_LIMIT:
-        return flat
-    ends = [end.end() for end in re.finditer(r"[.!?](?=\s)", flat[: _SUMMARY_LIMIT + 1])]
-    return flat[: ends[-1]] if ends else flat[: _SUMMARY_LIMIT - 1].rstrip() + "…"
+    flat_text = " ".join(" ".join(lines).split()) or " ".join(text.split())
+    if len(flat_text) <= _MAX_SUMMARY_CHARS:
+        return flat_text
+    ends = [end.end() for end in re.finditer(r"[.!?](?=\s)", flat_text[: _MAX_SUMMARY_CHARS + 1])]
+    return flat_text[: ends[-1]] if ends else flat_text[: _MAX_SUMMARY_CHARS - 1].rstrip() + "…"
 
 
 def _read_text(value: Any) -> str:
@@ -290,11 +292,11 @@ def _read_severity(value: Any) -> Severity | None:
 
 
 def _read_confidence(value: Any) -> int:
-    """Read a number out of `85`, `"85 %"` or `0.85`; the default out of anything else."""
-    found = re.match(r"\d+(\.\d+)?", _read_text(value))
-    if isinstance(value, bool) or not found:
+    """Read `85`, `"85 %"` or `0.85` as a number from 0 to 100; return `DEFAULT_CONFIDENCE` for anything else."""
+    match = re.match(r"\d+(\.\d+)?", _read_text(value))
+    if isinstance(value, bool) or not match:
         return DEFAULT_CONFIDENCE
-    number = float(found[0])
-    if "." in found[0] and number <= 1:
+    number = float(match[0])
+    if "." in match[0] and number <= 1:
         number *= 100
     return max(0, min(100, round(number)))

@@ -10,14 +10,14 @@ from handoff.contracts import Artifact, ChartShape
 from handoff.state.state_values import Provenance
 from specialists.tools.messenger import Messenger
 from specialists.tools.tool import Workbench
-from specialists.tools.tool_sign_in import KeptSignIns
+from specialists.tools.tool_sign_in import SignInStore
 from specialists.turns.egress import EgressGuard
 from specialists.turns.known_urls import extract_host
 
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
 
-REDIRECT = "redirect"
+REDIRECT_TOOL_NAME = "redirect"
 """The name under which a redirect is recorded, in place of a tool's."""
 
 
@@ -45,7 +45,7 @@ class GuardedWorkbench:
         return self.workbench.messenger
 
     @property
-    def sign_ins(self) -> KeptSignIns | None:
+    def sign_ins(self) -> SignInStore | None:
         """The sign-ins of the wrapped workbench, or None."""
         return self.workbench.sign_ins
 
@@ -64,12 +64,14 @@ class GuardedWorkbench:
         chart: ChartShape | None = None,
     ) -> Artifact:
         """Store a new file in the wrapped workbench."""
-        kept = {"media_type": media_type, "about": about, "publish_as": publish_as}
-        return await self.workbench.keep(name, data, **kept, chart=chart)
+        fields = {"media_type": media_type, "about": about, "publish_as": publish_as}
+        return await self.workbench.keep(name, data, **fields, chart=chart)
 
     async def may_follow(self, url: str, target: str) -> bool:
-        """Return whether a call may follow a redirect, and record where it leads or that it is refused."""
-        follows = self.egress.may_follow(url, target)
-        if not follows or extract_host(url) != extract_host(target):
-            await self.log.record_sending(REDIRECT, extract_host(target), refusal="" if follows else "redirect_refused")
-        return follows
+        """Return whether a call may follow a redirect, and record it if it is refused or leads to another host."""
+        is_allowed = self.egress.may_follow(url, target)
+        if not is_allowed or extract_host(url) != extract_host(target):
+            await self.log.record_sending(
+                REDIRECT_TOOL_NAME, extract_host(target), refusal="" if is_allowed else "redirect_refused"
+            )
+        return is_allowed

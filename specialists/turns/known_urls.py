@@ -28,7 +28,7 @@ _FILE_SUFFIX = re.compile(
 """Suffixes of file names, some of which are also top-level domains. A name in a text that ends in one is a file."""
 _CONTAINER_SUFFIX = re.compile(r"7z|bz2|gz|jar|js|rar|tar|tgz|xz|zip|zst", re.IGNORECASE)
 """Suffixes of files that a slash and a path may follow, and that are no hosts even then: an archive, two libraries."""
-_MAX_SECOND_LEVEL = 3
+_MAX_SECOND_LEVEL_LETTERS = 3
 """Most letters of the part before a country's domain that belongs to it, such as the `co` of co.uk."""
 
 _UrlKey = tuple[str, str, str]
@@ -39,20 +39,20 @@ class KnownUrls:
     """Known URLs, each found again by what it asks for."""
 
     def __init__(self) -> None:
-        self._exact: set[str] = set()
-        self._first: dict[_UrlKey, str] = {}
+        self._spellings: set[str] = set()
+        self._first_spellings: dict[_UrlKey, str] = {}
 
     def __len__(self) -> int:
         """Return the number of URLs. Different spellings count separately."""
-        return len(self._exact)
+        return len(self._spellings)
 
     def add(self, url: str) -> None:
         """Add a URL as it was given. A URL that no browser would accept is left out."""
         key = _parse_url(url)
         if key is None:
             return
-        self._exact.add(url)
-        self._first.setdefault(key, url)
+        self._spellings.add(url)
+        self._first_spellings.setdefault(key, url)
 
     def find_known_spelling(self, url: str) -> str | None:
         """Return the known URL that asks for the same, as it was given; None if none does.
@@ -60,22 +60,22 @@ class KnownUrls:
         A URL without a query also finds a known one that has a query.
         """
         key = _parse_url(url)
-        if url in self._exact or key is None:
+        if url in self._spellings or key is None:
             return url if key is not None else None
-        if key in self._first or key[2]:
-            return self._first.get(key)
-        return next((known for other, known in self._first.items() if other[:2] == key[:2]), None)
+        if key in self._first_spellings or key[2]:
+            return self._first_spellings.get(key)
+        return next((known for other, known in self._first_spellings.items() if other[:2] == key[:2]), None)
 
 
 def find_absolute_urls(text: str) -> set[str]:
     """Find the URLs with a scheme in a text. One with a closing bracket is returned twice: whole, and cut before it."""
-    found = set()
+    urls = set()
     for match in _URL.findall(text):
         url = match.rstrip(_TRAILING_SIGNS)
         while url.endswith(")") and url.count(")") > url.count("("):
             url = url[:-1].rstrip(_TRAILING_SIGNS)
-        found |= {url, match.split(")", 1)[0].rstrip(_TRAILING_SIGNS)}
-    return found
+        urls |= {url, match.split(")", 1)[0].rstrip(_TRAILING_SIGNS)}
+    return urls
 
 
 def find_urls_and_domains(text: str) -> set[str]:
@@ -84,11 +84,11 @@ def find_urls_and_domains(text: str) -> set[str]:
     A name that ends like a file (`notes.md`, `setup.py`) is no domain. Neither is an abbreviation, a version, or the
     part after an @.
     """
-    found = find_absolute_urls(text)
+    urls = find_absolute_urls(text)
     for host, ending, path in _BARE_DOMAIN.findall(_URL.sub(" ", text)):
         if not (_CONTAINER_SUFFIX if len(path) > 1 else _FILE_SUFFIX).fullmatch(ending):
-            found |= {f"{scheme}://{host}{path.rstrip(_TRAILING_SIGNS + ')')}" for scheme in _DEFAULT_PORTS}
-    return found
+            urls |= {f"{scheme}://{host}{path.rstrip(_TRAILING_SIGNS + ')')}" for scheme in _DEFAULT_PORTS}
+    return urls
 
 
 def extract_host(url: str) -> str:
@@ -103,8 +103,8 @@ def extract_site(host: str) -> str:
     labels = name.split(".")
     if host.startswith("[") or labels[-1].isdigit():
         return host
-    country = len(labels) > 2 and len(labels[-1]) == 2 and len(labels[-2]) <= _MAX_SECOND_LEVEL
-    return ".".join(labels[-3:] if country else labels[-2:])
+    has_country_suffix = len(labels) > 2 and len(labels[-1]) == 2 and len(labels[-2]) <= _MAX_SECOND_LEVEL_LETTERS
+    return ".".join(labels[-3:] if has_country_suffix else labels[-2:])
 
 
 def fold_host(host: str) -> str:
@@ -125,10 +125,10 @@ def encode_host(url: str) -> str:
 
 def _normalize_host(host: str) -> str:
     """Return a host in ASCII, as it is looked up. Raises UnicodeError if it can be read in more than one way."""
-    found = host.encode("idna").decode()
-    if not host.isascii() and found.encode().decode("idna") != host.lower():
+    ascii_host = host.encode("idna").decode()
+    if not host.isascii() and ascii_host.encode().decode("idna") != host.lower():
         raise UnicodeError(f"{host} has several readings")
-    return found
+    return ascii_host
 
 
 def _parse_url(url: str) -> _UrlKey | None:

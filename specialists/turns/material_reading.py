@@ -13,15 +13,17 @@ from handoff.materials import passages
 from handoff.materials.outline import find_part, name_place, summarize_outline
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
-PART_LENGTH = 6_000
+MAX_PART_CHARS = 6_000
 """Most characters of a part that one call returns."""
 MAX_HITS, MAX_HITS_CHARACTERS = 8, 6_000
 """Most passages that a search returns, and most characters of all of them."""
-OUTLINE_LENGTH = 1_500
-_NO_PART = "No part called {part!r} was found in {name}, which has: {outline}. search_material looks through all of it."
+MAX_OUTLINE_CHARS = 1_500
+_NO_PART_MESSAGE = (
+    "No part called {part!r} was found in {name}, which has: {outline}. search_material looks through all of it."
+)
 
 
-class ReadMaterial(BaseModel):
+class ReadMaterialArguments(BaseModel):
     """The arguments of `read_material`."""
 
     model_config = ConfigDict(extra="forbid")
@@ -29,7 +31,7 @@ class ReadMaterial(BaseModel):
     part: str = ""
 
 
-class SearchMaterial(BaseModel):
+class SearchMaterialArguments(BaseModel):
     """The arguments of `search_material`."""
 
     model_config = ConfigDict(extra="forbid")
@@ -49,17 +51,17 @@ def make_reading_tools(materials: Sequence[Material], *, include_tables: bool) -
 class _MaterialTools:
     """The reading tools over a fixed set of texts."""
 
-    texts: tuple[Material, ...]
+    materials: tuple[Material, ...]
 
     @property
     def tools(self) -> tuple[Tool, ...]:
         """The tools `read_material` and `search_material`."""
         return (
-            Tool("read_material", "read", ReadMaterial, self.read_material, public=True),
-            Tool("search_material", "read", SearchMaterial, self.search_material, public=True),
+            Tool("read_material", "read", ReadMaterialArguments, self.read_material, public=True),
+            Tool("search_material", "read", SearchMaterialArguments, self.search_material, public=True),
         )
 
-    async def read_material(self, arguments: ReadMaterial, workbench: Workbench) -> ToolOutcome:
+    async def read_material(self, arguments: ReadMaterialArguments, workbench: Workbench) -> ToolOutcome:
         """Read more of a material by its name. part: a page, heading or sheet, line 120, or at 12000 (a character)."""
         material = self._find_material(arguments.name)
         if material is None:
@@ -67,49 +69,51 @@ class _MaterialTools:
         text = await read_full_text(material, workbench)
         if not text:
             return ToolOutcome(f"The text of {material.name} is no longer kept.", failed=True)
-        part = find_part(text, material.outline, arguments.part, PART_LENGTH)
+        part = find_part(text, material.outline, arguments.part, MAX_PART_CHARS)
         if part is None:
-            outline = summarize_outline(material, OUTLINE_LENGTH) or f"{len(text):,} characters"
-            return ToolOutcome(_NO_PART.format(part=arguments.part, name=material.name, outline=outline), failed=True)
-        left = len(text) - part.end
-        more = f"\n[{left:,} characters follow, from: at {part.end}]" if left else ""
-        where = name_place(text, material.outline, part.start)
-        return ToolOutcome(f"[{material.name}, {where}]\n{text[part.start : part.end]}{more}", sources=(material.name,))
+            outline = summarize_outline(material, MAX_OUTLINE_CHARS) or f"{len(text):,} characters"
+            return ToolOutcome(
+                _NO_PART_MESSAGE.format(part=arguments.part, name=material.name, outline=outline), failed=True
+            )
+        remaining_chars = len(text) - part.end
+        more = f"\n[{remaining_chars:,} characters follow, from: at {part.end}]" if remaining_chars else ""
+        place = name_place(text, material.outline, part.start)
+        return ToolOutcome(f"[{material.name}, {place}]\n{text[part.start : part.end]}{more}", sources=(material.name,))
 
-    async def search_material(self, arguments: SearchMaterial, workbench: Workbench) -> ToolOutcome:
+    async def search_material(self, arguments: SearchMaterialArguments, workbench: Workbench) -> ToolOutcome:
         """Find the passages of the material that hold these words, in the material's language; each with its place."""
-        found: list[tuple[float, Material, str, str]] = []
-        for material in self.texts:
+        all_hits: list[tuple[float, Material, str, str]] = []
+        for material in self.materials:
             text = await read_full_text(material, workbench)
             hits = await asyncio.to_thread(
                 passages.find_best_passages, text, material.outline, arguments.words, MAX_HITS
             )
             for hit in hits:
-                where = name_place(text, material.outline, hit.start)
-                found.append((hit.score, material, where, text[hit.start : hit.end].strip()))
-        best = sorted(found, key=lambda one: -one[0])[:MAX_HITS]
+                place = name_place(text, material.outline, hit.start)
+                all_hits.append((hit.score, material, place, text[hit.start : hit.end].strip()))
+        best = sorted(all_hits, key=lambda one: -one[0])[:MAX_HITS]
         if not best:
             return ToolOutcome(f"Nothing holds these words. Try others, or read. {self._describe_texts()}")
         lines: list[str] = []
         length = 0
-        for _, material, where, words in best:
+        for _, material, place, words in best:
             length += len(words)
             if lines and length > MAX_HITS_CHARACTERS:
                 break
-            lines.append(f"[{material.name}, {where}]\n{words}")
+            lines.append(f"[{material.name}, {place}]\n{words}")
         return ToolOutcome("\n\n".join(lines), sources=tuple(dict.fromkeys(one.name for _, one, _, _ in best)))
 
     def _find_material(self, name: str) -> Material | None:
-        wanted = " ".join(name.split()).casefold()
-        alike = [one for one in self.texts if one.name.casefold() == wanted]
-        alike = alike or [one for one in self.texts if wanted and wanted in one.name.casefold()]
-        return alike[0] if len(alike) == 1 or (alike and alike[0].name.casefold() == wanted) else None
+        folded_name = " ".join(name.split()).casefold()
+        matches = [one for one in self.materials if one.name.casefold() == folded_name]
+        matches = matches or [one for one in self.materials if folded_name and folded_name in one.name.casefold()]
+        return matches[0] if len(matches) == 1 or (matches and matches[0].name.casefold() == folded_name) else None
 
     def _describe_texts(self) -> str:
-        shown = "; ".join(
-            f"{one.name} ({summarize_outline(one, 200) or f'{one.size:,} characters'})" for one in self.texts
+        descriptions = "; ".join(
+            f"{one.name} ({summarize_outline(one, 200) or f'{one.size:,} characters'})" for one in self.materials
         )
-        return f"There is: {shown}."
+        return f"There is: {descriptions}."
 
 
 async def read_full_text(material: Material, workbench: Workbench) -> str:

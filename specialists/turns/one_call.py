@@ -14,12 +14,12 @@ from handoff.state.state_values import Ruling
 from specialists.tools.messenger import CommonReaders
 from specialists.tools.tool import FileNotKept, Tool, ToolOutcome, Workbench, WorkbenchLost
 from specialists.turns.argument_names import find_name_fault
-from specialists.turns.finish_tools import describe_faults
+from specialists.turns.finish_tools import describe_argument_faults
 
-OUTPUT_LIMIT = 12_000
+MAX_OUTPUT_CHARS = 12_000
 """Characters of a tool's output that a model gets to see."""
 
-LONGEST_SECONDS = 120.0
+MAX_READ_SECONDS = 120.0
 """Most seconds that a reading call may take, however much time the attempt still has."""
 
 PREPARE_SECONDS = 30.0
@@ -83,22 +83,26 @@ def check_call(
     """
     tool = tools.get(call.name)
     if tool is None:
-        offered = ", ".join(tools) or "none"
-        return _failed_outcome(
-            f"There is no tool {call.name!r}. Your tools: {offered}; return_result and escalate end the work."
+        tool_names = ", ".join(tools) or "none"
+        return _make_failed_outcome(
+            f"There is no tool {call.name!r}. Your tools: {tool_names}; return_result and escalate end the work."
         )
     if request_count > MAX_SAME_RUNS:
-        return _failed_outcome(
+        return _make_failed_outcome(
             f"You have already called {call.name} {MAX_SAME_RUNS} times with exactly these arguments; it was not "
             "run again. Use the replies you have, change the arguments, or finish."
         )
     if fault := find_name_fault(tool.arguments, call.arguments):
-        return _failed_outcome(f"{call.name} was not run: {fault}. Give only arguments that it has, spelt as they are.")
-    made = call if approved_call is None else approved_call
+        return _make_failed_outcome(
+            f"{call.name} was not run: {fault}. Give only arguments that it has, spelt as they are."
+        )
+    effective_call = call if approved_call is None else approved_call
     try:
-        return ReadyCall(made, tool, tool.arguments.model_validate(made.arguments))
+        return ReadyCall(effective_call, tool, tool.arguments.model_validate(effective_call.arguments))
     except ValidationError as error:
-        return _failed_outcome(f"{call.name} was not run. Correct its arguments: {describe_faults(error)}")
+        return _make_failed_outcome(
+            f"{call.name} was not run. Correct its arguments: {describe_argument_faults(error)}"
+        )
 
 
 async def prepare_call(ready: ReadyCall | ToolOutcome, workbench: Workbench) -> ReadyCall | ToolOutcome:
@@ -111,21 +115,23 @@ async def prepare_call(ready: ReadyCall | ToolOutcome, workbench: Workbench) -> 
         return ready
     try:
         async with asyncio.timeout(PREPARE_SECONDS):
-            found = await ready.tool.prepare(ready.arguments, workbench)
+            prepared = await ready.tool.prepare(ready.arguments, workbench)
     except TimeoutError:
-        return _failed_outcome(f"{ready.tool.name} was not run: where it would go to could not be found out in time.")
+        return _make_failed_outcome(
+            f"{ready.tool.name} was not run: where it would go to could not be found out in time."
+        )
     except WorkbenchLost:
         raise
     except Exception as error:
         _log.exception("the tool %s broke", ready.tool.name)
         raise ToolCrashed(ready.tool.name, error) from error
-    if isinstance(found, ToolOutcome):
-        return found
-    return replace(ready, arguments=found.arguments, approval_reason=found.why, readers=found.readers)
+    if isinstance(prepared, ToolOutcome):
+        return prepared
+    return replace(ready, arguments=prepared.arguments, approval_reason=prepared.why, readers=prepared.readers)
 
 
 async def run_read_call(
-    ready: ReadyCall, workbench: Workbench, *, deadline: float, longest: float = LONGEST_SECONDS
+    ready: ReadyCall, workbench: Workbench, *, deadline: float, max_seconds: float = MAX_READ_SECONDS
 ) -> ToolOutcome:
     """Make a call that only reads.
 
@@ -133,29 +139,29 @@ async def run_read_call(
         ready: The checked call.
         workbench: Passed to the tool.
         deadline: When the call is cut off, on the running loop's clock.
-        longest: Seconds after which it is cut off even if `deadline` is later.
+        max_seconds: Seconds after which it is cut off even if `deadline` is later.
 
     Returns:
-        The tool's outcome, its text cut to `OUTPUT_LIMIT`. An expected failure is an outcome too.
+        The tool's outcome, its text cut to `MAX_OUTPUT_CHARS`. An expected failure is an outcome too.
 
     Raises:
         ToolCrashed: The tool raised an unexpected error.
-        WorkbenchLost: The tool needed a file while the place that keeps files was unreachable.
+        WorkbenchLost: The store was unavailable when the tool needed a file.
     """
     tool = ready.tool
-    ends = asyncio.get_running_loop().time() + longest
-    clock = asyncio.timeout_at(min(deadline, ends))
+    latest_end = asyncio.get_running_loop().time() + max_seconds
+    timeout = asyncio.timeout_at(min(deadline, latest_end))
     try:
-        async with clock:
+        async with timeout:
             return cut_outcome(await tool.run(ready.arguments, workbench))
     except TimeoutError:
-        if clock.expired() and deadline < ends:
-            return _failed_outcome(f"{tool.name} was stopped: the time for this task is nearly up.")
-        return _failed_outcome(f"{tool.name} took too long and was stopped.")
+        if timeout.expired() and deadline < latest_end:
+            return _make_failed_outcome(f"{tool.name} was stopped: the time for this task is nearly up.")
+        return _make_failed_outcome(f"{tool.name} took too long and was stopped.")
     except WorkbenchLost:
         raise
     except FileNotKept as error:
-        return _failed_outcome(
+        return _make_failed_outcome(
             f"{error.name} is no longer kept, so it cannot be read. Say so, and go on with what there is."
         )
     except Exception as error:
@@ -164,13 +170,13 @@ async def run_read_call(
 
 
 def cut_outcome(outcome: ToolOutcome) -> ToolOutcome:
-    """Return the outcome with its text cut to `OUTPUT_LIMIT` characters."""
+    """Return the outcome with its text cut to `MAX_OUTPUT_CHARS` characters."""
     length = len(outcome.text)
-    if length <= OUTPUT_LIMIT:
+    if length <= MAX_OUTPUT_CHARS:
         return outcome
-    text = f"{outcome.text[:OUTPUT_LIMIT]}\n[cut: the first {OUTPUT_LIMIT:,} of {length:,} characters]"
+    text = f"{outcome.text[:MAX_OUTPUT_CHARS]}\n[cut: the first {MAX_OUTPUT_CHARS:,} of {length:,} characters]"
     return replace(outcome, text=text)
 
 
-def _failed_outcome(text: str) -> ToolOutcome:
+def _make_failed_outcome(text: str) -> ToolOutcome:
     return ToolOutcome(text, failed=True)

@@ -1,8 +1,8 @@
 """Finds queries made of the requester's words alone, which need no approval, and counts the bits that they carry.
 
 A query of nothing but the requester's words still says which of them were chosen. So each such query has a price in
-bits: as many as a code needs that tells all series of such queries apart. An attempt's budget of bits, its share of the
-budget of a person's request, bounds what it can say by its choices.
+bits: the length of a code that tells all series of such queries apart. Each attempt gets a share of the request's
+budget of bits, which bounds what it can say by its choices.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class BitBudget:
     """The bits that an attempt has left to spend."""
 
     def __init__(self, bits: float) -> None:
-        self._left = bits - KIND_BITS  # reserved to say that no choice follows
+        self._bits_left = bits - KIND_BITS  # reserved to say that no choice follows
 
     def spend(self, bits: float) -> bool:
         """Spend the bits of a choice. If too few are left, spend nothing and return False."""
         cost = KIND_BITS + bits
-        if cost > self._left:
+        if cost > self._bits_left:
             return False
-        self._left -= cost
+        self._bits_left -= cost
         return True
 
 
@@ -49,19 +49,21 @@ def find_free_words(query: str, texts: Sequence[str]) -> FreeWords | None:
 
     Nothing of the model's own spelling is left: neither case, nor signs, nor spaces.
     """
-    written = [_WORD.findall(text) for text in texts]
-    first: dict[str, str] = {}
-    for spelling in (spelling for one in written for word in one for spelling in (word, *_WORD_PART.findall(word))):
-        first.setdefault(spelling.casefold(), spelling)
+    text_words = [_WORD.findall(text) for text in texts]
+    spellings: dict[str, str] = {}
+    for spelling in (spelling for one in text_words for word in one for spelling in (word, *_WORD_PART.findall(word))):
+        spellings.setdefault(spelling.casefold(), spelling)
     words = [
-        word for one in _WORD.findall(query.casefold()) for word in ([one] if one in first else _WORD_PART.findall(one))
+        word
+        for one in _WORD.findall(query.casefold())
+        for word in ([one] if one in spellings else _WORD_PART.findall(one))
     ]
-    if not words or not all(word in first for word in words):
+    if not words or not all(word in spellings for word in words):
         return None
-    bits = len(words) * math.log2(2 * len(first))
-    if any(_contains_sequence(words, [word.casefold() for word in one]) for one in written):
-        bits = min(bits, math.log2(sum(len(one) * (len(one) + 1) // 2 for one in written)))
-    return FreeWords(" ".join(first[word] for word in words), bits)
+    bits = len(words) * math.log2(2 * len(spellings))
+    if any(_contains_sequence(words, [word.casefold() for word in one]) for one in text_words):
+        bits = min(bits, math.log2(sum(len(one) * (len(one) + 1) // 2 for one in text_words)))
+    return FreeWords(" ".join(spellings[word] for word in words), bits)
 
 
 def _contains_sequence(words: Sequence[str], text_words: Sequence[str]) -> bool:

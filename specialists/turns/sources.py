@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handoff.contracts import Handoff, Material
-from handoff.evidence.binding import ReadDocument
+from handoff.evidence.binding import SourceDocument
 from specialists.tools.tool import Workbench
 from specialists.turns.conversation import Conversation
 from specialists.turns.material_reading import read_full_text
@@ -24,17 +24,17 @@ class AttemptSources:
         self._workbench = workbench
         self._brief = brief
         self._conversation = conversation
-        self._materials: list[ReadDocument] | None = None
+        self._materials: list[SourceDocument] | None = None
 
-    async def load_documents(self) -> list[ReadDocument]:
+    async def load_documents(self) -> list[SourceDocument]:
         """Return the sources as documents, material first. A text that is no longer kept is empty."""
         if self._materials is None:
-            there = (*self._handoff.given_whole, *self._handoff.readable)
-            self._materials = [await self._load_document(one) for one in there if one.kind != "request"]
+            materials = (*self._handoff.given_whole, *self._handoff.readable)
+            self._materials = [await self._load_document(one) for one in materials if one.kind != "request"]
         return [
             *self._materials,
             *self._conversation.replies,
-            ReadDocument("the brief", self._brief_without_tables, is_material=False, is_brief=True),
+            SourceDocument("the brief", self._brief_without_tables, is_material=False, is_brief=True),
         ]
 
     @property
@@ -45,6 +45,6 @@ class AttemptSources:
             text = text.replace(one.text.strip(), "") if one.is_table and one.text.strip() else text
         return text
 
-    async def _load_document(self, material: Material) -> ReadDocument:
+    async def _load_document(self, material: Material) -> SourceDocument:
         text = await read_full_text(material, self._workbench)
-        return ReadDocument(material.name, text, material.outline, is_table=material.is_table)
+        return SourceDocument(material.name, text, material.outline, is_table=material.is_table)

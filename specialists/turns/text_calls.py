@@ -18,8 +18,8 @@ from handoff.text.reply_text import is_nested_within, replace_surrogates
 from specialists.tools.tool import SQL_ARGUMENT, Tool, ToolSpec
 from specialists.turns.finish_tools import RETURN_RESULT, UNLISTED_ARGUMENTS
 
-MAX_AROUND = 600
-"""Most characters of text around a written call. A call in a longer text counts as a quotation."""
+MAX_SURROUNDING_CHARS = 600
+"""Most characters of a text beyond twice its call's arguments. The call in a longer text counts as a quotation."""
 
 _TOOL_NAME = re.compile(r'"(?:name|tool|tool_name|function|function_name|action)"\s*:\s*"([^"\s]{1,64})"')
 _CALL_TAG = re.compile(r"<\W{0,2}(?:tool|function)(?:_?calls?)?\b[^\n>]{0,80}>|\[TOOL_CALLS?\]", re.IGNORECASE)
@@ -28,10 +28,10 @@ _ARGUMENT_KEYS = ("arguments", "parameters", "input", "args", "action_input")
 _NESTED_CALL_KEYS = ("function", "function_call", "tool_call", "tool_calls", "step")
 """Keys that hold the name of a call, its arguments, or a call nested in it."""
 _FUNCTION_TAG = re.compile(r"<function=([\w.-]+)>\s*\Z")
-_MAX_TRIES = 50
+_MAX_TRIED_BRACES = 50
 """Most braces of a text that are tried as the beginning of an object."""
-_MAX_LEVELS = 40
-_MAX_BESIDE = 500
+_MAX_NESTING = 40
+_MAX_OUTSIDE_CHARS = 500
 """Most characters around calls: an announcement, tags and fences."""
 _DECODER = json.JSONDecoder(strict=False)  # small models put line breaks into their strings as they are
 
@@ -56,33 +56,35 @@ def parse_turn_call(turn: Turn, specs: Sequence[ToolSpec], write_tools: Collecti
 
 def is_written_call(text: str, specs: Sequence[ToolSpec]) -> bool:
     """Return True if a text is a call of one of the tools, with at most a few words around it."""
-    found = _find_fitting_call(text, specs)
-    return found is not None and found.name in {spec.name for spec in specs}
+    call = _find_fitting_call(text, specs)
+    return call is not None and call.name in {spec.name for spec in specs}
 
 
 def holds_unread_call(text: str, names: Collection[str]) -> bool:
     """Return True if a text seems to hold a tool call that was not run: it cannot be parsed, or its tool writes."""
     if _CALL_TAG.search(text):
         return True
-    named = "|".join(re.escape(name) for name in names)
-    return bool(re.search(rf'"(?:{named})"\s*:\s*\{{|:\s*"(?:{named})"|(?<![\w.])(?:{named})\(', text))
+    names_pattern = "|".join(re.escape(name) for name in names)
+    return bool(
+        re.search(rf'"(?:{names_pattern})"\s*:\s*\{{|:\s*"(?:{names_pattern})"|(?<![\w.])(?:{names_pattern})\(', text)
+    )
 
 
 def _find_fitting_call(text: str, specs: Sequence[ToolSpec], excluded_tools: Collection[str] = ()) -> ToolCall | None:
     """Find a written call that fits its schema; otherwise one that does not, so that the model learns what is wrong."""
-    known = {spec.name: spec for spec in specs}
-    found = find_written_call(text, [spec for spec in specs if spec.name not in excluded_tools])
-    if found is None and (named := set(_TOOL_NAME.findall(text)).difference(excluded_tools)):
-        found = find_written_call(text, [_relax_spec(known.get(name), name) for name in sorted(named)])
-    if found is None or len(text) > 2 * len(json.dumps(found.arguments, ensure_ascii=False)) + MAX_AROUND:
+    specs_by_name = {spec.name: spec for spec in specs}
+    call = find_written_call(text, [spec for spec in specs if spec.name not in excluded_tools])
+    if call is None and (tool_names := set(_TOOL_NAME.findall(text)).difference(excluded_tools)):
+        call = find_written_call(text, [_relax_spec(specs_by_name.get(name), name) for name in sorted(tool_names)])
+    if call is None or len(text) > 2 * len(json.dumps(call.arguments, ensure_ascii=False)) + MAX_SURROUNDING_CHARS:
         return None
-    return found
+    return call
 
 
 def _relax_spec(spec: ToolSpec | None, name: str) -> ToolSpec:
     """Return a spec that requires nothing.
 
-    That of `return_result` stays: its arguments are also read without its name.
+    The spec of `return_result` is returned as it is, since its arguments are also read without its name.
     """
     if spec is not None and name == RETURN_RESULT:
         return spec
@@ -101,7 +103,7 @@ def find_written_call(text: str, tools: Sequence[ToolSpec]) -> ToolCall | None:
     """
     by_name = {tool.name: tool for tool in tools}
     objects = tuple(_iterate_objects(text)) if by_name else ()
-    if len(text) - sum(length for _, _, length in objects) > _MAX_BESIDE:
+    if len(text) - sum(length for _, _, length in objects) > _MAX_OUTSIDE_CHARS:
         return None
     for before, value, _ in objects:
         found = (
@@ -122,7 +124,7 @@ _NamedArguments = tuple[str, dict[str, Any]]
 def _iterate_objects(text: str) -> Iterator[tuple[str, dict[str, Any], int]]:
     """Yield each top-level JSON object of a text: (text before it, object, its length)."""
     start = text.find("{")
-    for _ in range(_MAX_TRIES):
+    for _ in range(_MAX_TRIED_BRACES):
         if start < 0:
             return
         try:
@@ -130,7 +132,7 @@ def _iterate_objects(text: str) -> Iterator[tuple[str, dict[str, Any], int]]:
         except (ValueError, RecursionError):
             end = start + 1
         else:
-            if is_nested_within(value, _MAX_LEVELS):
+            if is_nested_within(value, _MAX_NESTING):
                 yield text[max(0, start - 100) : start], value, end - start
         start = text.find("{", end)
 
@@ -150,10 +152,10 @@ def _parse_call(value: Any, tools: dict[str, ToolSpec]) -> _NamedArguments | Non
         return None
     name = next((value[key] for key in _NAME_KEYS if isinstance(value.get(key), str) and value[key] in tools), None)
     if name is not None:
-        given = next((value[key] for key in _ARGUMENT_KEYS if key in value), None)
-        return _check_arguments(name, given, tools)
-    if len(value) == 1 and (only := next(iter(value))) in tools:
-        return _check_arguments(only, value[only], tools)
+        arguments = next((value[key] for key in _ARGUMENT_KEYS if key in value), None)
+        return _check_arguments(name, arguments, tools)
+    if len(value) == 1 and (only_key := next(iter(value))) in tools:
+        return _check_arguments(only_key, value[only_key], tools)
     return next(filter(None, (_parse_call(value[key], tools) for key in _NESTED_CALL_KEYS if key in value)), None)
 
 
@@ -172,13 +174,13 @@ def _check_arguments(name: str, arguments: Any, tools: dict[str, ToolSpec]) -> _
             arguments = _DECODER.decode(arguments)
         except (ValueError, RecursionError):
             return None
-    if name not in tools or not isinstance(arguments, dict) or not is_nested_within(arguments, _MAX_LEVELS):
+    if name not in tools or not isinstance(arguments, dict) or not is_nested_within(arguments, _MAX_NESTING):
         return None
     return (name, arguments) if set(tools[name].parameters.get("required", ())) <= set(arguments) else None
 
 
-_SELECT = re.compile(r"\s*(?:select|with)\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
-_QUOTED = re.compile(
+_QUERY = re.compile(r"\s*(?:select|with)\b.*\bfrom\b", re.IGNORECASE | re.DOTALL)
+_QUOTED_QUERY = re.compile(
     r"(?P<mark>\"{3}|'{3}|[\"'])(?P<sql>\s*(?:select|with)\b(?:(?!(?P=mark))[^\\])*)(?P=mark)", re.IGNORECASE
 )
 
@@ -189,10 +191,10 @@ def redirect_queries(turn: Turn, toolbox: Mapping[str, Tool]) -> Turn:
     A turn with thoughts about its calls stays unchanged: providers check that thoughts come back with the calls that
     followed them.
     """
-    runs = [tool for tool in toolbox.values() if tool.only_queries]
-    if len(runs) != 1 or any(one.get("calls", "type" in one) for one in turn.thoughts) or not turn.calls:
+    query_tools = [tool for tool in toolbox.values() if tool.is_query_only]
+    if len(query_tools) != 1 or any(one.get("calls", "type" in one) for one in turn.thoughts) or not turn.calls:
         return turn
-    calls = tuple(_redirect_query(call, toolbox, runs[0]) for call in turn.calls)
+    calls = tuple(_redirect_query(call, toolbox, query_tools[0]) for call in turn.calls)
     return turn if calls == turn.calls else turn.model_copy(update={"calls": calls})
 
 
@@ -211,7 +213,7 @@ def _redirect_query(call: ToolCall, toolbox: Mapping[str, Tool], query_tool: Too
 
 def extract_query(text: str) -> str:
     """Return the text if it is an SQL query, or the only query quoted in it; "" if there is none."""
-    if _SELECT.match(text):
+    if _QUERY.match(text):
         return text.strip()
-    found = {one["sql"].strip() for one in _QUOTED.finditer(text) if _SELECT.match(one["sql"])}
-    return found.pop() if len(found) == 1 else ""
+    queries = {one["sql"].strip() for one in _QUOTED_QUERY.finditer(text) if _QUERY.match(one["sql"])}
+    return queries.pop() if len(queries) == 1 else ""

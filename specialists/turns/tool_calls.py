@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from handoff.approval_values import Approval
 from handoff.contracts import ToolCall, ToolReply
 from handoff.events import ToolStarted, TurnTaken
-from handoff.state.state_values import CheckedWrite, Checkpoint, Ruling, UnknownWrite
+from handoff.state.state_values import Checkpoint, Ruling, UnknownWrite, WriteVerdict
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.turns import briefing, finish_tools
 from specialists.turns.call_approval import CallApprovals, SignInCheck, combine_for_card, describe_target
@@ -22,7 +22,7 @@ from specialists.turns.one_call import ReadyCall, check_call, prepare_call, run_
 if TYPE_CHECKING:
     from specialists.turns.attempt_log import AttemptLog
 
-MAX_CALLS = 32
+MAX_TURN_CALLS = 32
 """Most calls of one turn that are run."""
 
 GRACE_SECONDS = 0.5
@@ -36,7 +36,8 @@ _APPROVED_LATE_GAP = "{what} was approved and not run: the time for this part wa
 PendingDecision = UnknownWrite | Approval
 """What people have to decide before an attempt goes on: what became of a call, or whether it may be made."""
 _TOO_MANY_REPLY = (
-    f"Not run: at most {MAX_CALLS} calls run in one turn. Read the replies to the others first; then make this call "
+    f"Not run: at most {MAX_TURN_CALLS} calls run in one turn. Read the replies to the others first; then "
+    "make this call "
     "again "
     "if it is still needed."
 )
@@ -75,8 +76,8 @@ class ToolCallRunner:
             self.conversation.add_turn(item.turn)
         elif isinstance(item, ToolStarted):
             self.open_intents.append(item)
-        elif isinstance(item, CheckedWrite):
-            self._record_check(item)
+        elif isinstance(item, WriteVerdict):
+            self._record_checked_write(item)
         elif isinstance(item, Ruling):
             self.approvals.record_ruling(item)
         else:
@@ -91,8 +92,8 @@ class ToolCallRunner:
         for intent in tuple(self.open_intents):
             from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
-            call, times = next(one for one in self.conversation.open_calls if one[0].id == intent.call)
-            ready = check_call(call, self.toolbox, request_count=times, approved_call=self._apply_ruling(call))
+            call, request_count = next(one for one in self.conversation.open_calls if one[0].id == intent.call)
+            ready = check_call(call, self.toolbox, request_count=request_count, approved_call=self._apply_ruling(call))
             outcome = await write_calls.settle_write(ready, intent, self.workbench)
             if isinstance(outcome, UnknownWrite):
                 return outcome
@@ -100,28 +101,30 @@ class ToolCallRunner:
         return None
 
     async def run_open_calls(self) -> PendingDecision | None:
-        """Run the open calls in order, up to `MAX_CALLS` of the turn; consecutive reads run in parallel.
+        """Run the open calls in order, up to `MAX_TURN_CALLS` of the turn; consecutive reads run in parallel.
 
         Returns what people have to decide, or None. The first call that needs approval ends the run, after the calls
         before it and the reads beside it have run.
         """
-        due = self.conversation.open_calls
-        room = max(0, MAX_CALLS - self.conversation.answered_count)
-        for writing, calls in groupby(due[:room], key=lambda one: self._is_write(one[0])):
-            if not writing:
-                asked = await self._run_reads(list(calls))
-                if asked is not None:
-                    return asked
+        open_calls = self.conversation.open_calls
+        remaining_calls = max(0, MAX_TURN_CALLS - self.conversation.answered_count)
+        for is_write, calls in groupby(open_calls[:remaining_calls], key=lambda one: self._is_write(one[0])):
+            if not is_write:
+                approval = await self._run_reads(list(calls))
+                if approval is not None:
+                    return approval
                 continue
             writes = list(calls)
-            for place, (call, times) in enumerate(writes):
-                rest = await _finish_despite_stop(self._run_write(call, times))
-                if isinstance(rest, Approval):
-                    beside = [await self._check_write(*one) for one in writes[place + 1 :]]
-                    return combine_for_card(rest, (one for one in beside if isinstance(one, Approval)))
-                if rest is not None:
-                    return rest
-        for call, _ in due[room:]:  # last, so that after a takeover the same calls are run and refused
+            for index, (call, times) in enumerate(writes):
+                decision = await _finish_despite_cancellation(self._run_write(call, times))
+                if isinstance(decision, Approval):
+                    later_checks = [await self._check_write(*one) for one in writes[index + 1 :]]
+                    return combine_for_card(decision, (one for one in later_checks if isinstance(one, Approval)))
+                if decision is not None:
+                    return decision
+        for call, _ in open_calls[
+            remaining_calls:
+        ]:  # last, so that after a takeover the same calls are run and refused
             await self.record_reply(call, ToolOutcome(_TOO_MANY_REPLY, failed=True))
         return None
 
@@ -137,8 +140,8 @@ class ToolCallRunner:
     @property
     def offered_tools(self) -> dict[str, Tool]:
         """The tools that may be called now, by name: the specialist's own, and `read_reply` if replies are left out."""
-        more = self.conversation.room.read_tool
-        return self.toolbox if more is None else {more.name: more, **self.toolbox}
+        read_tool = self.conversation.window.read_tool
+        return self.toolbox if read_tool is None else {read_tool.name: read_tool, **self.toolbox}
 
     def _apply_ruling(self, call: ToolCall) -> ToolCall:
         """Return the call as people approved it: as edited, or as it was prepared then.
@@ -159,20 +162,24 @@ class ToolCallRunner:
         """
         while calls:
             for call, _ in calls:
-                await self.sign_in_check.check_call(call, self.offered_tools.get(call.name))
-            asked = [await self._find_needed_approval(*one) for one in calls]
-            free = [one for one, approval in zip(calls, asked, strict=True) if approval is None]
-            waiting = [one for one in asked if one is not None]
-            if not free:
-                return combine_for_card(waiting[0], waiting[1:])
-            firsts = {make_call_key(call): index for index, (call, _) in reversed(list(enumerate(free)))}.values()
-            await _run_in_parallel([self._run_read(*free[index]) for index in sorted(firsts)])
-            await _run_in_parallel([self._run_read(*each) for index, each in enumerate(free) if index not in firsts])
+                await self.sign_in_check.check_sign_in(call, self.offered_tools.get(call.name))
+            approvals = [await self._find_needed_approval(*one) for one in calls]
+            allowed_calls = [one for one, approval in zip(calls, approvals, strict=True) if approval is None]
+            needed_approvals = [one for one in approvals if one is not None]
+            if not allowed_calls:
+                return combine_for_card(needed_approvals[0], needed_approvals[1:])
+            first_indexes = {
+                make_call_key(call): index for index, (call, _) in reversed(list(enumerate(allowed_calls)))
+            }.values()
+            await _run_in_parallel([self._run_read(*allowed_calls[index]) for index in sorted(first_indexes)])
+            await _run_in_parallel(
+                [self._run_read(*each) for index, each in enumerate(allowed_calls) if index not in first_indexes]
+            )
             still_open = [call for call, _ in self.conversation.open_calls]
             calls = [one for one in calls if any(one[0] is call for call in still_open)]
         return None
 
-    async def _find_needed_approval(self, call: ToolCall, times: int) -> Approval | None:
+    async def _find_needed_approval(self, call: ToolCall, request_count: int) -> Approval | None:
         """Return what people have to approve before a reading call is made; None if nothing."""
         if (
             call.name in finish_tools.FINISH_TOOLS
@@ -180,18 +187,18 @@ class ToolCallRunner:
             or self._is_out_of_time()
         ):
             return None
-        found = await self._check_call(call, times)
-        return found if isinstance(found, Approval) else None
+        checked = await self._check_call(call, request_count)
+        return checked if isinstance(checked, Approval) else None
 
-    async def _run_read(self, call: ToolCall, times: int) -> None:
+    async def _run_read(self, call: ToolCall, request_count: int) -> None:
         if call.name in finish_tools.FINISH_TOOLS:
             outcome = ToolOutcome(_MIXED_REPLY.format(name=call.name), failed=True)
-        elif (earlier := self.conversation.find_earlier_reply(call)) is not None:
-            outcome = ToolOutcome(briefing.render_note("again", reply=earlier.text))
+        elif (earlier_reply := self.conversation.find_earlier_reply(call)) is not None:
+            outcome = ToolOutcome(briefing.render_note("again", reply=earlier_reply.text))
         elif self._is_out_of_time():
             outcome = ToolOutcome(_LATE_REPLY, failed=True)
         else:
-            found = await self._check_call(call, times)
+            found = await self._check_call(call, request_count)
             if isinstance(found, Approval):  # since the calls beside it were made, it needs approval: it stays open
                 return
             outcome = (
@@ -215,35 +222,43 @@ class ToolCallRunner:
         await self.log.record_sending(call.name, refusal.recipient, refusal=refusal.refusal_note)
         return ToolOutcome(briefing.render_note(refusal.refusal_note, tool=call.name), failed=True)
 
-    async def _check_call(self, call: ToolCall, times: int) -> ReadyCall | ToolOutcome | EgressVerdict | Approval:
+    async def _check_call(
+        self, call: ToolCall, request_count: int
+    ) -> ReadyCall | ToolOutcome | EgressVerdict | Approval:
         """Return a call that may be made, or the reason why not: it is wrong, is refused or needs approval."""
         if (refusal := self.approvals.find_refusal(call)) is not None:
             return refusal
         return await self._judge_call(
-            check_call(call, self.offered_tools, request_count=times, approved_call=self._apply_ruling(call))
+            check_call(call, self.offered_tools, request_count=request_count, approved_call=self._apply_ruling(call))
         )
 
     async def _judge_call(self, ready: ReadyCall | ToolOutcome) -> ReadyCall | ToolOutcome | EgressVerdict | Approval:
         if not isinstance(ready, ReadyCall):
             return ready
-        verdict = self.conversation.egress.judge(ready.tool, ready.arguments)
+        verdict = self.conversation.egress.judge_call(ready.tool, ready.arguments)
         if verdict.refusal_note:
             return verdict
         ready = replace(ready, arguments=verdict.arguments, recipient=verdict.recipient)
-        if (first := await self.sign_in_check.find_sign_in(ready, self.approvals)) is not None:
-            return first
-        needed = await self.approvals.find_needed_approval(ready, verdict.unreleased, self.conversation.egress.sources)
-        if isinstance(needed, Approval) and not self.log.can_ask:
+        if (needed_sign_in := await self.sign_in_check.find_sign_in(ready, self.approvals)) is not None:
+            return needed_sign_in
+        approval_or_ruling = await self.approvals.find_needed_approval(
+            ready, verdict.unreleased, self.conversation.egress.sources
+        )
+        if isinstance(approval_or_ruling, Approval) and not self.log.can_ask:
             return (
                 replace(verdict, refusal_note="nobody_to_ask")
-                if needed.kind == "egress"
-                else _report_nobody_to_ask(needed)
+                if approval_or_ruling.kind == "egress"
+                else _report_nobody_to_ask(approval_or_ruling)
             )
-        return replace(ready, ruling=needed) if needed is None or isinstance(needed, Ruling) else needed
+        return (
+            replace(ready, ruling=approval_or_ruling)
+            if approval_or_ruling is None or isinstance(approval_or_ruling, Ruling)
+            else approval_or_ruling
+        )
 
-    async def _run_write(self, call: ToolCall, times: int) -> PendingDecision | None:
+    async def _run_write(self, call: ToolCall, request_count: int) -> PendingDecision | None:
         """Make a call that writes. Its intent is stored before the call, and its outcome before the model sees it."""
-        found = await self._check_write(call, times)
+        found = await self._check_write(call, request_count)
         if isinstance(found, EgressVerdict):
             found = await self._refuse_call(call, found)
         outcome = await self._run_allowed_write(found) if isinstance(found, ReadyCall) else found
@@ -252,16 +267,18 @@ class ToolCallRunner:
             return None
         return outcome
 
-    async def _check_write(self, call: ToolCall, times: int) -> ReadyCall | ToolOutcome | EgressVerdict | Approval:
+    async def _check_write(
+        self, call: ToolCall, request_count: int
+    ) -> ReadyCall | ToolOutcome | EgressVerdict | Approval:
         """Check a call that writes, prepared as it would be made.
 
         People are not asked about a call that cannot be made.
         """
         ready = self.approvals.find_refusal(call) or check_call(
-            call, self.offered_tools, request_count=times, approved_call=self._apply_ruling(call)
+            call, self.offered_tools, request_count=request_count, approved_call=self._apply_ruling(call)
         )
         ready = await prepare_call(ready, self.workbench)
-        await self.sign_in_check.check_call(call, self.offered_tools.get(call.name))
+        await self.sign_in_check.check_sign_in(call, self.offered_tools.get(call.name))
         found = await self._judge_call(ready)
         if isinstance(found, Approval) and (self._is_out_of_time() or self._find_barred_reply(ready) is not None):
             return ToolOutcome(self._find_barred_reply(ready) or _LATE_REPLY, failed=True)
@@ -276,30 +293,30 @@ class ToolCallRunner:
     async def _run_allowed_write(self, ready: ReadyCall) -> ToolOutcome | UnknownWrite:
         from specialists.turns import write_calls  # noqa: PLC0415 - only where a call writes
 
-        late = (
+        late_gaps = (
             (_APPROVED_LATE_GAP.format(what=ready.tool.describe_call(ready.arguments)),)
             if ready.ruling is not None
             else ()
         )
-        barred = self.barred_replies.get(write_calls.digest_call(ready))
-        if barred is not None:
-            return ToolOutcome(barred, failed=True)
+        barred_reply = self.barred_replies.get(write_calls.digest_call(ready))
+        if barred_reply is not None:
+            return ToolOutcome(barred_reply, failed=True)
         if self._is_out_of_time():
-            return ToolOutcome(_LATE_REPLY, failed=True, gaps=late)
+            return ToolOutcome(_LATE_REPLY, failed=True, gaps=late_gaps)
         intent = write_calls.make_intent(ready, self.log)
         self.open_intents.append(intent)
         await self.log.keep_intent(intent)
         if ready.recipient:
             await self.log.record_sending(ready.tool.name, ready.recipient, ruling=ready.ruling)
         if self._is_out_of_time():
-            return ToolOutcome(_LATE_REPLY, failed=True, gaps=late)
+            return ToolOutcome(_LATE_REPLY, failed=True, gaps=late_gaps)
         outcome = await write_calls.run_write(ready, intent, self.workbench, deadline=self.deadline)
         return replace(outcome, target=describe_target(ready)) if isinstance(outcome, ToolOutcome) else outcome
 
     def _is_out_of_time(self) -> bool:
         return asyncio.get_running_loop().time() >= self.deadline
 
-    def _record_check(self, checked_write: CheckedWrite) -> None:
+    def _record_checked_write(self, checked_write: WriteVerdict) -> None:
         """Record what a person said about the outcome of a call that was in doubt."""
         intent = self._close_intent(checked_write.call)
         if intent is None:
@@ -327,27 +344,27 @@ def _report_nobody_to_ask(approval: Approval) -> ToolOutcome:
     return ToolOutcome(briefing.render_note("nobody_to_ask", tool=approval.tool), failed=True, gaps=(gap,))
 
 
-async def _finish_despite_stop(work: Coroutine[Any, Any, _T]) -> _T:
+async def _finish_despite_cancellation(work: Coroutine[Any, Any, _T]) -> _T:
     """Await the work. If cancelled, give it `GRACE_SECONDS` seconds to finish, then raise CancelledError.
 
     A write that is cut off has an unknown outcome, so it gets this time.
     """
     task = asyncio.create_task(work)
     clock = asyncio.get_running_loop().time
-    until: float | None = None
-    stop = asyncio.CancelledError()
-    while until is None or clock() < until:
+    grace_end: float | None = None
+    cancellation = asyncio.CancelledError()
+    while grace_end is None or clock() < grace_end:
         try:
-            await asyncio.wait({task}, timeout=None if until is None else until - clock())
+            await asyncio.wait({task}, timeout=None if grace_end is None else grace_end - clock())
         except asyncio.CancelledError as error:
-            until, stop = until or clock() + GRACE_SECONDS, error
-        if task.done() and until is None:
+            grace_end, cancellation = grace_end or clock() + GRACE_SECONDS, error
+        if task.done() and grace_end is None:
             return task.result()
         if task.done():
             break
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    raise stop
+    raise cancellation
 
 
 async def _run_in_parallel(coroutines: list[Coroutine[Any, Any, None]]) -> None:

@@ -26,9 +26,9 @@ SETTLE_SECONDS = 20.0
 """Most seconds that a look-up may take, and also a repeat with the same key."""
 
 INTERRUPTED_REASON = "I was interrupted while it was under way"
-_CUT_OFF = "it took too long and was cut off"
-_TARGET_CHANGED = "I was interrupted while it was under way, and where it went to cannot be found again"
-_TOOL_GONE = "I was interrupted while it was under way, and the tool is no longer there"
+_CUT_OFF_REASON = "it took too long and was cut off"
+_TARGET_CHANGED_REASON = "I was interrupted while it was under way, and where it went to cannot be found again"
+_TOOL_GONE_REASON = "I was interrupted while it was under way, and the tool is no longer there"
 
 _log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ async def run_write(
     """Make the call for the first time. Its intent is stored already. `deadline` is on the running loop's clock."""
     outcome = await _run_tool(ready, intent, workbench, deadline)
     if isinstance(outcome, _UnknownOutcome):
-        return await _find_outcome(ready, intent, workbench, outcome, was_cut_off=True)
+        return await _settle_outcome(ready, intent, workbench, outcome, was_cut_off=True)
     return outcome
 
 
@@ -70,38 +70,39 @@ async def settle_write(
 ) -> ToolOutcome | UnknownWrite:
     """Find out what became of a call that was begun earlier, and make it now if it certainly was not carried out."""
     if isinstance(ready, ToolOutcome) or ready.tool.access != "write":
-        return make_unknown_write(intent, _TOOL_GONE)
+        return make_unknown_write(intent, _TOOL_GONE_REASON)
     ready = await prepare_call(ready, workbench)
     if isinstance(ready, ToolOutcome) or (ready.tool.prepare is not None and digest_call(ready) != intent.digest):
-        return make_unknown_write(intent, _TARGET_CHANGED)
-    return await _find_outcome(ready, intent, workbench, _UnknownOutcome(INTERRUPTED_REASON), was_cut_off=False)
+        return make_unknown_write(intent, _TARGET_CHANGED_REASON)
+    return await _settle_outcome(ready, intent, workbench, _UnknownOutcome(INTERRUPTED_REASON), was_cut_off=False)
 
 
-async def _find_outcome(
+async def _settle_outcome(
     ready: ReadyCall, intent: ToolStarted, workbench: Workbench, cause: _UnknownOutcome, *, was_cut_off: bool
 ) -> ToolOutcome | UnknownWrite:
     """Look the call up, or repeat it with its key.
 
-    With `was_cut_off` it was cut off just now. If it was not carried out, the model is told so, and may make it again.
+    `was_cut_off` says that it was cut off just now: if it was not carried out, the model is told so, and may make it
+    again. Without it, a call that was certainly not carried out is made now.
     """
-    seen = await _look_up_call(ready, intent, workbench)
-    if isinstance(seen, ToolOutcome):
-        return cut_outcome(seen)
-    if seen is None and was_cut_off:
+    looked_up = await _look_up_call(ready, intent, workbench)
+    if isinstance(looked_up, ToolOutcome):
+        return cut_outcome(looked_up)
+    if looked_up is None and was_cut_off:
         return ToolOutcome(briefing.render_note("not_carried_out", tool=ready.tool.name), failed=True)
-    if seen is None or (ready.tool.key == "drops_repeats" and intent.key):
-        until = asyncio.get_running_loop().time() + SETTLE_SECONDS
-        outcome = await _run_tool(ready, intent, workbench, until)
+    if looked_up is None or (ready.tool.key == "drops_repeats" and intent.key):
+        deadline = asyncio.get_running_loop().time() + SETTLE_SECONDS
+        outcome = await _run_tool(ready, intent, workbench, deadline)
         # A failed repeat says nothing about the first call, which may still have been carried out.
-        if isinstance(outcome, ToolOutcome) and (seen is None or not outcome.failed):
+        if isinstance(outcome, ToolOutcome) and (looked_up is None or not outcome.failed):
             return outcome
-        if isinstance(outcome, _UnknownOutcome) and seen is None:
-            return await _find_outcome(ready, intent, workbench, outcome, was_cut_off=True)
+        if isinstance(outcome, _UnknownOutcome) and looked_up is None:
+            return await _settle_outcome(ready, intent, workbench, outcome, was_cut_off=True)
     return make_unknown_write(intent, cause.reason)
 
 
 def make_unknown_write(intent: ToolStarted, reason: str) -> UnknownWrite:
-    """Return the record that nobody knows whether an intent's call was carried out. `reason` is for people."""
+    """Return the record of a write of which nobody knows whether it was carried out. `reason` is for people."""
     return UnknownWrite(intent.call, intent.tool, intent.what, reason)
 
 
@@ -113,7 +114,7 @@ async def _run_tool(
         async with asyncio.timeout_at(deadline):
             return cut_outcome(await tool.run(*_list_tool_inputs(ready, intent, workbench)))
     except TimeoutError:  # ours or the tool's own: either way no answer came
-        return _UnknownOutcome(_CUT_OFF)
+        return _UnknownOutcome(_CUT_OFF_REASON)
     except WorkbenchLost:  # the attempt is interrupted: its next owner settles the intent
         raise
     except Exception as error:  # noqa: BLE001 - not hidden: it is logged, and the call is in doubt
@@ -122,8 +123,8 @@ async def _run_tool(
 
 
 def _list_tool_inputs(ready: ReadyCall, intent: ToolStarted, workbench: Workbench) -> tuple[Any, ...]:
-    given = (ready.arguments, workbench)
-    return given if ready.tool.key == "none" else (*given, intent.key)
+    inputs = (ready.arguments, workbench)
+    return inputs if ready.tool.key == "none" else (*inputs, intent.key)
 
 
 async def _look_up_call(
@@ -134,7 +135,7 @@ async def _look_up_call(
         return _UnknownOutcome("")
     try:
         async with asyncio.timeout(SETTLE_SECONDS):
-            seen = await ready.tool.look_up(*_list_tool_inputs(ready, intent, workbench))
+            outcome = await ready.tool.look_up(*_list_tool_inputs(ready, intent, workbench))
     except TimeoutError:
         _log.warning("the tool %s took too long to look up a call", ready.tool.name)
         return _UnknownOutcome("")
@@ -143,4 +144,4 @@ async def _look_up_call(
     except Exception:  # noqa: BLE001 - not hidden: it is logged, and means that the tool cannot tell
         _log.exception("the tool %s could not look up a call", ready.tool.name)
         return _UnknownOutcome("")
-    return _UnknownOutcome("") if seen is not None and seen.failed else seen
+    return _UnknownOutcome("") if outcome is not None and outcome.failed else outcome

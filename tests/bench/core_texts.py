@@ -28,7 +28,10 @@ async def core_texts(_: Path) -> None:
         lambda: find_unsupported_figures(text, [table]),
         lambda: NUMBER.findall(table),
     )
-    events: tuple[Callable[[], object], ...] = (lambda: ev.load_event(line), lambda: ev._adapter.validate_json(line))
+    events: tuple[Callable[[], object], ...] = (
+        lambda: ev.load_event(line),
+        lambda: ev._EVENT_ADAPTER.validate_json(line),
+    )
     for name, both, bar in (
         ("figures of a long reply", tables, FIGURES_BAR),
         ("an event of today read", events, EVENT_BAR),

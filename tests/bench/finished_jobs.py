@@ -84,7 +84,9 @@ class _Mold:
         user = self.user if number % PEOPLE == 0 else f"U0BENCH{number % PEOPLE}"
 
         def named(name: str) -> str:
-            name = name.replace(store._keys.find_prefix(self.key), store._keys.find_prefix(key), 1)
+            name = name.replace(
+                store._keys.compute_partition_prefix(self.key), store._keys.compute_partition_prefix(key), 1
+            )
             return name.replace(self.key.job, key.job).replace(f"/{self.user}", f"/{user}")
 
         commands: list[tuple[object, ...]] = [("RESTORE", named(name), ms, data) for name, data, ms in self.dumps]

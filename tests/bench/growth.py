@@ -13,7 +13,7 @@ from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.contracts import Escalation, Place, Plan, Request, Subtask
 from handoff.effects import make_card_key, make_question_key
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job
 from handoff.summaries.summary import make_summary_fields
@@ -85,7 +85,7 @@ async def _crowd(url: str, team: str) -> None:
     (first, *_), *_ = await asyncio.gather(*map(pause_some, range(SIDE_BY_SIDE)))
     between = await memory_of(store)
     key = JobKey(team, first.id)
-    head, lines = await store.jobs.head(key), [entry.payload for entry in await store.jobs.log(key)]
+    head, lines = await store.jobs.read_head(key), [entry.payload for entry in await store.jobs.read_log(key)]
     fields = [word for item in (head.fields if head else {}).items() for word in item]
     for number in range(BY_HAND):
         stream = [("XADD", f"hand:{number}", f"{at + 1}-0", "p", line) for at, line in enumerate(lines)]
@@ -118,10 +118,10 @@ def _waiting_log(team: str, number: int) -> list[ev.Event]:
 async def pause(store: Store, team: str, number: int) -> Job:
     """A job that waits for a person, as an owner leaves it."""
     log = _waiting_log(team, number)
-    job = fold(log)
+    job = fold_log(log)
     assert job is not None
     assert list_outstanding_effects(job, 0.0) == ([], None), "the job does not wait"
-    of = {"dedupe": [f"event {number}"], "user": job.latest_request.request.user}
+    of = {"dedupe": [f"event {number}"], "user": job.latest_request.spec.user}
     await _keep(store, JobKey(team, job.id), log, ingested=of, fields=make_summary_fields(job))
     return job
 

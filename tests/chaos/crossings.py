@@ -157,7 +157,7 @@ async def in_lists(store: Store, teams: Sequence[Team]) -> list[str]:
     for team in teams:
         own = {Place(team=team.id, channel=channel, thread_ts=ts).job_id for channel, ts in team.threads}
         for person in team.workspace._world.state.people:
-            heads = await store.jobs.list_asked_by(team.id, person.id, limit=1000)
+            heads = await store.jobs.read_heads_asked_by(team.id, person.id, limit=1000)
             listed += len(heads)
             wrong += [
                 f"{person.name} of {team.name} has the job {head.key.team}/{head.key.job} in the list"

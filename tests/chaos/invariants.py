@@ -11,7 +11,7 @@ from bot.store.redis.layout import encode_job_key
 from bot.store.values import Head, Intent, LogEntry
 from handoff import events as ev
 from handoff.engine.answer import list_answer_gaps
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from handoff.engine.replay import parse_log
 from handoff.state.job_state import Job, RequestState
 from tests.chaos.crossings import in_lists, in_logs, in_store, on_screens
@@ -64,7 +64,9 @@ async def _placed(run: Run) -> dict[str, list[str]]:
     placed: dict[str, list[str]] = {}
     for number in range(run.store.partitions):
         for name in ("due", "lease"):
-            jobs = await run.store._server.run_command("ZRANGE", f"{run.store._keys.make_prefix(number)}:{name}", 0, -1)
+            jobs = await run.store._server.run_command(
+                "ZRANGE", f"{run.store._keys.make_partition_prefix(number)}:{name}", 0, -1
+            )
             for job in jobs:
                 placed.setdefault(job.decode(), []).append(name)
     return placed
@@ -72,16 +74,16 @@ async def _placed(run: Run) -> dict[str, list[str]]:
 
 async def _examine(run: Run, visit: Visit, placed: dict[str, list[str]]) -> Found:
     key = visit.key
-    entries, inbox = await run.store.jobs.log(key), await run.store.jobs.inbox(key)
+    entries, inbox = await run.store.jobs.read_log(key), await run.store.jobs.read_inbox(key)
     events = [ev.load_event(entry.payload) for entry in entries]
     found = Found(
         visit,
-        await run.store.jobs.head(key),
+        await run.store.jobs.read_head(key),
         entries,
         inbox,
-        await run.store.outbox.messages(key),
+        await run.store.outbox.read_messages(key),
         events,
-        fold(events),
+        fold_log(events),
         visit.said(),
         [],
     )
@@ -149,13 +151,19 @@ def _spent(found: Found, reason: str) -> bool:
 
 def _ends(found: Found) -> Iterator[Violation]:
     """Each request ended, once, as it should."""
-    for ask in found.job.asks if found.job else ():
-        if not ask.is_over:
-            yield Violation("stuck", f"the request {ask.id} is {ask.state}")
-        if ask.refusal:
-            yield Violation("wrong", f"the request {ask.id} was refused: {ask.refusal}")
-        elif ask.run.failure is not None and not ask.cancelled_by and not _spent(found, ask.run.failure.reason):
-            yield Violation("wrong", f"the request {ask.id} failed: {ask.run.failure.step}: {ask.run.failure.reason}")
+    for request in found.job.requests if found.job else ():
+        if not request.is_over:
+            yield Violation("stuck", f"the request {request.id} is {request.state}")
+        if request.refusal:
+            yield Violation("wrong", f"the request {request.id} was refused: {request.refusal}")
+        elif (
+            request.run.failure is not None
+            and not request.cancelled_by
+            and not _spent(found, request.run.failure.reason)
+        ):
+            yield Violation(
+                "wrong", f"the request {request.id} failed: {request.run.failure.step}: {request.run.failure.reason}"
+            )
     ends = Counter(key for message in found.messages if (key := key_of(message)).endswith(":answer"))
     for ts in found.visit.asked:
         if found.job is not None and found.job.find_request(ts) is not None and ends[f"{ts}:answer"] == 0:
@@ -187,9 +195,9 @@ def _posted(found: Found) -> Iterator[Violation]:
             yield Violation("lost", f"{event.key} was posted as {event.ts}, which is not there")
         if not event.ts:
             yield Violation("lost", f"{event.key} was given up: {event.fault}")
-    for ask in found.job.asks if found.job else ():
-        if not ask.refusal and f"{ask.id}:card" not in keys:
-            yield Violation("lost", f"the request {ask.id} has no plan card")
+    for request in found.job.requests if found.job else ():
+        if not request.refusal and f"{request.id}:card" not in keys:
+            yield Violation("lost", f"the request {request.id} has no plan card")
 
 
 def _files(found: Found) -> Iterator[Violation]:
@@ -212,8 +220,10 @@ def _far_side(run: Run) -> Check:
         record = found.visit.errand.record
         if run.far_side.entered[record] > 1:
             yield Violation("twice", f"the record {record} was entered {run.far_side.entered[record]} times")
-        works = [work for ask in found.job.asks for work in ask.work.values()] if found.job else []
-        rulings = [one.ruling for work in works for one in work.answered if one.ruling is not None]
+        works = (
+            [subtask for request in found.job.requests for subtask in request.subtasks.values()] if found.job else []
+        )
+        rulings = [one.ruling for subtask in works for one in subtask.question_answers if one.ruling is not None]
         if run.far_side.entered[record] and found.job and not any(ruling.is_approved for ruling in rulings):
             yield Violation("wrong", f"the record {record} was entered, and nobody approved it")
 
@@ -225,8 +235,8 @@ def _calls(run: Run) -> Check:
 
     def check(found: Found) -> Iterator[Violation]:
         for turn, ts in enumerate(found.visit.asked, 1):
-            ask = found.job.find_request(ts) if found.job else None
-            retries = sum(decision.what == "retry" for decision in ask.decisions) if ask else 0
+            request = found.job.find_request(ts) if found.job else None
+            retries = sum(decision.what == "retry" for decision in request.decisions) if request else 0
             calls = run.models.answered[found.visit.errand.name(turn)]
             for text in repeated(calls, found.head, retries):
                 yield Violation("twice", text)
@@ -240,24 +250,24 @@ def _answers(run: Run) -> Check:
     def check(found: Found) -> Iterator[Violation]:
         errand = found.visit.errand
         for turn, ts in enumerate(found.visit.asked, 1):
-            ask = found.job.find_request(ts) if found.job else None
-            if ask is None or ask.run.answer is None:
+            request = found.job.find_request(ts) if found.job else None
+            if request is None or request.run.answer is None:
                 continue
             text = " ".join(shown(message) for message in found.visit.with_key(f"{ts}:answer"))
             cut = cuts_stream(run.options.seed, errand.name(turn), errand.kind)
             whole = [errand.expected(turn), *([CONTRADICTION] if errand.contradicts_itself else [])]
             forgiven = BUDGET if errand.kind == "costly" else ""
-            if not _says(ask, text, whole, errand.sentences(turn) if cut else (), forgiven):
+            if not _says(request, text, whole, errand.sentences(turn) if cut else (), forgiven):
                 yield Violation("wrong", f"the answer to {ts} is {text[:300]!r}, not {errand.expected(turn)[:300]!r}")
 
     return check
 
 
-def _says(ask: RequestState, text: str, whole: list[str], parts: object, forgiven: str) -> bool:
+def _says(request: RequestState, text: str, whole: list[str], parts: object, forgiven: str) -> bool:
     """Whether it says all of it, and lacks nothing but what is `forgiven`, by words of such a gap."""
     flat = re.sub(r"\s+", " ", text)
-    wanting = [gap for gap in list_answer_gaps(ask, ask.run) if not forgiven or forgiven not in gap]
-    if wanting or ("Answered in part" in flat) != bool(list_answer_gaps(ask, ask.run)):
+    wanting = [gap for gap in list_answer_gaps(request, request.run) if not forgiven or forgiven not in gap]
+    if wanting or ("Answered in part" in flat) != bool(list_answer_gaps(request, request.run)):
         return False
     if all(each in flat for each in whole):
         return True

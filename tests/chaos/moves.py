@@ -118,7 +118,7 @@ class Moves:
         for thread in {*team.threads, *late}:
             key = JobKey(team.id, Place(team=team.id, channel=thread[0], thread_ts=thread[1]).job_id)
             with contextlib.suppress(StoreError):
-                head = await self.store.jobs.head(key)
+                head = await self.store.jobs.read_head(key)
                 if head is not None and head.owner:
                     self.wrong.append(f"a job of {team.name} has an owner while the app is out: {key.job}")
                 if head is not None and thread in late:
@@ -206,10 +206,12 @@ class Moves:
         lost_at = time.monotonic()
         while True:
             await asyncio.sleep(CLAIM_LOOKS)
-            if self.rolling or await self._is_refresh_claimed():
+            if await self._is_refresh_claimed():
                 self.done["teams: answer to a refresh lost"] -= len(waiting)
                 waiting.clear()
-            elif time.monotonic() - lost_at >= LOST_ANSWERS and not (self.crossings.unanswered or waiting):
+            elif time.monotonic() - lost_at >= LOST_ANSWERS and not (
+                self.rolling or self.crossings.unanswered or waiting
+            ):
                 self.teams[0].workspace.faults.add("oauth.v2.access", "lost_reply")
                 self.done["teams: answer to a refresh lost"] += 1
                 lost_at = time.monotonic()

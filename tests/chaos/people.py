@@ -14,7 +14,7 @@ from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place
-from handoff.engine.writes import HAPPENED, NOT_HAPPENED
+from handoff.engine.writes import HAPPENED_OPTION, NOT_HAPPENED_OPTION
 from tests.chaos.errands import CITIES, Errand
 from tests.chaos.teams import Team
 from tests.system.scene import Json, buttons
@@ -158,10 +158,10 @@ class Visit:
             for question in self.with_key(start):
                 if APPROVE in buttons(question):
                     await self._press(person, question, APPROVE)
-                elif HAPPENED in buttons(question):
+                elif HAPPENED_OPTION in buttons(question):
                     self.doubts += 1
                     await asyncio.sleep(max(1.0, self.errand.delay))  # a call that is still under way arrives by then
-                    word = HAPPENED if self.was_entered(self.errand.record) else NOT_HAPPENED
+                    word = HAPPENED_OPTION if self.was_entered(self.errand.record) else NOT_HAPPENED_OPTION
                     await self._press(person, question, word)
 
         await self._again_and_again(tell, lambda: self.ended(self.root))

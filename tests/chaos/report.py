@@ -45,8 +45,8 @@ def report(run: Run, found: Sequence[Found], general: Sequence[Violation]) -> bo
 
 def _work(run: Run, found: Sequence[Found]) -> None:
     asked = sum(len(visit.asked) for visit in run.visits)
-    ended = sum(ask.is_over for each in found if each.job for ask in each.job.asks)
-    taken = sum(len(each.job.asks) for each in found if each.job)
+    ended = sum(request.is_over for each in found if each.job for request in each.job.requests)
+    taken = sum(len(each.job.requests) for each in found if each.job)
     row("jobs", str(sum(each.job is not None for each in found)))
     row("requests", str(asked))
     row("  acknowledged and recorded", str(taken))

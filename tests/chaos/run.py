@@ -190,7 +190,7 @@ class Run:
                         visit.unheard = not await self._is_recorded(visit.key, visit.asked[-1])
 
     async def _is_recorded(self, key: JobKey, request: str) -> bool:
-        entries = [*await self.store.jobs.log(key), *await self.store.jobs.inbox(key)]
+        entries = [*await self.store.jobs.read_log(key), *await self.store.jobs.read_inbox(key)]
         events = [ev.load_event(entry.payload) for entry in entries]
         return any(isinstance(event, ev.RequestAdded) and event.request.id == request for event in events)
 
@@ -217,7 +217,7 @@ class Run:
         if self.options.calm or self._up() < MIN_UP:
             return
         with contextlib.suppress(StoreError):  # which is away, as happens here
-            head = await self.store.jobs.head(key)
+            head = await self.store.jobs.read_head(key)
             name = head.owner.partition(".")[0] if head is not None else ""
             for instance in self.instances:
                 if name and instance.is_named(name):
@@ -316,7 +316,7 @@ class Run:
         """Wait until nothing is due or owned: what follows an answer (the card, the session's status) is done too."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(60.0):
-                while await self.store.jobs.next_due() is not None:  # noqa: ASYNC110 - the store has to be asked
+                while await self.store.jobs.read_next_due() is not None:  # noqa: ASYNC110 - the store has to be asked
                     await asyncio.sleep(0.2)
         await asyncio.sleep(1.0)
 

@@ -97,7 +97,7 @@ async def open_several(stack: AsyncExitStack, folder: Path, port: int) -> list[T
     first.oauth.token_seconds, first.oauth.grace_seconds = TOKEN_SECONDS, GRACE_SECONDS
     found = [first]
     for name in ("Second", "Third", *BESIDE):
-        beside = await first.open_beside(
+        beside = await first.start_further_workspace(
             name, rate_limits=False, retry_scale=RETRY_SCALE, in_organisation=name not in BESIDE
         )
         stack.push_async_callback(beside.stop)

@@ -26,5 +26,5 @@ async def test_everything_ends_once_and_nothing_crosses_whatever_dies(tmp_path: 
         report(run, found, general)
     assert not general
     assert not [f"{each.visit.key.job} {one.kind}: {one.text}" for each in found for one in each.violations]
-    assert sum(ask.is_over for each in found if each.job for ask in each.job.asks) >= MIN_ENDED
+    assert sum(request.is_over for each in found if each.job for request in each.job.requests) >= MIN_ENDED
     assert run.faults().total() >= MIN_FAULTS

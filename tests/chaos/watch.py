@@ -107,7 +107,7 @@ class Watch:
             async with self._looking, self._redis.pipeline(transaction=False) as pipeline:
                 for key in keys:
                     pipeline.hmget(self._store._keys.list_job_keys(key)[0], ["_epoch", "_seq", "_aside"])
-                    pipeline.zscore(f"{self._store._keys.find_prefix(key)}:lease", encode_job_key(key))
+                    pipeline.zscore(f"{self._store._keys.compute_partition_prefix(key)}:lease", encode_job_key(key))
                 replies = await pipeline.execute()
                 for number, key in enumerate(keys):
                     self._saw(key, replies[2 * number], replies[2 * number + 1])

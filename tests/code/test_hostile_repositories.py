@@ -151,6 +151,6 @@ async def test_without_git_that_is_said(monkeypatch: pytest.MonkeyPatch, tmp_pat
 async def test_git_is_ended_at_its_time_and_after_its_output(tmp_path: Path) -> None:
     commit(tmp_path / "r", "Much", {"one.txt": "line\n" * 100_000})
     at = f"--git-dir={tmp_path / 'r/.git'}"
-    reply = await run_git_here((at, "cat-file", "blob", "HEAD:one.txt"), most_bytes=1000)
+    reply = await run_git_here((at, "cat-file", "blob", "HEAD:one.txt"), max_output_bytes=1000)
     assert (len(reply.output), reply.is_cut) == (1000, True)
     assert (await run_git_here((at, "cat-file", "--batch"), seconds=0.0)).code is None

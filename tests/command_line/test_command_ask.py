@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.command_line.one_job import do_one_job
-from bot.slack.receive.attachments import LARGEST_FILE
-from bot.slack.views.home import PROMPTS
+from bot.command_line.one_job import run_one_job
+from bot.slack.receive.attachments import MAX_FILE_BYTES
+from bot.slack.views.home import USUAL_PROMPTS
 from tests.command_line.command import Ended, environment, leadhand, leadhand_inside, processes_in, words
 from tests.providers.faults import Fault
 from tests.providers.server import ProviderServer
@@ -122,13 +122,13 @@ def test_what_is_answered_without_a_job_is_printed_at_once_and_has_no_trace(data
     assert ended.err == "leadhand: that is answered without a job, so it has no trace\n"
 
 
-@pytest.mark.parametrize("prompt", [*(text for _, text in PROMPTS), "stop"])
+@pytest.mark.parametrize("prompt", [*(text for _, text in USUAL_PROMPTS), "stop"])
 async def test_a_suggested_prompt_works_as_it_stands(
     server_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], prompt: str
 ) -> None:
     options = argparse.Namespace(ask=prompt, json=False, demo=False, out=tmp_path, timeout=20.0)
     async with scene_on(server_url) as scene, scene.bot() as app:
-        code = await do_one_job(scene.workspace, app, options, [])
+        code = await run_one_job(scene.workspace, app, options, [])
     told = capsys.readouterr()
     assert (code, told.err) == (0, "")
     assert prompt != "stop" or "There is nothing to stop" in told.out
@@ -143,7 +143,7 @@ def test_a_request_that_takes_too_long_is_given_up(data: Path) -> None:
 def test_a_file_that_cannot_be_attached(data: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     huge = tmp_path / "huge.csv"
     with huge.open("wb") as stream:
-        stream.truncate(2 * LARGEST_FILE + 1)
+        stream.truncate(2 * MAX_FILE_BYTES + 1)
     for path, fault in (
         ("nothing.csv", "there is no such file"),
         (".", "this is not a file"),

@@ -82,7 +82,7 @@ def test_the_command_tells_what_is_wanted_as_a_table_and_as_json(tmp_path: Path)
                 entry(1_796_000_000.0, deed="stopped", outcome="refused", why="no admin"),
                 entry(1_796_000_000.0, team="T2", deed="rated"),
             ):
-                await log.note(one)
+                await log.record(one)
                 await asyncio.sleep(0.002)  # the order is that of milliseconds: each entry gets one of its own
             await store.close()
 
@@ -117,9 +117,9 @@ async def test_a_deed_is_in_the_log_even_while_the_store_is_away(caplog: pytest.
     away = Store(Server("redis://127.0.0.1:9", 0.3))
     try:
         with caplog.at_level(logging.INFO, logger="bot.audit"):
-            await AuditLog(away).note(entry(outcome="refused", why="not asked"))
+            await AuditLog(away).record(entry(outcome="refused", why="not asked"))
         with pytest.raises(StoreError):
-            await away.audit.note("T1", "", "{}")
+            await away.audit.add_entry("T1", "", "{}")
     finally:
         await away.close()
     record = next(record for record in caplog.records if record.name == "bot.audit")

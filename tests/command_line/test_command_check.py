@@ -28,7 +28,7 @@ from bot.command_line.check import (
 )
 from bot.command_line.new_files import create_files
 from bot.settings import Settings, read_settings
-from bot.store.embedded import is_running, start_embedded, stop_embedded
+from bot.store.embedded import is_server_running, start_embedded, stop_embedded
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import ToolCall
 from specialists.sandbox.kernel_walls import SANDBOX_LAYERS
@@ -138,7 +138,7 @@ async def test_a_running_embedded_server_goes_on(checked: Checked, tmp_path: Pat
     await start_embedded(tmp_path)
     try:
         assert (await checked(_check_redis, REDIS_URL=""))["Redis"].fault == ""
-        assert is_running(tmp_path)
+        assert is_server_running(tmp_path)
     finally:
         await stop_embedded(tmp_path)
 

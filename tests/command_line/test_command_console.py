@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bot.command_line.console import ask_person
-from bot.jobs.shutdown import call_on_signal
+from bot.jobs.shutdown import call_on_stop_signal
 from tests.command_line.command import PATIENCE, ROOT, environment, processes_in
 from tests.nursery import forked
 
@@ -94,7 +94,7 @@ async def test_what_nohup_keeps_away_stays_away() -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     loop = asyncio.get_running_loop()
     try:
-        call_on_signal(lambda: None)
+        call_on_stop_signal(lambda: None)
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

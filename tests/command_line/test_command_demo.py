@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.command_line import crew_demo
-from bot.command_line.one_job import NOBODY_TO_APPROVE, do_one_job
+from bot.command_line.one_job import NOBODY_APPROVES_TEXT, run_one_job
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import NO_DEMO, find_script
 from bot.settings import Settings, SettingsError, read_settings
@@ -127,8 +127,8 @@ async def test_a_demo_is_played_with_its_real_tools_and_says_that_no_model_read_
         model = demo.prepare_model(RehearsalModel())
         tools = all_tools(ToolSettings(demo.settings.env))
         async with scene.bot(model, crew=load_crew(crew, tools)) as app:
-            demo.introduce(str(crew), model)
-            code = await do_one_job(scene.workspace, app, told, demo.files)
+            demo.print_introduction(str(crew), model)
+            code = await run_one_job(scene.workspace, app, told, demo.files)
     said = capsys.readouterr().out
     assert code == 0, said
     assert "Web:    recorded pages alone; no network is used" in said
@@ -179,14 +179,14 @@ async def test_a_step_that_writes_is_shown_and_not_done_where_nobody_sits_at_the
         settings = ToolSettings(demo.settings.env)
         made = load_crew(crew, all_tools(settings), settings)
         async with scene.bot(demo.prepare_model(RehearsalModel()), crew=made) as app:
-            code = await do_one_job(scene.workspace, app, told, demo.files)
+            code = await run_one_job(scene.workspace, app, told, demo.files)
     ended = capsys.readouterr()
     said = ended.out
     assert code == 3, said
     assert "*Answered in part.*" in said, "the exit code says what the thread says"
     assert ended.err.startswith("leadhand: answered in part, 1 gap: not done, as nobody approved it in time: ")
     assert "*Tool:* `pin_note`" in said, "the card"
-    assert NOBODY_TO_APPROVE in said
+    assert NOBODY_APPROVES_TEXT in said
     assert "`pin_note` was shown, and nobody decided in time: nothing was done." in said
     assert "denied" not in said, "nobody was there to deny it"
     assert "Acme charges 12 dollars." not in said, "words for another course are not said"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.command_line.dry_run import parse_plan
+from bot.command_line.dry_run import parse_plan_option
 from bot.settings import SettingsError
 from specialists.registry import CREWS_FOLDER, load_crew
 from tests.command_line.command import environment, leadhand
@@ -62,4 +62,4 @@ def test_a_crew_of_one_needs_no_plan_and_prompt_and_brief_are_shown_whole(tmp_pa
 )
 def test_a_plan_that_nobody_can_do_is_refused(plan: str, words: str) -> None:
     with pytest.raises(SettingsError, match=words.replace("(", r"\(").replace(")", r"\)").replace("?", r"\?")):
-        parse_plan(plan, load_crew(CREWS_FOLDER / "launch", all_tools()))
+        parse_plan_option(plan, load_crew(CREWS_FOLDER / "launch", all_tools()))

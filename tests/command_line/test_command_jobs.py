@@ -106,7 +106,7 @@ async def test_who_runs_the_bot_sees_the_jobs_of_all_workspaces_or_of_one(
         await store.installations.put(team, "an installation", old_payload="")
         places[team] = Place(team=team, channel="C0000000A", thread_ts="1700000000.000100")
         await kept(store, places[team], "U1", f"a request of {team}", over=False)
-        await store.homes.note_waits(JobKey(team, places[team].job_id), people=[EVERYBODY], former_people=[])
+        await store.homes.record_waits(JobKey(team, places[team].job_id), people=[EVERYBODY], former_people=[])
     for words in ({}, {"user": "U1"}):
         _, out, _ = await list_jobs(capsys, server_url, **words)
         rows = [line.split()[:2] for line in out.splitlines()]

@@ -11,7 +11,7 @@ from typing import Any
 import aiohttp
 
 from bot.command_line.try_out import _start_workspace
-from bot.store.embedded import is_running
+from bot.store.embedded import is_server_running
 from tests.command_line.command import PATIENCE, Running, environment, leadhand, processes_in
 
 PAGE = ("try", "--port", "0", "--no-browser")
@@ -73,7 +73,7 @@ async def test_stopping_loses_nothing_and_leaves_nothing(tmp_path: Path) -> None
     assert twice.code == 1
     assert "running already with the data in" in twice.err
     assert await first.stop(signal.SIGINT) == 0
-    assert not is_running(tmp_path / "try")
+    assert not is_server_running(tmp_path / "try")
     assert processes_in(tmp_path) == []
 
     second = await Running.start(*PAGE, env={**env, "LEADHAND_REHEARSAL_PACE": "0"})

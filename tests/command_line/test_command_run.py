@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.store.embedded import is_running, stop_embedded
+from bot.store.embedded import is_server_running, stop_embedded
 from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import Ended, Running, environment, leadhand
 from tests.patience import patience
@@ -47,7 +47,7 @@ async def test_socket_mode_with_the_embedded_server(workspace: Start, tmp_path: 
         assert CONTEXT in line
         await answer(place)
         assert await running.stop(signal.SIGTERM) == 0
-        assert is_running(tmp_path), "the store outlives the bot, and the next start adopts it"
+        assert is_server_running(tmp_path), "the store outlives the bot, and the next start adopts it"
     finally:
         await stop_embedded(tmp_path)
 

@@ -6,8 +6,8 @@ import asyncio
 import json
 from pathlib import Path
 
-from bot.command_line.try_store import NOT_KEPT
-from bot.store.embedded import is_running, start_embedded, stop_embedded
+from bot.command_line.try_store import TRY_JOBS_HINT
+from bot.store.embedded import is_server_running, start_embedded, stop_embedded
 from bot.store.redis.redis_store import Store
 from bot.store.values import Commit, JobKey
 from handoff import events as ev
@@ -47,7 +47,7 @@ async def test_the_trace_is_told_and_written_while_a_bot_holds_the_store(tmp_pat
         written = await run(LINK, "--html", "--png", "--json", "--out", out)
         unknown = await run("JAAAAAAAAAA")
         no_job = await run("tomorrow")
-        assert await store.jobs.head(key) is not None, "the bot's store goes on"
+        assert await store.jobs.read_head(key) is not None, "the bot's store goes on"
     finally:
         await store.close()
         await stop_embedded(data)
@@ -60,7 +60,7 @@ async def test_the_trace_is_told_and_written_while_a_bot_holds_the_store(tmp_pat
     assert json.loads((out / f"{key.job}.json").read_text()) == json.loads(printed[1])
     assert (unknown[0], no_job[0]) == (1, 1)
     assert "is not in the store" in unknown[2]
-    assert NOT_KEPT in unknown[2]
+    assert TRY_JOBS_HINT in unknown[2]
     assert "names no job" in no_job[2]
 
 
@@ -69,7 +69,7 @@ async def test_a_job_of_the_page_of_try_is_found_too_and_its_server_is_stopped_a
     try:
         key = await _fill(store)
         asked = AuditEntry(at=1.0, team=key.team, deed="asked", user="U1", job=key.job)
-        await store.audit.note(key.team, key.job, asked.model_dump_json())
+        await store.audit.add_entry(key.team, key.job, asked.model_dump_json())
     finally:
         await store.close()
         await stop_embedded(tmp_path / "try")
@@ -80,5 +80,5 @@ async def test_a_job_of_the_page_of_try_is_found_too_and_its_server_is_stopped_a
     assert (traced.code, "market: attempt 1 failed (model)" in traced.out) == (0, True), traced.err
     assert (shown.code, f"Job {key.job}" in shown.out) == (0, True), shown.err
     assert (audited.code, "asked" in audited.out) == (0, True), audited.err
-    assert (unknown.code, NOT_KEPT in unknown.err) == (1, True)
-    assert not is_running(tmp_path / "try")
+    assert (unknown.code, TRY_JOBS_HINT in unknown.err) == (1, True)
+    assert not is_server_running(tmp_path / "try")

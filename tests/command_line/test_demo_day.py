@@ -8,7 +8,7 @@ import pytest
 
 from bot.command_line import demo_day
 from bot.command_line.crew_demo import StagedDemos
-from bot.command_line.day_file import Day, DayFault, read_day
+from bot.command_line.day_file import DayFileError, DemoDay, read_day
 from bot.command_line.demo_day import DayPlayer, find_scene_end
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.models.rehearsal.rehearsed_demo import DemoScript
@@ -34,7 +34,7 @@ def test_the_day_has_a_scene_in_every_state_and_its_files_are_there() -> None:
     day = read_day()
     assert {ends for one in day.scenes for ends in (one.ends, *(step.ends for step in one.then))} >= ALL
     for scene in day.scenes:
-        assert all((demo_day.SAMPLES / name).is_file() for name in scene.files)
+        assert all((demo_day.SAMPLES_FOLDER / name).is_file() for name in scene.files)
         assert not scene.demo or demo_file.read_demo(CREWS_FOLDER / scene.demo) is not None
 
 
@@ -54,9 +54,9 @@ def test_a_fault_in_the_file_is_named(tmp_path: Path, of: str, to: str, said: st
     path = tmp_path / "day.yml"
     path.write_text(DAY.replace(of, to, 1))
     if said is None:
-        assert isinstance(read_day(path), Day)
+        assert isinstance(read_day(path), DemoDay)
         return
-    with pytest.raises(DayFault, match=said):
+    with pytest.raises(DayFileError, match=said):
         read_day(path)
 
 
@@ -89,12 +89,12 @@ async def test_scenes_are_played_over_the_day(
         async with bot_in(scene.workspace, scene.url, prefix=scene.prefix, model=model, later=-7200) as app:
             player = DayPlayer(scene.workspace, app, app.store, staged, seconds_behind=7200.0)  # type: ignore[arg-type]
             await player.play_day(day)
-        asked, stopped = player.played
+        asked, stopped = player.played_scenes
         assert (asked.end_state, stopped.end_state) == ("answered", "cancelled")
         assert "no button 'Nothing'" in asked.fault
-        times = [float(played.place.thread_ts) for played in player.played]
+        times = [float(played.place.thread_ts) for played in player.played_scenes]
         assert 6900 < times[1] - times[0] < 7300
         head = await read_head(scene.store, JobKey(asked.place.team, asked.place.job_id))
         assert abs(float(head.fields["asked"]) - times[0]) < 30  # the store's clock went with the workspace's
-    demo_day.print_summary(player.played, 1.0)
+    demo_day.print_summary(player.played_scenes, 1.0)
     assert "1 answered, 1 cancelled" in capsys.readouterr().out

@@ -12,7 +12,7 @@ import pytest
 from bot.__main__ import _make_parser
 from bot.settings import VARIABLES
 from specialists.loading import approval_keys, crew_file
-from specialists.loading.crew_folders import OTHER_FILES, OTHER_FOLDERS
+from specialists.loading.crew_folders import NON_SPECIALIST_FILES, NON_SPECIALIST_FOLDERS
 from specialists.outbound import network
 from specialists.specialist import _KEYS as SPECIALIST_KEYS
 from specialists.tools.databases.named_databases import ANY_USER_SETTING
@@ -102,7 +102,7 @@ def test_every_variable_that_is_read_is_a_setting_and_the_other_way_round() -> N
         network.NO_PROXY,
         network.CA_FILE,
         network.CA_FOLDER,
-        network.PROXY_RESOLVES,
+        network.PROXY_RESOLVES_SETTING,
         ANY_USER_SETTING,
     }
     patterns = [re.compile(name.replace("*", "[A-Z]+")) for name in read]
@@ -138,7 +138,15 @@ def test_every_setting_that_the_code_names_exists() -> None:
     assert named - set(VARIABLES) == set()
 
 
-IN_A_CREW = {"crew.yml", "mcp.lock", "SKILL.md", ".agents", ".claude", *OTHER_FOLDERS, *OTHER_FILES} - {"README.md"}
+IN_A_CREW = {
+    "crew.yml",
+    "mcp.lock",
+    "SKILL.md",
+    ".agents",
+    ".claude",
+    *NON_SPECIALIST_FOLDERS,
+    *NON_SPECIALIST_FILES,
+} - {"README.md"}
 """What pages name as part of any crew's folder."""
 
 

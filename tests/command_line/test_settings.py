@@ -7,7 +7,7 @@ import pytest
 from bot.access.access_values import ChannelValues
 from bot.command_line.check import describe_retention
 from bot.settings import Address, SettingsError, read_settings
-from bot.store.values import DAY, DEFAULT_RETENTION, Retention
+from bot.store.values import DAY_SECONDS, DEFAULT_RETENTION, Retention
 from handoff.contracts import AskingTerms
 
 WRONG: list[tuple[str, str, str]] = [
@@ -130,9 +130,12 @@ def test_follow_ups_are_heard_where_it_says(text: str, in_c1: bool, in_c2: bool)
     ("text", "kept"),
     [
         ("", DEFAULT_RETENTION),
-        ("jobs 7", Retention(jobs=7 * DAY)),
-        (" Audit 1000 , materials 0.5 ", Retention(materials=0.5 * DAY, audit=1000 * DAY)),
-        ("jobs 60, questions 10, materials 60", Retention(jobs=60 * DAY, waiting=10 * DAY, materials=60 * DAY)),
+        ("jobs 7", Retention(jobs=7 * DAY_SECONDS)),
+        (" Audit 1000 , materials 0.5 ", Retention(materials=0.5 * DAY_SECONDS, audit=1000 * DAY_SECONDS)),
+        (
+            "jobs 60, questions 10, materials 60",
+            Retention(jobs=60 * DAY_SECONDS, waiting=10 * DAY_SECONDS, materials=60 * DAY_SECONDS),
+        ),
     ],
 )
 def test_it_is_said_for_how_long_what_is_kept(text: str, kept: Retention) -> None:
@@ -140,7 +143,7 @@ def test_it_is_said_for_how_long_what_is_kept(text: str, kept: Retention) -> Non
 
 
 def test_check_says_it_in_days() -> None:
-    assert describe_retention(Retention(materials=7 * DAY)) == (
+    assert describe_retention(Retention(materials=7 * DAY_SECONDS)) == (
         "jobs 30 days after their end, questions that nobody answers 180 days, files and their texts 7 days, "
         "the audit 365 days"
     )
@@ -148,7 +151,7 @@ def test_check_says_it_in_days() -> None:
 
 
 def test_where_its_endpoints_are() -> None:
-    assert read_settings({}).operation == Address("127.0.0.1", 9464, fixed=False)
+    assert read_settings({}).operation == Address("127.0.0.1", 9464, is_fixed=False)
     assert read_settings({"LEADHAND_OPERATION": "off"}).operation is None
     assert read_settings({"LEADHAND_OPERATION": "0.0.0.0:80"}).operation == Address("0.0.0.0", 80)  # noqa: S104 - as in a container
     assert str(read_settings({"LEADHAND_OPERATION": "[::1]:9464"}).operation) == "[::1]:9464"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.settings import SettingsError
-from bot.settings_file import MAX_BYTES, load_settings_files
+from bot.settings_file import MAX_FILE_BYTES, load_settings_files
 from tests.command_line.command import environment, leadhand_inside
 
 
@@ -62,7 +62,7 @@ def test_a_secret_may_lie_in_a_file_of_its_own(tmp_path: Path) -> None:
         ("LEADHAND_SLOTS=1\n\nLEADHAND_SLOTS=2\n", "line 3: LEADHAND_SLOTS stands in line 1 already"),
         ("LEADHAND_SETTINGS=/x\n", "line 1: LEADHAND_SETTINGS names this file"),
         ("REDIS_URL_FILE=/no/such/file\n", "REDIS_URL_FILE: /no/such/file cannot be read: No such file"),
-        ("#" * (MAX_BYTES + 1), "is larger than 1,000,000 bytes"),
+        ("#" * (MAX_FILE_BYTES + 1), "is larger than 1,000,000 bytes"),
     ],
 )
 def test_what_cannot_be_read_is_said_with_its_line(tmp_path: Path, text: str, said: str) -> None:

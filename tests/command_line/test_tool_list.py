@@ -56,12 +56,12 @@ def test_a_tool_of_ones_own_that_nobody_holds_is_named_with_where_to_write_it(tm
     desk = Toolkit(".mcp.json: desk", tools("mcp__desk__find", "mcp__desk__list", origin=".mcp.json: desk"))
     crew = load_crew(tmp_path, {}, further_toolkits=(*FEW, own, desk))
     held = "of a specialist, such as in a.md"
-    assert tool_list.list_unused_tools(crew) == [
+    assert tool_list.describe_unused_tools(crew) == [
         f"nobody holds quote, discount of toolkits/prices.py, so no job can use them: add them to `tools` {held}",
         f"nobody holds a tool of .mcp.json: desk, so no job can use them: add those that it needs to `tools` {held}",
     ]
     (tmp_path / "a.md").write_text(page("a", tools="[search, quote, mcp__desk__find]"))
-    assert tool_list.list_unused_tools(load_crew(tmp_path, {}, further_toolkits=(*FEW, own, desk))) == [
+    assert tool_list.describe_unused_tools(load_crew(tmp_path, {}, further_toolkits=(*FEW, own, desk))) == [
         f"nobody holds discount of toolkits/prices.py, so no job can use it: add it to `tools` {held}"
     ], "a server may offer more than a crew needs, and none of Leadhand's own tools is missed"
 
@@ -81,7 +81,7 @@ def test_fifty_tools_of_a_server_take_a_line_each_only_where_they_are_held(tmp_p
 async def test_toolkits_are_proved_side_by_side_in_bounded_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tool_list, "PROOF_SECONDS", 0.05)
+    monkeypatch.setattr(tool_list, "PROOF_TIMEOUT_SECONDS", 0.05)
     closed = []
 
     async def fine() -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.command_line import check
-from bot.slack.connection import ADVICE
+from bot.slack.connection import ADVICE_BY_CODE
 from bot.slack.receive import gate
 from bot.slack.show import notices
 from tests.command_line.command import ROOT
@@ -36,7 +36,7 @@ def test_each_quotation_is_what_the_code_says() -> None:
     near = [path for path in paths if begun.search(plain(path.read_text(encoding="utf-8")))]
     texts = plain("\n".join(text for path in near for _, text in sentences(path)))
     unknown = [quotation for quotation, parts in quoted.items() if not all(part in texts for part in parts)]
-    assert [quotation for quotation in unknown if not any(code in quotation for code in ADVICE)] == []
+    assert [quotation for quotation in unknown if not any(code in quotation for code in ADVICE_BY_CODE)] == []
 
 
 def test_each_line_of_check_stands_in_the_page() -> None:
@@ -51,7 +51,7 @@ def test_each_line_of_check_stands_in_the_page() -> None:
     }
     assert len(texts) > 10
     assert [text for text in texts if f"`{text}" not in PAGE] == []
-    assert [code for code in ADVICE if code not in PAGE] == []
+    assert [code for code in ADVICE_BY_CODE if code not in PAGE] == []
 
 
 @pytest.mark.parametrize("name", sorted(set(NOTICES) - GOOD_NEWS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from unittest.mock import patch
 
-from bot.slack.send.lookup import Lookup
+from bot.slack.send.lookup import ThreadLookup
 from tests.crash.bot import life
 from tests.nursery.forks import serve
 
@@ -15,5 +15,5 @@ async def finds_nothing(*_: object, **__: object) -> str:
 
 
 if __name__ == "__main__":
-    with patch.object(Lookup, "find_message", finds_nothing):
+    with patch.object(ThreadLookup, "find_message", finds_nothing):
         serve(life)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from bot.slack.send.lookup import read_key
 from handoff import events as ev
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from tests.chaos.once import twice_in
 from tests.system.scene import Json, Talk, block_of, buttons, shown
 
@@ -47,17 +47,17 @@ class End:
 
 async def end_of(talk: Talk) -> tuple[End | None, str]:
     """The end that a job has come to, or None and why it is not over yet."""
-    head = await talk.scene.store.jobs.head(talk.key)
-    entries = await talk.scene.store.jobs.log(talk.key)
+    head = await talk.scene.store.jobs.read_head(talk.key)
+    entries = await talk.scene.store.jobs.read_log(talk.key)
     events = [ev.load_event(entry.payload) for entry in entries]
-    job = fold(events)
+    job = fold_log(events)
     if head is None or job is None:
         return None, "there is no job yet"
     if (
         job.current_request is not None
         or head.owner
         or head.due is not None
-        or await talk.scene.store.jobs.inbox(talk.key)
+        or await talk.scene.store.jobs.read_inbox(talk.key)
     ):
         return None, f"not over: {job.latest_request.state}, owner {head.owner!r}, due {head.due}"
     check_log([entry.seq for entry in entries], head.seq, events)

@@ -17,7 +17,7 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.models.chosen_model import ChosenModel
-from bot.slack.send.other_places import ELSEWHERE_PREFIX
+from bot.slack.send.other_places import OUTSIDE_KEY_PREFIX
 from bot.slack.send.web_calls import make_client
 from bot.store.redis.redis_store import Store
 from handoff.contracts import Turn
@@ -29,18 +29,22 @@ WRITES = {
     "jobs": frozenset(
         {"ingest", "signal", "claim", "beat", "release", "commit", "quarantine", "release_quarantined", "forget"}
     ),
-    "outbox": frozenset({"begin", "note_sending", "note_draft", "note_finished", "erase_left_behind"}),
-    "blobs": frozenset({"put", "drop", "note_files_read"}),
-    "schedules": frozenset({"put", "swap", "fire"}),
+    "outbox": frozenset(
+        {"record_intent", "record_sending", "record_draft", "record_sent_message", "erase_forgotten_messages"}
+    ),
+    "blobs": frozenset({"put", "drop", "record_file_reads"}),
+    "schedules": frozenset({"put", "compare_and_set", "fire"}),
     "settings": frozenset({"put"}),
-    "audit": frozenset({"note"}),
+    "audit": frozenset({"add_entry"}),
 }
 READS = {
-    "jobs": frozenset({"log", "inbox", "head", "heads", "read_glances", "next_due", "read_forget_time"})
-    | frozenset({"list_asked_by", "keys_asked_by", "count_asked_by", "keys_under_way"}),
-    "outbox": frozenset({"messages", "read_left_behind"}),
-    "blobs": frozenset({"get", "count", "jobs_that_read"}),
-    "schedules": frozenset({"read", "list_all", "list_due", "next_due"}),
+    "jobs": frozenset(
+        {"read_log", "read_inbox", "read_head", "read_heads", "read_statuses", "read_next_due", "read_forget_time"}
+    )
+    | frozenset({"read_heads_asked_by", "list_keys_asked_by", "count_asked_by", "list_keys_under_way"}),
+    "outbox": frozenset({"read_messages", "read_forgotten_messages"}),
+    "blobs": frozenset({"get", "measure_usage", "list_jobs_that_read"}),
+    "schedules": frozenset({"read", "list_all", "list_due", "read_next_due"}),
     "settings": frozenset({"read_team"}),
     "audit": frozenset({"read"}),
 }
@@ -104,7 +108,7 @@ def _key(key: str) -> str:
 
     That of a message elsewhere is random.
     """
-    if key.startswith(ELSEWHERE_PREFIX):
+    if key.startswith(OUTSIDE_KEY_PREFIX):
         return "elsewhere"
     _, _, rest = key.partition(":")
     kind = rest.partition(":")[0]

@@ -202,7 +202,9 @@ async def stops(talk: Talk, _: Path) -> None:
 
 async def _begun(talk: Talk) -> None:
     await talk.until(
-        lambda job: job.latest_request.work and all(w.state == "in_progress" for w in job.latest_request.work.values())
+        lambda job: (
+            job.latest_request.subtasks and all(w.state == "in_progress" for w in job.latest_request.subtasks.values())
+        )
     )
 
 
@@ -223,7 +225,7 @@ async def _half_written(talk: Talk) -> bool:
     """Whether a part of the answer can be read, or never will be: an owner was lost that had recorded its stream."""
     if any(message["streaming"] for message in talk.words()):
         return True
-    begun = (await talk.scene.store.outbox.messages(talk.key)).get(make_answer_key(talk.ts) + STREAM_SUFFIX)
+    begun = (await talk.scene.store.outbox.read_messages(talk.key)).get(make_answer_key(talk.ts) + STREAM_SUFFIX)
     return begun is not None and any(event.at > begun.began_at for event in await talk.of(ev.TakenOver))
 
 
@@ -454,7 +456,7 @@ _ALL = (
         "canvas_direct",
         CANVAS,
         channel="@leadhand",
-        new=("canvases.access.set", "outbox.note_finished file"),
+        new=("canvases.access.set", "outbox.record_sent_message file"),
     ),
     Scenario("cancel", {"planner": planned(WRITER), "specialist:writer": hangs}, people=stops),
     Scenario(

@@ -18,7 +18,7 @@ import pytest_asyncio
 
 from bot.store.redis.redis_audit import Audit
 from bot.store.redis.redis_jobs import Jobs
-from bot.store.redis.redis_store import Blobs, KeptSettings, OutboxRecords, Schedules, Store
+from bot.store.redis.redis_store import AdminSettings, Blobs, OutboxRecords, Schedules, Store
 from bot.store.redis_server import Server
 from tests.crash.__main__ import kill_at_all, stages_on
 from tests.crash.play import Broke, Stage, Undisturbed
@@ -98,7 +98,7 @@ async def test_a_second_bot_that_does_not_look_is_found_out(
 
 def test_every_method_of_the_store_is_known() -> None:
     parts = {"jobs": Jobs, "outbox": OutboxRecords, "blobs": Blobs, "schedules": Schedules}
-    parts |= {"settings": KeptSettings, "audit": Audit}
+    parts |= {"settings": AdminSettings, "audit": Audit}
     # What is put on the board is put anew every few seconds, and read by nobody here; nor does anybody sign in, install
     # the app or have something remembered. What homes are made of follows from the heads of jobs.
     others = {"counters", "board", "sign_ins", "memories", "homes", "installations"}
@@ -124,6 +124,6 @@ def test_all_requests_to_slack_go_through_one_session() -> None:
 
 def test_points_are_named_without_ids_that_are_new_in_each_run() -> None:
     for key, name in (("1.0:card", "card"), ("1.0:file:c0ffee", "file"), ("1.0:receipt:2.0", "receipt")):
-        assert written("outbox", "begin", (None, key)) == [f"outbox.begin {name}"]
+        assert written("outbox", "record_intent", (None, key)) == [f"outbox.record_intent {name}"]
     assert request_name("https://slack.com/api/chat.postMessage") == "chat.postMessage"
     assert request_name("https://files.slack.com/upload/v1/abc") == "upload"

@@ -28,7 +28,7 @@ from tests.system.scene import Json, Talk, bot_in, eventually, shown
 
 on_one_loop = pytest.mark.asyncio(loop_scope="module")
 NAME = "stopped_answer"
-UNKNOWN, RECORDED = "after chat.startStream#1", "after outbox.note_draft answer:stream#1"
+UNKNOWN, RECORDED = "after chat.startStream#1", "after outbox.record_draft answer:stream#1"
 WHOLE = says(turn("Tea is ready. The scones are warm."))
 Act = Callable[[Talk], Awaitable[object]]
 
@@ -154,11 +154,11 @@ RUNS = [(UNKNOWN, ending) for ending in ENDINGS] + [(RECORDED, ending) for endin
 @on_one_loop
 @pytest.mark.parametrize(("point", "ending"), RUNS, ids=[f"{ending.name}, {point}" for point, ending in RUNS])
 async def test_no_half_answer_stays(stage: Stage, point: str, ending: Ending, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.features.erasure.service.SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr("bot.features.erasure.service.LAST_CALL_SECONDS", 0.3)
     async with half_written(stage, point, ending.words, ending.meanwhile) as talk:
         await ending.then(talk)
         if ending.state:
-            assert (await over(talk)).asks[0].state == ending.state
+            assert (await over(talk)).requests[0].state == ending.state
     assert not half_answers(talk)
     ends = [message for message in talk.words() if read_key(message) == make_answer_key(talk.ts)]
     assert len(ends) == ending.ends
@@ -170,7 +170,7 @@ async def over(talk: Talk) -> Job:
     job = await talk.over()
 
     async def rests() -> bool:
-        head = await talk.scene.store.jobs.head(talk.key)
+        head = await talk.scene.store.jobs.read_head(talk.key)
         return head is not None and not head.owner and head.due is None
 
     await eventually(rests)

@@ -56,7 +56,9 @@ async def test_a_kill_in_the_first_layer_repeats_only_what_was_in_flight(server_
         asked = await scene.ask(REQUEST)
         talk = replace(scene, store=store).thread(asked.channel, asked.ts)
         await talk.seen(lambda: set(held.waiting) == set(FIRST_LAYER))
-        await talk.until(lambda job: all(len(job.latest_request.work[name].checkpoints) == 2 for name in FIRST_LAYER))
+        await talk.until(
+            lambda job: all(len(job.latest_request.subtasks[name].checkpoints) == 2 for name in FIRST_LAYER)
+        )
         killed.kill()
         await killed.wait()
         before = Counter(purposes(server))

@@ -22,9 +22,9 @@ LATER = 60.0
 
 def is_at_work(job: Job) -> bool:
     """Whether its part is under way and nothing is left to post."""
-    part = job.latest_request.work.get("text")
+    part = job.latest_request.subtasks.get("text")
     return (
-        make_card_key(job.latest_request.id) in job.latest_request.posted
+        make_card_key(job.latest_request.id) in job.latest_request.posted_ids
         and part is not None
         and part.state == "in_progress"
     )
@@ -34,7 +34,7 @@ async def owned(scene: Scene, talks: list[Talk], epoch: int) -> None:
     """Wait until all of these jobs have had so many owners, and have one."""
 
     async def look() -> bool:
-        heads = [await scene.store.jobs.head(talk.key) for talk in talks]
+        heads = [await scene.store.jobs.read_head(talk.key) for talk in talks]
         return all(head is not None and head.owner and head.epoch == epoch for head in heads)
 
     await eventually(look)
@@ -44,7 +44,7 @@ async def put_off(scene: Scene, talks: list[Talk]) -> None:
     """Wait until all of these jobs wait for their trial."""
 
     async def look() -> bool:
-        heads = [await scene.store.jobs.head(talk.key) for talk in talks]
+        heads = [await scene.store.jobs.read_head(talk.key) for talk in talks]
         return all(head is not None and not head.owner and head.due is not None for head in heads)
 
     await eventually(look)
@@ -73,7 +73,7 @@ async def test_only_the_job_that_brings_its_owner_down_alone_is_set_aside(server
                 await owned(scene, talks, number)
                 for talk in talks:
                     await talk.until(is_at_work)
-                await deadly.until(lambda job: job.latest_request.work["text"].checkpoints)
+                await deadly.until(lambda job: job.latest_request.subtasks["text"].checkpoints)
                 go_file(far_side).touch()
                 assert await dead == -9
         async with bots.bot(asdict(replace(start, later=(MAX_LOST_OWNERS + 1) * LATER))):
@@ -88,7 +88,7 @@ async def test_only_the_job_that_brings_its_owner_down_alone_is_set_aside(server
             job = await harmless.over()
 
             async def is_quarantined() -> bool:
-                head = await store.jobs.head(deadly.key)
+                head = await store.jobs.read_head(deadly.key)
                 return head is not None and head.is_quarantined
 
             await eventually(is_quarantined)

@@ -13,7 +13,7 @@ from bot.evaluation.staged_job import CaseEnvironment
 from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
 from bot.models.retrying import RetryPolicy
-from bot.supervisor.planning import Planning
+from bot.supervisor.planning import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Terms
 from specialists.registry import CREWS_FOLDER, load_crew
@@ -29,7 +29,7 @@ async def model_of(brain: Brain) -> AsyncIterator[tuple[ProviderModel, ProviderS
     """A model whose replies a brain makes, over a real wire."""
     async with ProviderServer(brain) as server:
         tiers = {"fast": "m", "balanced": "m", "deep": "m"}
-        retries = RetryPolicy(first_pause=0.01, longest_pause=0.02)
+        retries = RetryPolicy(first_pause_seconds=0.01, max_pause_seconds=0.02)
         model = ProviderModel(OpenAIChat("key", server.openai_url), tiers, provider="home", retry_policy=retries)
         try:
             yield model, server
@@ -39,7 +39,7 @@ async def model_of(brain: Brain) -> AsyncIterator[tuple[ProviderModel, ProviderS
 
 def bench_of(model: ProviderModel) -> CaseEnvironment:
     crew = load_crew(GENERAL, all_tools()).without_first_responder()
-    return CaseEnvironment(crew, Planning(crew, model, TrackRecord(), Terms()), Terms(), (SAMPLES,))
+    return CaseEnvironment(crew, CrewPlanner(crew, model, TrackRecord(), Terms()), Terms(), (SAMPLES,))
 
 
 def one_set(name: str, *cases: dict[str, Any]) -> LabelledSet:

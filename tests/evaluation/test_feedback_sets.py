@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from bot.app import load_crew_of_settings
-from bot.command_line.feedback_sets import ALREADY_THERE, UNREADABLE_JOB, add_cases
+from bot.command_line.feedback_sets import KNOWN_CASE, UNREADABLE_JOB, add_cases
 from bot.evaluation.set_files import UNLABELLED_FAULT, SetError, read_sets
 from bot.settings import Settings, SettingsError
 from handoff import events as ev
@@ -73,7 +73,7 @@ async def test_thumbs_become_cases_that_people_label(server_url: str, tmp_path: 
             assert await scene.store.jobs.forget(leads.key, users=[])
             again = await told(scene, folder, crew, private=True)
         assert "New cases: 1" in again
-        assert f"Left out: 2 {ALREADY_THERE}" in again
+        assert f"Left out: 2 {KNOWN_CASE}" in again
         assert f"Left out: 1 {UNREADABLE_JOB}" in again
         assert "figures: '4'" in (folder / "specialists.yml").read_text(encoding="utf-8"), "labels stay"
         (folder / "routing.yml").write_text("{", encoding="utf-8")

@@ -13,9 +13,16 @@ import yaml
 
 from bot.evaluation.cases import DispatcherCase, PlanningCase, RoutingCase, SpecialistCase, VerifierCase
 from bot.evaluation.counted_model import CountingModel
-from bot.evaluation.set_files import PRODUCT_SETS, SETS_FOLDER, LabelledSet, SetError, check_sets, read_sets
+from bot.evaluation.set_files import (
+    PRODUCT_SETS_FOLDER,
+    SETS_FOLDER_NAME,
+    LabelledSet,
+    SetError,
+    read_sets,
+    validate_sets,
+)
 from bot.evaluation.staged_job import StagedJob, read_case_file
-from bot.evaluation.trials.plan_trials import NO_WORK_LABELS, ORDER_SIGN
+from bot.evaluation.trials.plan_trials import NO_SUBTASK_LABELS, ORDER_SIGN
 from handoff.contracts import Plan, Subtask
 from handoff.events import MessageAim
 from specialists.crew import Crew
@@ -62,7 +69,7 @@ def test_a_set_is_large_enough_and_says_each_thing_once(name: str, least: int) -
 
 def test_routing_names_who_is_there_and_has_near_misses_unclear_ones_and_small_talk() -> None:
     cases = [case for case in SETS["routing"].cases if isinstance(case, RoutingCase)]
-    known = {*specialists(), *NO_WORK_LABELS}
+    known = {*specialists(), *NO_SUBTASK_LABELS}
     assert {name for case in cases for name in case.expect} == known
     counted = tags(SETS["routing"])
     assert all(counted[language] >= 50 for language in LANGUAGES)
@@ -132,11 +139,13 @@ def test_half_of_the_statements_are_borne_out_in_each_of_four_languages() -> Non
         assert min(wrong) >= 6
 
 
-@pytest.mark.parametrize("name", [name for name in list_crew_names() if (CREWS_FOLDER / name / SETS_FOLDER).is_dir()])
+@pytest.mark.parametrize(
+    "name", [name for name in list_crew_names() if (CREWS_FOLDER / name / SETS_FOLDER_NAME).is_dir()]
+)
 def test_the_sets_of_a_crew_can_be_played(name: str) -> None:
     sets = read_sets(CREWS_FOLDER / name, product_sets=CREWS_FOLDER / name / "none")
-    check_sets(sets, load_crew(CREWS_FOLDER / name, all_tools()), SAMPLES)
-    found = {path.stem for path in (CREWS_FOLDER / name / SETS_FOLDER).glob("*.yml")}
+    validate_sets(sets, load_crew(CREWS_FOLDER / name, all_tools()), SAMPLES)
+    found = {path.stem for path in (CREWS_FOLDER / name / SETS_FOLDER_NAME).glob("*.yml")}
     assert {"routing", "planning"} <= found
     assert {"specialists", "reviews"} & found
 
@@ -151,7 +160,7 @@ def crew() -> Crew:
 
 def faults(crew: Crew, name: str, **case: Any) -> tuple[str, ...]:
     with pytest.raises(SetError) as caught:
-        check_sets([one_set(name, case)], crew, SAMPLES)
+        validate_sets([one_set(name, case)], crew, SAMPLES)
     return caught.value.faults
 
 
@@ -198,7 +207,7 @@ async def test_who_can_write_does_not_step_in(crew: Crew) -> None:
         job = StagedJob(bench, CountingModel(model), "a question")
     part = Subtask(id="a", title="A", intent="Find the figure", specialist="analyst")
     job.set_plan(Plan(goal="g", subtasks=(part,)))
-    members = job.ask.run.members
+    members = job.request.run.members
     assert members["analyst"].fallback == ""
     assert members["writer"].fallback == "reviewer"
     assert "buyer" not in members
@@ -227,7 +236,7 @@ def texts_in(value: Any) -> Iterator[str]:
 
 def cases() -> Iterator[tuple[str, str]]:
     """Each text of each case, with the name of the case."""
-    for path in (*PRODUCT_SETS.glob("*.yml"), *CREWS_FOLDER.glob("**/evaluation/*.yml")):
+    for path in (*PRODUCT_SETS_FOLDER.glob("*.yml"), *CREWS_FOLDER.glob("**/evaluation/*.yml")):
         for case in yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader):
             given = {name: value for name, value in case.items() if name not in {"id", "tags", "expect"}}
             yield from ((f"{path.parent.parent.name}/{path.name} {case['id']}", text) for text in texts_in(given))

@@ -16,11 +16,11 @@ from bot.evaluation.harness import CaseChoice, CaseRecord, play_sets
 from bot.evaluation.set_files import LabelledSet, read_sets
 from bot.evaluation.staged_job import CaseEnvironment
 from bot.evaluation.trials.plan_trials import extract_decision
-from bot.supervisor.planning import Planning
+from bot.supervisor.planning import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
 from handoff.contracts import Terms, ToolCall
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from specialists.registry import CREWS_FOLDER, load_crew
 from tests.evaluation.eval_kit import model_of, one_set, played
 from tests.handoff.kit import R, asked, planned, subtask
@@ -361,15 +361,15 @@ NOBODY_CAN = ev.RequestFailed(**AT, step="planning", reason="nobody in the crew 
     ],
 )
 def test_each_decision_is_known_by_the_job_alone(event: ev.Event, said: str) -> None:
-    job = fold((asked(), event))
+    job = fold_log((asked(), event))
     assert job is not None
-    assert str(extract_decision(job.asks[-1])) == said
+    assert str(extract_decision(job.requests[-1])) == said
 
 
 def test_a_call_that_failed_is_no_word_of_the_planner() -> None:
-    job = fold((asked(), NOBODY_CAN))
+    job = fold_log((asked(), NOBODY_CAN))
     assert job is not None
-    assert extract_decision(job.asks[-1], has_erred=True).reply == "failed"
+    assert extract_decision(job.requests[-1], has_erred=True).reply == "failed"
 
 
 async def test_a_model_that_declines_does_not_say_that_nobody_can_do_it() -> None:
@@ -449,7 +449,7 @@ async def test_a_finding_counts_at_its_line_or_two_off(
     async with model_of(brain) as (model, _):
         crew = load_crew(REVIEW, all_tools())
         terms = Terms(confidence=80)
-        bench = CaseEnvironment(crew, Planning(crew, model, TrackRecord(), terms), terms, (REVIEW / "evaluation",))
+        bench = CaseEnvironment(crew, CrewPlanner(crew, model, TrackRecord(), terms), terms, (REVIEW / "evaluation",))
         one = LabelledSet("reviews", (case,), (REVIEW / "evaluation",))
         await play_sets([one], bench, model, CaseChoice(), on_record=lambda record, *_: records.append(record))
     product, naive = (next(one for one in records if one.side == side) for side in ("product", "naive"))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.store.embedded import find_server
+from bot.store.embedded import find_server_program
 from tests.failover.relay import Relays, relays
 from tests.store.kit import ask, listens, until
 
@@ -63,7 +63,7 @@ class Node:
 
     def start(self, *settings: str) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = [str(find_server()), *settings, "--port", str(self.port), "--dir", str(self.folder)]
+        command = [str(find_server_program()), *settings, "--port", str(self.port), "--dir", str(self.folder)]
         with (self.folder / "log").open("ab") as log:
             self.process = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
         process = self.process

@@ -23,7 +23,9 @@ async def _lose_a_primary(nodes: Cluster) -> None:
 
 async def _is_whole(store: Store) -> bool:
     try:
-        return (await store.describe()).endswith("1 replica, each write waits for 1") and await store.check() == []
+        return (await store.describe()).endswith(
+            "1 replica, each write waits for 1"
+        ) and await store.list_faults() == []
     except StoreError:
         return False
 

@@ -13,7 +13,7 @@ import pytest
 from redis._parsers.base import BaseParser
 
 from bot.store.redis.redis_store import Store
-from bot.store.server_diagnosis import is_no_primary
+from bot.store.server_diagnosis import is_not_primary_error
 from bot.store.values import JobKey
 from tests.failover.names import NAMES, Name, follows, forwarder, furthest, is_primary, replicated
 from tests.failover.servers import Node
@@ -143,4 +143,4 @@ async def test_what_was_recorded_before_a_primary_died_is_known_to_the_new_one(t
     ],
 )
 def test_the_errors_of_a_server_that_is_no_primary_are_known(text: str, *, refused: bool) -> None:
-    assert is_no_primary(BaseParser.parse_error(text)) is refused
+    assert is_not_primary_error(BaseParser.parse_error(text)) is refused

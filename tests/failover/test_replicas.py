@@ -41,7 +41,7 @@ async def test_what_no_replica_has_counts_only_once_it_has_it(pair: tuple[Node, 
     store = await Store.connect(url, timeout=0.3)
     await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
     claim = await take_job(store, lease=60)
-    (asked,) = await store.jobs.inbox(JOB)
+    (asked,) = await store.jobs.read_inbox(JOB)
     with _frozen(replica):
         for attempt in range(2):  # a repeat, which writes nothing, must prove as much
             with pytest.raises(StoreError, match=r"no replica has confirmed.*replicas=0"):
@@ -49,14 +49,14 @@ async def test_what_no_replica_has_counts_only_once_it_has_it(pair: tuple[Node, 
             with pytest.raises(StoreError, match="no replica has confirmed"):
                 await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
             with pytest.raises(StoreError, match="no replica has confirmed"):
-                await store.outbox.begin(claim, "message", "operation")
+                await store.outbox.record_intent(claim, "message", "operation")
             assert await store.jobs.beat(claim, lease=60), f"renewed without it, attempt {attempt}"
     assert await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[asked.seq]) is Commit.DUP
     assert not await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
-    intent = await store.outbox.begin(claim, "message", "operation")
+    intent = await store.outbox.record_intent(claim, "message", "operation")
     assert intent is not None
     assert intent.is_first
-    assert len(await store.jobs.log(JOB)) == len(await store.jobs.inbox(JOB)) == 1
+    assert len(await store.jobs.read_log(JOB)) == len(await store.jobs.read_inbox(JOB)) == 1
     await store.close()
 
 
@@ -109,7 +109,7 @@ async def test_replicas_are_told_of(pair: tuple[Node, Node]) -> None:
     ):
         store = await Store.connect(base + options)
         assert (await store.describe()).endswith(words)
-        faults = await store.check()
+        faults = await store.list_faults()
         assert bool(faults) is options.endswith("2"), faults
         assert all("its writes do not count" in fault for fault in faults)
         await store.close()
@@ -128,10 +128,10 @@ async def test_what_a_cut_off_primary_numbered_is_not_taken_for_another(pair: tu
         for key in (store._keys.list_job_keys(JOB)[0], store._keys.list_job_keys(JOB)[2])
     ]
     await store.jobs.ingest(JOB, '{"n":"gone"}', dedupe=["2"])
-    seen = await store.jobs.inbox(JOB)
+    seen = await store.jobs.read_inbox(JOB)
     for key, state in kept:  # as a replica has it that the last event did not reach
         await store._server.run_command("RESTORE", key, 0, state, "REPLACE")
     await store.jobs.ingest(JOB, '{"n":"kept"}', dedupe=["3"])
     assert await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[entry.seq for entry in seen]) is Commit.OK
-    assert [entry.payload for entry in await store.jobs.inbox(JOB)] == ['{"n":"kept"}']
+    assert [entry.payload for entry in await store.jobs.read_inbox(JOB)] == ['{"n":"kept"}']
     await store.close()

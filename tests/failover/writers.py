@@ -69,9 +69,9 @@ class Writer:
 
     async def _work(self, claim: Claim) -> None:
         key = claim.key
-        log, inbox = await self._store.jobs.log(key), await self._store.jobs.inbox(key)
+        log, inbox = await self._store.jobs.read_log(key), await self._store.jobs.read_inbox(key)
         message, said = self._payload("message"), self._payload("said")
-        if await self._store.outbox.begin(claim, message, message) is not None:
+        if await self._store.outbox.record_intent(claim, message, message) is not None:
             self.promised.intended.append((key, message))
         events, taken = [*(entry.payload for entry in inbox), said], [entry.seq for entry in inbox]
         if await self._store.jobs.commit(claim, said, len(log), events, taken_entries=taken, schema=2) in {
@@ -100,9 +100,9 @@ async def broken(store: Store, promises: Sequence[Promised]) -> list[str]:
     faults = []
     keys = {key for promised in promises for key, _ in promised.ingested}
     for key in sorted(keys, key=lambda key: key.job):
-        log = Counter(entry.payload for entry in await store.jobs.log(key))
-        there = log + Counter(entry.payload for entry in await store.jobs.inbox(key))
-        messages = await store.outbox.messages(key)
+        log = Counter(entry.payload for entry in await store.jobs.read_log(key))
+        there = log + Counter(entry.payload for entry in await store.jobs.read_inbox(key))
+        messages = await store.outbox.read_messages(key)
         faults += [f"{key.job}: {payload} is there {count} times" for payload, count in there.items() if count > 1]
         for promised in promises:
             faults += [f"{key.job}: lost {text}" for of, text in promised.ingested if of == key and text not in there]

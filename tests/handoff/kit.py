@@ -9,7 +9,7 @@ from handoff import events as ev
 from handoff.briefs.context import make_handoff
 from handoff.contracts import Escalation, Handoff, Member, Place, Plan, Request, Result, Subtask, Usage
 from handoff.effects import Effect, MakePlan, RunSubtask
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.plan_brief import PlanBrief
@@ -68,11 +68,11 @@ def require(value: T | None) -> T:
 
 
 def job(*log: ev.Event) -> Job:
-    return require(fold(log))
+    return require(fold_log(log))
 
 
 def ask(state: Job) -> RequestState:
-    return state.asks[-1]
+    return state.requests[-1]
 
 
 def effects(state: Job, now: float = 100.0) -> list[Effect]:
@@ -94,7 +94,7 @@ def read_plan(
 def handed(state: Job, effect: RunSubtask | MakePlan) -> Handoff:
     """The handoff of the subtask that a specialist is to work on, or a crew is to plan."""
     name = effect.subtask if isinstance(effect, RunSubtask) else effect.within
-    return make_handoff(state, ask(state), ask(state).work[name], NOW)[0]
+    return make_handoff(state, ask(state), ask(state).subtasks[name], NOW)[0]
 
 
 def to_run(state: Job, now: float = 100.0) -> RunSubtask:
@@ -103,7 +103,7 @@ def to_run(state: Job, now: float = 100.0) -> RunSubtask:
     return effect
 
 
-def level(ask: RequestState, subtask: str) -> int:
+def level(request: RequestState, subtask: str) -> int:
     """How many subtasks a subtask is inside: 0 for those of the request's own plan."""
-    work = ask.work.get(subtask)
-    return 0 if work is None or not work.within else 1 + level(ask, work.within)
+    work = request.subtasks.get(subtask)
+    return 0 if work is None or not work.within else 1 + level(request, work.within)

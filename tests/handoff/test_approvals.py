@@ -11,11 +11,11 @@ from handoff import events as ev
 from handoff.access.rights import Actor
 from handoff.approval_values import Approval, ApprovalTerms, combine_approvals, compute_call_digest
 from handoff.contracts import Estimate, Request, Terms
-from handoff.effects import Post, RunSubtask, make_question_key
+from handoff.effects import PostMessage, RunSubtask, make_question_key
 from handoff.engine import approvals, thread_messages
 from handoff.engine.answer import list_answer_gaps
 from handoff.engine.approvals import find_applicable_ruling, list_deciders, may_decide
-from handoff.engine.engine import apply_event, fold
+from handoff.engine.engine import apply_event, fold_log
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.replay import parse_log
 from handoff.state.job_state import Job, SubtaskState
@@ -54,7 +54,7 @@ def asks(terms: ApprovalTerms | None = None) -> tuple[ev.Event, ...]:
 
 
 def work(state: Job, name: str = "a") -> SubtaskState:
-    return ask(state).work[name]
+    return ask(state).subtasks[name]
 
 
 def question(state: Job, name: str = "a") -> Question:
@@ -91,7 +91,7 @@ def test_nothing_runs_while_people_are_asked_and_the_question_is_posted() -> Non
     assert running(state) == []
     assert ask(state).state == "input_required"
     assert (question(state).number, question(state).whom, question(state).approval) == (1, ("U1",), approval())
-    assert Post(R, make_question_key(R, "a", 1)) in list_outstanding_effects(state, 20.0)[0]
+    assert PostMessage(R, make_question_key(R, "a", 1)) in list_outstanding_effects(state, 20.0)[0]
     (open_one,) = parse_open_questions(make_summary_fields(state))
     assert open_one.is_approval
     assert not open_one.may_answer("U1"), "no words answer it"
@@ -103,7 +103,7 @@ def test_an_approval_is_a_checkpoint_and_the_wait_costs_the_attempt_no_time() ->
     assert ruled(*asks(), decides()) == ("approved", ("U1",), TEA)
     assert (require(ruling(state)).call, require(ruling(state)).digest) == ("c1", compute_call_digest("post", TEA))
     assert work(state).attempt_started == work(job(*asks())).attempt_started + 100.0
-    assert work(state).answered[0].ruling == ruling(state)
+    assert work(state).question_answers[0].ruling == ruling(state)
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_what_does_not_fit_decides_nothing(odd: ev.Event) -> None:
 def test_of_two_clicks_the_first_counts() -> None:
     state = job(*asks(), decides("deny", reason=" No tea. "), decides())
     assert (require(ruling(state)).outcome, require(ruling(state)).reason) == ("denied", "No tea.")
-    assert len(work(state).answered) == 1
+    assert len(work(state).question_answers) == 1
 
 
 ADMINS = ApprovalTerms(approvers=("admins", "S9"))
@@ -196,7 +196,7 @@ def test_an_edit_voids_the_approvals_before_it_and_asks_the_others_anew() -> Non
     asks_anew = question(job(*log))
     assert (asks_anew.number, asks_anew.message, [vote.user for vote in asks_anew.votes]) == (2, "post cake", ["U3"])
     assert (require(asks_anew.approval).target, require(asks_anew.approval).leaves) == ("#all", "cake")
-    before = require(work(job(*log)).answered[-1].ruling)
+    before = require(work(job(*log)).question_answers[-1].ruling)
     assert (before.target, before.leaves) == ("#all", "cake")
     assert ruling(job(*log, decides(user="U2"))) is None, "the first question is closed"
     assert ruled(*log, decides(user="U2", number=2, text="cake")) == ("edited", ("U3", "U2"), CAKE)
@@ -245,7 +245,7 @@ def test_what_was_not_approved_is_named_as_a_gap_and_told_apart() -> None:
     late = apply_event(
         state.with_request(approvals.expire_approval(ask(state), work(state), question(state), 400.0)), done
     )
-    assert require(work(late).answered[0].ruling).outcome == "expired"
+    assert require(work(late).question_answers[0].ruling).outcome == "expired"
     assert list_gaps(late) == ("not done, as nobody approved it in time: post tea",)
     again = (wanted("cake", call="c2", at=112.0), decides(text="cake", number=2, at=115.0))
     assert list_gaps(job(*asks(), decides("deny"), *again, done)) == ()
@@ -255,9 +255,11 @@ def test_what_was_not_approved_is_named_as_a_gap_and_told_apart() -> None:
 def test_who_is_asked_and_says_yes_in_words_is_shown_to_the_buttons(user: str) -> None:
     message = Request(id="9.0", user=user, text="yes, approve", at=20.0)
     state = apply_event(job(*asks()), ev.MessageHeard(at=20.0, message=message))
-    assert (thread_messages.classify_by_rules(state, state.heard[0]) == "answer") == (user == "U1")
+    assert (thread_messages.classify_by_rules(state, state.pending_messages[0]) == "answer") == (user == "U1")
     state = apply_event(state, ev.MessageSorted(at=21.0, message="9.0", aim="answer"))
-    assert [(each.outcome, each.question) for each in state.heard] == ([("explained", "a")] if user == "U1" else [])
+    assert [(each.outcome, each.question_subtask) for each in state.pending_messages] == (
+        [("explained", "a")] if user == "U1" else []
+    )
     assert work(state).question is not None, "words decide nothing"
 
 
@@ -316,7 +318,7 @@ def test_what_does_not_fit_several_calls_decides_nothing(odd: ev.Event) -> None:
     [asks(), (*asks(), decides()), (*asks(), decides("deny"), returned("a", at=130.0)), both(on_both("apart"))],
 )
 def test_a_stored_log_opens_as_it_folds(log: tuple[ev.Event, ...]) -> None:
-    assert parse_log([ev.dump_event(event) for event in log]) == fold(log)
+    assert parse_log([ev.dump_event(event) for event in log]) == fold_log(log)
 
 
 # ---------------------------------------------------------------- costly parts

@@ -76,17 +76,17 @@ class Thread:
     @property
     def of(self) -> dict[str, Any]:
         self.at += 1.0
-        ask = self.ask
-        return {"at": self.at, "request": ask.id, "subtask": "a", "attempt": 1}
+        request = self.ask
+        return {"at": self.at, "request": request.id, "subtask": "a", "attempt": 1}
 
     @property
     def ask(self) -> RequestState:
         assert self.job is not None
-        return self.job.asks[-1]
+        return self.job.requests[-1]
 
     @property
     def question(self) -> Question | None:
-        return self.ask.work["a"].question if self.job is not None and "a" in self.ask.work else None
+        return self.ask.subtasks["a"].question if self.job is not None and "a" in self.ask.subtasks else None
 
     def request(self, user: str) -> None:
         """Somebody asks: what was open is over."""
@@ -101,7 +101,7 @@ class Thread:
 
     def want(self, terms: ApprovalTerms, view: frozenset[str]) -> None:
         """The specialist of the request wants to make a call; it is made if an earlier ruling lets it be made."""
-        if self.job is None or self.question is not None or self.ask.work["a"].state != "in_progress":
+        if self.job is None or self.question is not None or self.ask.subtasks["a"].state != "in_progress":
             return
         self.turns += 1
         arguments = {"text": f"note {self.turns}"}
@@ -121,7 +121,7 @@ class Thread:
         assert found.ruling.is_approved
         self.covered += 1
         self.made(found.ruling, terms)
-        requester, users = self.ask.request.user, frozenset(found.ruling.users)
+        requester, users = self.ask.spec.user, frozenset(found.ruling.users)
         assert any(one[:3] == (requester, users, terms) and view <= one[3] for one in self.granted), (
             "nobody approved similar calls of this requester, with all of this in view"
         )
@@ -132,9 +132,9 @@ class Thread:
         if question is None or question.approval is None or not self.people[user].here:
             return
         one = self.people[user]
-        requester, approval = self.ask.request.user, question.approval
+        requester, approval = self.ask.spec.user, question.approval
         votes = [vote.user for vote in question.votes]
-        before = len(self.ask.work["a"].checkpoints)
+        before = len(self.ask.subtasks["a"].checkpoints)
         self.add(
             ev.ApprovalDecided(
                 at=self.at,
@@ -149,17 +149,17 @@ class Thread:
                 lapsed=list_excluded_users(approval.terms, requester, votes, self.actors()),
             )
         )
-        for ruling in self.ask.work["a"].checkpoints[before:]:
+        for ruling in self.ask.subtasks["a"].checkpoints[before:]:
             if isinstance(ruling, Ruling) and ruling.is_approved:
                 self.clicked += 1
                 self.made(ruling, approval.terms)
-                if ruling.alike:
+                if ruling.covers_similar:
                     view = frozenset(approval.in_view)
                     self.granted.append((requester, frozenset(ruling.users), approval.terms, view))
 
     def made(self, ruling: Ruling, terms: ApprovalTerms) -> None:
         """A call is made now: those whose yes it is may decide for its requester, now."""
-        users, requester = set(ruling.users), self.ask.request.user
+        users, requester = set(ruling.users), self.ask.spec.user
         assert len(users) >= terms.quorum
         assert all(self.able(user, terms, requester) for user in users)
 
@@ -234,5 +234,5 @@ def test_what_came_into_view_since_is_named() -> None:
         found = find_applicable_ruling(
             thread.job, thread.ask, wish.model_copy(update={"in_view": view}), thread.actors()
         )
-        assert (found.ruling is None, found.new) == (bool(new), new)
+        assert (found.ruling is None, found.new_source_ids) == (bool(new), new)
     assert find_applicable_ruling(thread.job, thread.ask, wish, {"U1": None}) == ApplicableRuling()

@@ -25,8 +25,8 @@ from handoff.contracts import (
     Subtask,
     Terms,
 )
-from handoff.conversation.working_time import add_working_seconds, format_span, parse_span
-from handoff.effects import ExpireQuestion, Post, RemindOfQuestion, make_question_key, make_reminder_key
+from handoff.conversation.working_time import add_working_seconds, format_duration, parse_duration
+from handoff.effects import ExpireQuestion, PostMessage, RemindOfQuestion, make_question_key, make_reminder_key
 from handoff.engine.engine import apply_event
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.questions import MAX_REMINDERS, list_askable_people
@@ -140,9 +140,9 @@ def reminded(state: Job, at: float) -> Job:
     """The job after the reminder that is due, and its message."""
     effect = next_of(state, at)
     assert isinstance(effect, RemindOfQuestion)
-    state = apply_event(state, ev.QuestionReminded(at=at, request=R, subtask="a", number=1, to=effect.to))
+    state = apply_event(state, ev.QuestionReminded(at=at, request=R, subtask="a", number=1, to=effect.recipients))
     key = make_reminder_key(R, "a", 1, len(ask(state).open_questions["a"].reminders))
-    assert Post(R, key) in list_outstanding_effects(state, at)[0]
+    assert PostMessage(R, key) in list_outstanding_effects(state, at)[0]
     return apply_event(state, ev.Posted(at=at, request=R, key=key, ts=f"{at}"))
 
 
@@ -179,16 +179,16 @@ def test_an_answer_ends_reminders_and_a_late_one_changes_nothing() -> None:
     late = ev.QuestionReminded(at=MONDAY_9 + HOUR, request=R, subtask="a", number=1, to=("U1",))
     answered = apply_event(state, said)
     assert next_of(answered) is None
-    assert ask(apply_event(answered, late)).work["a"] == ask(answered).work["a"]
+    assert ask(apply_event(answered, late)).subtasks["a"] == ask(answered).subtasks["a"]
     other = late.model_copy(update={"number": 2})
     assert ask(apply_event(state, other)).open_questions == ask(state).open_questions
 
 
 def test_what_the_thread_does_not_show_yet_nobody_is_reminded_of() -> None:
     state = question(AskingTerms(remind_after=HOUR))
-    posted = {key: ts for key, ts in ask(state).posted.items() if "question" not in key}
-    hidden = state.with_request(replace(ask(state), posted=posted))
-    assert list_outstanding_effects(hidden, 1e12)[0] == [Post(R, make_question_key(R, "a", 1))]
+    posted = {key: ts for key, ts in ask(state).posted_ids.items() if "question" not in key}
+    hidden = state.with_request(replace(ask(state), posted_ids=posted))
+    assert list_outstanding_effects(hidden, 1e12)[0] == [PostMessage(R, make_question_key(R, "a", 1))]
 
 
 # ---------------------------------------------------------------- expiry
@@ -207,16 +207,16 @@ TWO_DAYS = 2 * 86_400.0
 def test_nobody_answers_and_the_askers_assumption_is_taken_and_told() -> None:
     told = {"message": "Which city?", "options": ["Oslo", "Bergen"], "assumption": "https://evil.com/?d=secret"}
     state = expired(question(AskingTerms(expire_after=TWO_DAYS), **told), TWO_DAYS)
-    work = ask(state).work["a"]
-    assert (work.state, work.question) == ("pending", None)
-    assert [note.text for note in work.answers] == ["Nobody answered; assume: https://evil.com/?d=secret"]
+    subtask = ask(state).subtasks["a"]
+    assert (subtask.state, subtask.question) == ("pending", None)
+    assert [note.text for note in subtask.answer_notes] == ["Nobody answered; assume: https://evil.com/?d=secret"]
     assert list_notes(ask(state)) == [
         "Nobody answered “Which city?” within 2 days; I assumed: https://evil.com/?d=secret"
     ]
     assert not any("evil.com" in text for text in list_people_words(ask(state))), "an assumption is nobody's words"
     state = expired(question(AskingTerms(expire_after=TWO_DAYS)), TWO_DAYS)
-    work = ask(state).work["a"]
-    assert (work.state, work.reason) == ("error", "nobody answered within 2 days"), "nothing can be assumed"
+    subtask = ask(state).subtasks["a"]
+    assert (subtask.state, subtask.reason) == ("error", "nobody answered within 2 days"), "nothing can be assumed"
     assert list_notes(ask(state)) == []
 
 
@@ -224,7 +224,7 @@ def test_nobody_answers_and_the_askers_assumption_is_taken_and_told() -> None:
 def test_a_crew_says_what_is_assumed_where_the_asker_does_not(assume: str, taken: str) -> None:
     told = {"message": "Which city?", "options": ["Oslo", "Bergen"]}
     state = expired(question(AskingTerms(expire_after=TWO_DAYS, assume=assume), **told), TWO_DAYS)
-    assert ask(state).work["a"].answered[0].text == taken
+    assert ask(state).subtasks["a"].question_answers[0].text == taken
 
 
 def test_the_planner_goes_on_with_an_assumption_and_fails_without() -> None:
@@ -264,9 +264,9 @@ def test_of_an_approval_only_those_are_reminded_who_may_decide() -> None:
 
 def test_an_approval_expires_and_is_neither_denied_nor_assumed() -> None:
     state = expired(approving(AskingTerms(expire_after=TWO_DAYS, assume="first")), TWO_DAYS)
-    (closed,) = ask(state).work["a"].answered
+    (closed,) = ask(state).subtasks["a"].question_answers
     assert require(closed.ruling).outcome == "expired"
-    assert ask(state).work["a"].state == "in_progress"
+    assert ask(state).subtasks["a"].state == "in_progress"
     assert list_notes(ask(state)) == []
 
 
@@ -329,16 +329,16 @@ def test_nobody_is_reminded_in_the_night_or_early(since: float, seconds: float, 
     [("4h", 14_400), ("30 min", 1_800), ("2 days", 172_800), ("1.5 hours", 5_400), ("never", 0), ("1d", 86_400)],
 )
 def test_spans_are_read(text: str, seconds: float) -> None:
-    assert parse_span(text) == seconds
+    assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "4", "soon", "0h", "-1h", "4h 30m", "1 year"])
 def test_what_is_no_span_is_not_taken_for_one(text: str) -> None:
-    assert parse_span(text) is None
+    assert parse_duration(text) is None
 
 
 def test_spans_are_said() -> None:
-    said = [format_span(seconds) for seconds in (86_400, 172_800, 5_400, 3_600, 600, 30)]
+    said = [format_duration(seconds) for seconds in (86_400, 172_800, 5_400, 3_600, 600, 30)]
     assert said == ["1 day", "2 days", "1.5 hours", "1 hour", "10 minutes", "30 seconds"]
 
 

@@ -6,12 +6,12 @@ import pytest
 
 from handoff import events as ev
 from handoff.briefs.context import render_circumstances
-from handoff.briefs.provenance import trace_provenance
+from handoff.briefs.provenance import derive_provenance
 from handoff.contracts import Request, RequestSetting
 from handoff.conversation.message_kinds import split_crew_name
 from handoff.effects import (
     MakePlan,
-    Post,
+    PostMessage,
     RunSubtask,
     WriteAnswer,
     make_answer_key,
@@ -20,7 +20,7 @@ from handoff.effects import (
     make_question_key,
 )
 from handoff.engine.nested import build_run_brief as to_answer
-from handoff.engine.outstanding import MAX_CARD_WAIT, list_outstanding_effects
+from handoff.engine.outstanding import MAX_CARD_WAIT_SECONDS, list_outstanding_effects
 from handoff.engine.replay import parse_log
 from handoff.planning.plan_brief import make_request_brief
 from handoff.state.job_state import Job
@@ -39,7 +39,7 @@ def answered(text: str = "ours", user: str = "U1", at: float = 90.0, number: int
 def test_a_question_waits_for_the_requester_and_nothing_is_planned() -> None:
     state = job(asked(), CARD, QUESTION)
     assert ask(state).state == "input_required"
-    assert effects(state) == [Post(R, KEY)]
+    assert effects(state) == [PostMessage(R, KEY)]
     assert effects(job(asked(), CARD, QUESTION, ev.Posted(at=3.0, request=R, key=KEY, ts="1.2"))) == []
     assert parse_open_questions(make_summary_fields(state)) == (OpenQuestion(R, "", 1, ("U1",), ("ours", "theirs")),)
     assert describe_step(ask(state)) == "asking what is meant"
@@ -61,15 +61,15 @@ def test_the_answer_comes_back_into_planning_and_reaches_who_works() -> None:
     assert (brief.may_answer, brief.may_ask) == (True, False)
     assert to_answer(ask(state), ask(state).run).endswith("Asked: Which churn?\nAnswered by a person: ours")
     at_work = job(asked(), CARD, QUESTION, answered(), planned(subtask("a")))
-    (effect,) = [one for one in effects(at_work) if not isinstance(one, Post)]
+    (effect,) = [one for one in effects(at_work) if not isinstance(one, PostMessage)]
     assert note in handed(at_work, effect).context
-    assert ask(at_work).run.paused == 0.0
+    assert ask(at_work).run.paused_seconds == 0.0
 
 
 def test_words_that_a_person_typed_are_theirs_and_an_offered_answer_is_not() -> None:
     for text, words in (("the one in Oslo", ("the one in Oslo",)), ("ours", ())):
         state = job(asked(), CARD, QUESTION, answered(text), planned(subtask("a")))
-        assert trace_provenance(state, ask(state), ask(state).work["a"]).words[1:] == words
+        assert derive_provenance(state, ask(state), ask(state).subtasks["a"]).requester_texts[1:] == words
 
 
 def test_it_asks_once_and_a_plan_does_not_overtake_its_question() -> None:
@@ -83,30 +83,30 @@ def test_it_asks_once_and_a_plan_does_not_overtake_its_question() -> None:
 def test_a_stop_closes_the_question() -> None:
     state = job(asked(), CARD, QUESTION, ev.CancelRequested(at=3.0, user="U1"))
     assert dict(ask(state).open_questions) == {}
-    assert Post(R, KEY) not in effects(state)
-    assert ask(job(asked(), CARD, QUESTION, ev.CancelRequested(at=3.0, user="U1"), answered())).answered == ()
+    assert PostMessage(R, KEY) not in effects(state)
+    assert ask(job(asked(), CARD, QUESTION, ev.CancelRequested(at=3.0, user="U1"), answered())).question_answers == ()
 
 
 def test_the_planners_own_answer_ends_the_request_without_a_plan() -> None:
     state = job(asked(), CARD, ev.AnswerWritten(at=3.0, request=R, text="You are welcome.", why="Thanks."))
     assert [(one.what, one.why) for one in ask(state).decisions] == [("answer without a plan", "Thanks.")]
-    assert effects(state) == [Post(R, make_answer_key(R)), Post(R, make_card_end_key(R))]
+    assert effects(state) == [PostMessage(R, make_answer_key(R)), PostMessage(R, make_card_end_key(R))]
     assert not any(isinstance(one, WriteAnswer) for one in effects(state))
     ends = [ev.Posted(at=4.0, request=R, key=key, ts="2") for key in (make_answer_key(R), make_card_end_key(R))]
     over = job(asked(), CARD, ev.AnswerWritten(at=3.0, request=R, text="You are welcome."), *ends)
-    assert (ask(over).state, ask(over).run.plan, dict(ask(over).work)) == ("completed", None, {})
+    assert (ask(over).state, ask(over).run.plan, dict(ask(over).subtasks)) == ("completed", None, {})
 
 
 def test_an_answer_without_a_plan_does_not_overtake_its_card() -> None:
     quick = ev.AnswerWritten(at=3.0, request=R, text="You are welcome.")
     state = job(asked(), quick)
-    assert list_outstanding_effects(state, 3.1) == ([Post(R, make_card_key(R))], 3.0 + MAX_CARD_WAIT)
-    assert Post(R, make_answer_key(R)) in effects(state, 3.0 + MAX_CARD_WAIT), (
+    assert list_outstanding_effects(state, 3.1) == ([PostMessage(R, make_card_key(R))], 3.0 + MAX_CARD_WAIT_SECONDS)
+    assert PostMessage(R, make_answer_key(R)) in effects(state, 3.0 + MAX_CARD_WAIT_SECONDS), (
         "nor waits for one that Slack does not take"
     )
     for card in (CARD, CARD.model_copy(update={"ts": "", "fault": "refused"})):
         there, due = list_outstanding_effects(job(asked(), card, quick), 3.1)
-        assert Post(R, make_answer_key(R)) in there
+        assert PostMessage(R, make_answer_key(R)) in there
         assert due is None
 
 
@@ -142,7 +142,7 @@ def test_the_circumstances_are_one_line(setting: RequestSetting | None, line: st
 
 
 def told(state: Job) -> str:
-    (effect,) = [one for one in effects(state) if not isinstance(one, Post)]
+    (effect,) = [one for one in effects(state) if not isinstance(one, PostMessage)]
     assert isinstance(effect, RunSubtask)
     return handed(state, effect).circumstances
 
@@ -159,15 +159,15 @@ def test_a_specialist_is_told_them_as_its_attempt_begins() -> None:
 def test_a_specialist_is_told_the_request_that_its_brief_is_a_part_of() -> None:
     state = job(asked(), CARD, planned(subtask("a")))
     (name, _, _) = running(state)[0]
-    (effect,) = [one for one in effects(state) if not isinstance(one, Post)]
+    (effect,) = [one for one in effects(state) if not isinstance(one, PostMessage)]
     assert (name, handed(state, effect).part_of) == ("a", "why did churn rise")
     whole = subtask("a").model_copy(update={"intent": "why did  churn rise"})
     state = job(asked(), CARD, planned(whole))
-    (effect,) = [one for one in effects(state) if not isinstance(one, Post)]
+    (effect,) = [one for one in effects(state) if not isinstance(one, PostMessage)]
     assert handed(state, effect).part_of == ""
     long = asked().model_copy(update={"request": asked().request.model_copy(update={"text": "why " * 99})})
     state = job(long, CARD, planned(subtask("a")))
-    (effect,) = [one for one in effects(state) if not isinstance(one, Post)]
+    (effect,) = [one for one in effects(state) if not isinstance(one, PostMessage)]
     line = handed(state, effect).part_of
     assert (len(line), line[-1]) == (160, "…")
 
@@ -202,8 +202,8 @@ def added(name: str, crew: str = "", usual: str = "") -> ev.RequestAdded:
 
 def test_a_request_is_for_the_crew_that_it_names_else_for_that_of_the_one_before() -> None:
     state = job(added("1.0", usual="general"), added("2.0", "review", "general"), added("3.0", usual="general"))
-    assert [one.request.crew for one in state.asks] == ["general", "review", "review"]
-    assert ask(job(asked())).request.crew == "", "one crew leaves nothing in the log"
+    assert [one.spec.crew for one in state.requests] == ["general", "review", "review"]
+    assert ask(job(asked())).spec.crew == "", "one crew leaves nothing in the log"
     assert "crew" not in ev.dump_event(asked())
     assert "usual" not in ev.dump_event(asked())
 
@@ -215,8 +215,8 @@ def edited(text: str, crew: str = "", at: float = 5.0) -> ev.RequestEdited:
 def test_an_edit_may_name_another_crew_until_there_is_a_plan() -> None:
     text = asked().request.text
     first = job(asked(), edited(text, "review"))
-    assert ask(first).request.crew == "review"
-    assert ask(first).edited == 5.0
+    assert ask(first).spec.crew == "review"
+    assert ask(first).edit_stamp == 5.0
     late = job(asked(), planned(subtask("a")), edited("another one", "review"))
-    assert ask(late).request.crew == "", "a plan stays with the crew whose it is"
-    assert ask(job(asked(), edited(text, "review"), edited("another one", at=6.0))).request.crew == "review"
+    assert ask(late).spec.crew == "", "a plan stays with the crew whose it is"
+    assert ask(job(asked(), edited(text, "review"), edited("another one", at=6.0))).spec.crew == "review"

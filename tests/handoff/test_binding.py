@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Evidence, Finding, Result, Section
-from handoff.evidence.binding import CheckedResult, ReadDocument, check_result
+from handoff.evidence.binding import CheckedResult, SourceDocument, check_result
 from handoff.evidence.grids import Grid, insert_rows, parse_reply_grid
 from handoff.evidence.period_words import find_periods
 from handoff.evidence.place_words import find_named_places
-from handoff.evidence.quotations import find_quotation, find_quotations
-from handoff.evidence.typed_constants import find_typed_constants
+from handoff.evidence.quotations import extract_quotations, find_quotation
+from handoff.evidence.typed_constants import find_hardcoded_numbers
 from tests.handoff.kit import require
 
 ORDERS = """order_id,order_date,country,status,amount_eur
@@ -28,15 +28,15 @@ ORDERS = """order_id,order_date,country,status,amount_eur
 1007,2026-04-11,DE,open,300.00
 1008,2026-04-19,FR,paid,144.20
 """
-TABLE = ReadDocument("orders.csv", ORDERS, is_table=True)
-BRIEF = ReadDocument("the brief", "How much was sold by country and month?", is_material=False, is_brief=True)
+TABLE = SourceDocument("orders.csv", ORDERS, is_table=True)
+BRIEF = SourceDocument("the brief", "How much was sold by country and month?", is_material=False, is_brief=True)
 
 
-def replied(sql: str, rows: str, tail: str = "") -> ReadDocument:
+def replied(sql: str, rows: str, tail: str = "") -> SourceDocument:
     """The reply to a query, as the tools for tables write it."""
     count = rows.count("\n")
     text = f"{rows}\n({count} row{'' if count == 1 else 's'}{tail})"
-    return ReadDocument("orders.csv", text, is_material=False, query=sql, code=sql)
+    return SourceDocument("orders.csv", text, is_material=False, query=sql, code=sql)
 
 
 BY_COUNTRY = replied(
@@ -63,7 +63,7 @@ PRICES = replied(
     "product | region | price_usd\nDesk | North | 1200\nDesk | South | 1350\nRelay | North | 640\nRelay | South | 777",
 )
 OPEN = replied("SELECT late, count(*) AS n FROM o GROUP BY ROLLUP (1)", "late | n\nyes | 1203\nno | 997\nTotal | 2200")
-RIGHT: list[tuple[ReadDocument | None, str]] = [
+RIGHT: list[tuple[SourceDocument | None, str]] = [
     (BY_COUNTRY, "DE comes first with 931.80 EUR, then FR with 379.40 EUR and ES with 257.80 EUR."),
     (BY_COUNTRY, "| Country | Total |\n|---|---|\n| DE | 931.80 |\n| FR | 379.40 |\n| ES | 257.80 |"),
     (BY_COUNTRY, "Deutschland (DE) liegt mit 931,80 € vorn, gefolgt von FR mit 379,40 €."),
@@ -89,7 +89,7 @@ RIGHT: list[tuple[ReadDocument | None, str]] = [
     (None, "The order 1003 over 257.80 EUR from ES is still open."),
     (None, "Die höchste Bestellung ist die 1004 aus DE mit 312,85 €."),
 ]
-WRONG: list[tuple[ReadDocument | None, str, str]] = [
+WRONG: list[tuple[SourceDocument | None, str, str]] = [
     (BY_COUNTRY, "FR comes first with 931.80 EUR.", "931.80 is the figure of DE, not of FR"),
     (BY_COUNTRY, "DE: 379.40 EUR", "379.40 is the figure of FR, not of DE"),
     (BY_COUNTRY, "| DE | 379.40 |\n| FR | 931.80 |\n| ES | 257.80 |", "931.80 is the figure of DE, not of FR"),
@@ -115,13 +115,13 @@ WRONG: list[tuple[ReadDocument | None, str, str]] = [
 ]
 
 
-def bound(content: str, *documents: ReadDocument | None, said: tuple[str, ...] = ()) -> CheckedResult:
+def bound(content: str, *documents: SourceDocument | None, said: tuple[str, ...] = ()) -> CheckedResult:
     read = [one for one in documents if one is not None]
     return check_result(Result(summary="A summary.", content=content), [TABLE, *read, BRIEF], said)
 
 
 @pytest.mark.parametrize(("reply", "text"), RIGHT)
-def test_a_figure_of_its_own_row_period_and_unit_stands(reply: ReadDocument | None, text: str) -> None:
+def test_a_figure_of_its_own_row_period_and_unit_stands(reply: SourceDocument | None, text: str) -> None:
     found = bound(text, reply, said=() if reply else (ORDERS,))
     assert found.faults == ()
     assert (found.result.unbound, found.result.unsupported) == ((), ())
@@ -129,7 +129,7 @@ def test_a_figure_of_its_own_row_period_and_unit_stands(reply: ReadDocument | No
 
 @pytest.mark.parametrize(("reply", "text", "fault"), WRONG)
 def test_a_figure_of_another_row_period_or_unit_is_told_with_its_own(
-    reply: ReadDocument | None, text: str, fault: str
+    reply: SourceDocument | None, text: str, fault: str
 ) -> None:
     found = bound(text, reply)
     assert any(fault in each for each in found.faults), found.faults
@@ -162,7 +162,7 @@ TOOL = "Region South: 41,207 units, 12.346 % churn, 1,250.50 a month, in 412 day
 def test_a_figure_that_nobody_said_is_told_with_the_one_that_it_misquotes(
     content: str, evidence: str, fault: str
 ) -> None:
-    documents = [ReadDocument("a tool", evidence, is_material=False)]
+    documents = [SourceDocument("a tool", evidence, is_material=False)]
     found = check_result(Result(summary="A summary.", content=content), documents, ["Of 99,120 customers"])
     assert any(fault in each for each in found.faults), found.faults
     assert found.result.unsupported
@@ -182,7 +182,7 @@ def test_a_figure_that_nobody_said_is_told_with_the_one_that_it_misquotes(
 )
 def test_what_a_tool_was_made_to_say_is_no_evidence(code: str) -> None:
     sql = code.startswith("SELECT")
-    reply = ReadDocument("a tool", "total\n1234553\n(1 row)", is_material=False, code=code, query=code if sql else "")
+    reply = SourceDocument("a tool", "total\n1234553\n(1 row)", is_material=False, code=code, query=code if sql else "")
     assert bound("We sold for 1,234,553 euros.", reply).result.unsupported == ("1,234,553",)
     assert bound("We sold for 1,234,553 euros.", reply, said=["It was 1,234,553; 1,000,000 and 234,553."]).faults == ()
 
@@ -200,7 +200,7 @@ def test_what_a_tool_was_made_to_say_is_no_evidence(code: str) -> None:
     ],
 )
 def test_numbers_of_people_files_and_calendars_may_stand_in_code(code: str) -> None:
-    assert find_typed_constants(code, ["3 tins at 4.20 and a bag at 11 with 19 % VAT", "total | 1569.0"]) == ()
+    assert find_hardcoded_numbers(code, ["3 tins at 4.20 and a bag at 11 with 19 % VAT", "total | 1569.0"]) == ()
 
 
 # ---------------------------------------------------------------- of another file, speaker, column, year or currency
@@ -210,12 +210,12 @@ OLD = "Travel 2019\n\nA night may cost up to 120 pounds anywhere.\n"
 MINUTES = "Lucía: The supplier raises the price by 6 % from April.\nIván: The move ends on 27 March if all goes well.\n"
 RULES = "第1条 月額料金は3,800円とする。\n第2条 解約は60日前までに通知する。\n"
 TEXTS = (
-    ReadDocument("rules.md", NEW),
-    ReadDocument("old_rules.md", OLD),
-    ReadDocument("minutes.txt", MINUTES),
-    ReadDocument("rules.txt", RULES),
+    SourceDocument("rules.md", NEW),
+    SourceDocument("old_rules.md", OLD),
+    SourceDocument("minutes.txt", MINUTES),
+    SourceDocument("rules.txt", RULES),
 )
-VISITS = ReadDocument(
+VISITS = SourceDocument(
     "visits.csv",
     "month,clinic,visits,revenue_usd\n2026-01,North,412,18540\n2026-01,South,286,14872\n"
     "2026-02,North,438,20148\n2026-02,South,301,15351\n",
@@ -223,9 +223,9 @@ VISITS = ReadDocument(
 )
 
 
-def visits_reply(rows: str) -> ReadDocument:
+def visits_reply(rows: str) -> SourceDocument:
     text = f"{rows}\n({rows.count(chr(10))} rows)"
-    return ReadDocument(
+    return SourceDocument(
         "visits.csv", text, is_material=False, query="SELECT 1 FROM visits", code="SELECT 1 FROM visits"
     )
 
@@ -233,12 +233,12 @@ def visits_reply(rows: str) -> ReadDocument:
 EACH = visits_reply(
     "month | clinic | visits | revenue_usd\n2026-02 | North | 438 | 20148\n2026-02 | South | 301 | 15351"
 )
-TOTAL_VISITS = ReadDocument(
+TOTAL_VISITS = SourceDocument(
     "visits.csv", "visits\n1437\n(1 row)", is_material=False, query="SELECT sum(visits) AS visits FROM visits"
 )
 
 
-def faults_of(content: str, *documents: ReadDocument) -> tuple[str, ...]:
+def faults_of(content: str, *documents: SourceDocument) -> tuple[str, ...]:
     return check_result(Result(summary="s", content=content), documents).faults
 
 
@@ -283,14 +283,14 @@ def test_words_and_amounts_in_their_place_stand(content: str) -> None:
         (TOTAL_VISITS, "In 2026 there were 1,437 visits.", False),
     ],
 )
-def test_a_figure_belongs_to_its_two_names_column_and_year(reply: ReadDocument, content: str, *, wrong: bool) -> None:
+def test_a_figure_belongs_to_its_two_names_column_and_year(reply: SourceDocument, content: str, *, wrong: bool) -> None:
     assert bool(faults_of(content, VISITS, reply)) is wrong
 
 
 def test_a_number_typed_into_a_query_beside_a_column_is_nobodys() -> None:
-    assert find_typed_constants("SELECT sum(revenue_usd) + 15169 AS r FROM v", []) == ("15169",)
-    assert find_typed_constants("SELECT x.total FROM (SELECT 48390 AS total) x", []) == ("48390",)
-    assert find_typed_constants("SELECT sum(a) - sum(b), floor(a / 25) * 25 + 1 FROM v", []) == ()
+    assert find_hardcoded_numbers("SELECT sum(revenue_usd) + 15169 AS r FROM v", []) == ("15169",)
+    assert find_hardcoded_numbers("SELECT x.total FROM (SELECT 48390 AS total) x", []) == ("48390",)
+    assert find_hardcoded_numbers("SELECT sum(a) - sum(b), floor(a / 25) * 25 + 1 FROM v", []) == ()
 
 
 def test_a_working_may_hold_what_a_share_makes_of_a_whole() -> None:
@@ -349,10 +349,10 @@ KEIYAKU = """\
 """
 CONTRATO = "Cláusula 1. Partes\nLas dos empresas.\n\nCláusula 2. Plazo\nEl plazo de preaviso es de noventa días.\n"
 FILES = (
-    ReadDocument("contract.txt", CONTRACT),
-    ReadDocument("vertrag.md", VERTRAG),
-    ReadDocument("契約書.txt", KEIYAKU),
-    ReadDocument("contrato.txt", CONTRATO),
+    SourceDocument("contract.txt", CONTRACT),
+    SourceDocument("vertrag.md", VERTRAG),
+    SourceDocument("契約書.txt", KEIYAKU),
+    SourceDocument("contrato.txt", CONTRATO),
 )
 
 RIGHT_QUOTED = [
@@ -409,7 +409,7 @@ def test_what_stands_nowhere_or_elsewhere_is_sent_back(content: str) -> None:
 def test_without_material_nothing_can_be_quoted_wrongly() -> None:
     assert (
         check_result(
-            Result(summary="s", content=WRONG_QUOTED[0]), [ReadDocument("the brief", "x", is_material=False)]
+            Result(summary="s", content=WRONG_QUOTED[0]), [SourceDocument("the brief", "x", is_material=False)]
         ).faults
         == ()
     )
@@ -421,7 +421,7 @@ def test_the_place_is_found_by_code_and_not_taken_from_the_model() -> None:
     made_up = Evidence(source="contract.txt", quotation="the fee is 1,950 euros", place="page 1")
     findings = (Finding(message="Price", evidence=(told,)), Finding(message="Other", evidence=(made_up,)))
     binding = check_result(
-        Result(summary="s", content="c", findings=findings), [ReadDocument("contract.txt", CONTRACT, outline)]
+        Result(summary="s", content="c", findings=findings), [SourceDocument("contract.txt", CONTRACT, outline)]
     )
     first, second = (one.evidence[0] for one in binding.result.findings)
     assert (first.place, first.is_found) == ("page 2", True)
@@ -464,7 +464,7 @@ def test_quotations_of_a_text_are_told_from_its_code() -> None:
     text = (
         'He said "one two three" and `"four five six"`.\n```\n"seven eight nine"\n```\n> ten\n> eleven\n\n「十二十三」'
     )
-    assert [one.words for one in find_quotations(text)] == ["one two three", "ten\neleven", "十二十三"]
+    assert [one.words for one in extract_quotations(text)] == ["one two three", "ten\neleven", "十二十三"]
 
 
 @pytest.mark.parametrize(

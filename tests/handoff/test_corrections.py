@@ -10,10 +10,10 @@ from handoff import events as ev
 from handoff.briefs.context import make_handoff
 from handoff.briefs.provenance import list_requester_words
 from handoff.contracts import Note, Request
-from handoff.effects import SortMessage
+from handoff.effects import ClassifyMessage
 from handoff.engine.corrections import CORRECTION_SOURCE, MAX_CORRECTIONS
 from handoff.engine.outstanding import list_outstanding_effects
-from handoff.engine.thread_messages import SORTING_DELAYS
+from handoff.engine.thread_messages import SORTING_DELAY_SECONDS
 from handoff.state.job_state import CORRECTIONS_HEADING, Job
 from tests.handoff.kit import R, ask, asked, effects, job, planned, started, subtask
 
@@ -34,16 +34,22 @@ def edit(message: str, text: str, stamp: float) -> ev.RequestEdited:
 def notes(state: Job) -> str:
     """All that anybody who works on the request is told, now or later."""
     now = ask(state)
-    said = [note.text for work in now.work.values() for note in work.answers]
+    said = [note.text for subtask in now.subtasks.values() for note in subtask.answer_notes]
     return "\n".join(
-        [now.text, *said, *now.changes, *(one.words for one in now.replans), *(d.why for d in now.decisions)]
+        [
+            now.text,
+            *said,
+            *now.correction_texts,
+            *(one.words for one in now.replan_triggers),
+            *(d.why for d in now.decisions),
+        ]
     )
 
 
 def test_a_correction_survives_a_later_edit_of_the_request() -> None:
     state = job(*AT_WORK, *correction(1, "only the Sales team"), edit(R, "compare the meals", 1.0))
     assert ask(state).text == f"compare the meals\n\n{CORRECTIONS_HEADING} only the Sales team"
-    assert ask(state).changes[-1].endswith(ask(state).text), "who works on it is told both"
+    assert ask(state).correction_texts[-1].endswith(ask(state).text), "who works on it is told both"
     assert list_requester_words(state, ask(state)) == (ask(state).text.replace(f"{CORRECTIONS_HEADING} ", ""),)
 
 
@@ -88,10 +94,11 @@ def test_a_deleted_correction_leaves_no_words_behind() -> None:
     assert "4711" in notes(job(*AT_WORK, *said))
     assert "4711" not in notes(state)
     assert (
-        ask(state).changes[-1] == "A correction of the request was taken back. The request now reads: compare the meals"
+        ask(state).correction_texts[-1]
+        == "A correction of the request was taken back. The request now reads: compare the meals"
     )
-    assert [one.outcome for one in state.heard if "~" in one.receipt] == ["applied", "dropped"]
-    assert not ask(state).withdrawn, "it is no deletion of the request"
+    assert [one.outcome for one in state.pending_messages if "~" in one.receipt] == ["applied", "dropped"]
+    assert not ask(state).is_withdrawn, "it is no deletion of the request"
 
 
 def test_an_edited_correction_is_told_anew_and_others_may_not_edit_it() -> None:
@@ -108,7 +115,7 @@ def test_an_edited_correction_is_told_anew_and_others_may_not_edit_it() -> None:
 def test_a_part_that_begins_before_the_planner_has_answered_knows_the_correction() -> None:
     state = job(asked(), planned(subtask("a"), subtask("b", "a")), *correction(1, "in euros"), started("a"))
     for name in ("a", "b"):
-        handoff = make_handoff(state, ask(state), ask(state).work[name], 12.0)[0]
+        handoff = make_handoff(state, ask(state), ask(state).subtasks[name], 12.0)[0]
         assert Note(source=CORRECTION_SOURCE, text="in euros") in handoff.context
 
 
@@ -121,17 +128,18 @@ def unknown(at: float) -> ev.MessageSorted:
 
 def test_a_message_of_which_nobody_can_tell_what_it_is_for_is_looked_at_again() -> None:
     state = job(*AT_WORK, correction(1, "in euros")[0], unknown(11.0))
-    assert [one.outcome for one in state.heard] == ["", "unsorted"], "its author is told"
+    assert [one.outcome for one in state.pending_messages] == ["", "unsorted"], "its author is told"
     found, due = list_outstanding_effects(state, 12.0)
-    assert not any(isinstance(effect, SortMessage) for effect in found)
+    assert not any(isinstance(effect, ClassifyMessage) for effect in found)
     assert due is not None
-    assert due <= 11.0 + SORTING_DELAYS[0]
+    assert due <= 11.0 + SORTING_DELAY_SECONDS[0]
     assert any(
-        isinstance(effect, SortMessage) for effect in list_outstanding_effects(state, 11.0 + SORTING_DELAYS[0])[0]
+        isinstance(effect, ClassifyMessage)
+        for effect in list_outstanding_effects(state, 11.0 + SORTING_DELAY_SECONDS[0])[0]
     )
     again = job(*AT_WORK, correction(1, "in euros")[0], unknown(11.0), unknown(40.0), correction(1, "")[1])
     assert ask(again).text.endswith(f"{CORRECTIONS_HEADING} in euros")
-    assert [one.outcome for one in again.heard] == ["applied", "unsorted"], "its author is told once"
+    assert [one.outcome for one in again.pending_messages] == ["applied", "unsorted"], "its author is told once"
 
 
 @pytest.mark.parametrize(
@@ -147,14 +155,14 @@ def test_in_the_end_its_author_is_told_that_nobody_could_tell(
 ) -> None:
     message = Request(id="2.1", user=user, text="in euros", at=10.0)
     said = ev.MessageHeard(at=10.0, message=message, mentioned=mentioned)
-    state = job(*AT_WORK, said, *(unknown(100.0 * number) for number in range(len(SORTING_DELAYS) + 1)))
-    assert [one.outcome for one in state.heard if one.receipt == "2.1"] == outcomes
-    assert user == "U1" or state.heard == ()
+    state = job(*AT_WORK, said, *(unknown(100.0 * number) for number in range(len(SORTING_DELAY_SECONDS) + 1)))
+    assert [one.outcome for one in state.pending_messages if one.receipt == "2.1"] == outcomes
+    assert user == "U1" or state.pending_messages == ()
 
 
 @pytest.mark.parametrize(("user", "otherwise"), [("U1", "unknown"), ("U9", "request")])
 def test_a_mentioned_correction_waits_for_the_dispatcher_too(user: str, otherwise: str) -> None:
     message = Request(id="2.1", user=user, text="in euros", at=10.0)
     state = job(*AT_WORK, ev.MessageHeard(at=10.0, message=message, mentioned=True))
-    (sort,) = [one for one in effects(state) if isinstance(one, SortMessage)]
-    assert sort.otherwise == otherwise
+    (sort,) = [one for one in effects(state) if isinstance(one, ClassifyMessage)]
+    assert sort.default_aim == otherwise

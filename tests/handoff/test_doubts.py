@@ -4,12 +4,12 @@ import pytest
 
 from handoff import events as ev
 from handoff.contracts import Usage
-from handoff.effects import Post, RunSubtask, make_question_key
+from handoff.effects import PostMessage, RunSubtask, make_question_key
 from handoff.engine.answer import list_answer_gaps
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.writes import VERDICT_OPTIONS, parse_verdict
 from handoff.state.job_state import Job, SubtaskState
-from handoff.state.state_values import CheckedWrite
+from handoff.state.state_values import WriteVerdict
 from tests.handoff.kit import R, ask, asked, escalated, failed, handed, job, planned, require, started, subtask
 
 OF = {"request": R, "subtask": "a", "attempt": 1}
@@ -39,7 +39,7 @@ DOUBT = (*OPEN, doubted())
 
 
 def work(state: Job) -> SubtaskState:
-    return ask(state).work["a"]
+    return ask(state).subtasks["a"]
 
 
 def running(state: Job) -> list[int]:
@@ -52,7 +52,7 @@ def test_a_doubt_is_asked_about_and_nothing_runs_meanwhile() -> None:
     assert ask(state).state == "input_required"
     effects, due = list_outstanding_effects(state, 250.0)
     assert (running(state), due) == ([], None)
-    assert Post(R, make_question_key(R, "a", 1)) in effects
+    assert PostMessage(R, make_question_key(R, "a", 1)) in effects
     asking = require(work(state).question)
     assert (asking.message, asking.options) == ("Was this carried out? post c1", VERDICT_OPTIONS)
     assert work(state).checkpoints == (TURN, begun()), "the attempt can go on from them"
@@ -71,11 +71,11 @@ def test_a_doubt_is_asked_about_and_nothing_runs_meanwhile() -> None:
 def test_the_same_attempt_goes_on_with_what_a_person_said(text: str, verdict: str) -> None:
     state = job(*DOUBT, said(text))
     assert running(state) == [1]
-    assert work(state).checkpoints[-1] == CheckedWrite(110.0, "c1", verdict, "U1", text)  # type: ignore[arg-type]
+    assert work(state).checkpoints[-1] == WriteVerdict(110.0, "c1", verdict, "U1", text)  # type: ignore[arg-type]
     assert work(state).open_intents == ()
     assert work(state).attempt_started == 3.0 + 100.0, "its clock stood still while people were asked"
     assert work(state).unknown_writes == (("post c1",) if verdict == "words" else ())
-    assert [(one.question.number, one.user, one.text) for one in work(state).answered] == [(1, "U1", text)]
+    assert [(one.question.number, one.user, one.text) for one in work(state).question_answers] == [(1, "U1", text)]
     assert work(state).failures == ()
 
 
@@ -120,7 +120,7 @@ def test_doubts_do_not_use_up_the_questions_of_a_specialist() -> None:
     assert work(job(*log, doubted("c6"))).state == "input_required"
     log += [ended("c6"), escalated("a", "ambiguous_input", options=("x",))]
     state = job(*log)
-    assert work(state).questions == 1
+    assert work(state).question_count == 1
     asking = require(work(state).question)
     assert (asking.number, asking.doubt) == (6, None)
 
@@ -137,7 +137,7 @@ def test_the_next_attempt_is_told_what_was_written_and_what_may_have_been() -> N
     assert effect.attempt == 2
     note = handed(state, effect).context[-1].text
     assert note == "- carried out: post c1\n- may have been carried out: post c2"
-    assert [(one.digest, one.known, one.came_of_it) for one in work(state).writes] == [
+    assert [(one.digest, one.is_confirmed, one.outcome_text) for one in work(state).earlier_writes] == [
         ("d-c1", True, "posted"),
         ("d-c2", False, "who knows"),
     ]

@@ -11,7 +11,7 @@ from handoff.contracts import Artifact, Request, Result
 from handoff.effects import (
     MakePlan,
     OpenThread,
-    Post,
+    PostMessage,
     RefineBrief,
     RunSubtask,
     WriteAnswer,
@@ -22,7 +22,7 @@ from handoff.effects import (
     make_question_key,
 )
 from handoff.engine.answer import list_answer_gaps, list_resultless_subtasks
-from handoff.engine.engine import apply_event, fold
+from handoff.engine.engine import apply_event, fold_log
 from handoff.engine.opening import OPENED_ANSWER
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.state.job_state import Job
@@ -49,13 +49,13 @@ from tests.handoff.kit import (
 def test_a_request_wants_a_card_and_a_plan_once() -> None:
     state = job(asked())
     assert ask(state).state == "submitted"
-    assert effects(state) == [Post(R, make_card_key(R)), MakePlan(R)]
-    assert job(asked(), asked()).asks == state.asks
+    assert effects(state) == [PostMessage(R, make_card_key(R)), MakePlan(R)]
+    assert job(asked(), asked()).requests == state.requests
 
 
 def test_a_refused_request_wants_one_message_only() -> None:
     state = job(asked(refusal="say what you need"))
-    assert effects(state) == [Post(R, make_answer_key(R))]
+    assert effects(state) == [PostMessage(R, make_answer_key(R))]
     state = apply_event(state, ev.Posted(at=2, request=R, key=make_answer_key(R), ts="9"))
     assert ask(state).state == "failed"
     assert effects(state) == []
@@ -112,21 +112,21 @@ def test_a_passing_fault_is_tried_again_after_a_wait() -> None:
 def test_the_five_task_example_delivers_what_it_can() -> None:
     plan = planned(subtask("t1"), subtask("t2"), subtask("t3", "t1"), subtask("t4", "t2"), subtask("t5", "t3", "t4"))
     state = job(asked(), plan, started("t1"), started("t2"), failed("t1"), returned("t2"))
-    assert ask(state).work["t3"].state == "skipped"
+    assert ask(state).subtasks["t3"].state == "skipped"
     state = apply_event(apply_event(state, started("t4")), returned("t4"))
     effect = to_run(state)
     assert effect.subtask == "t5"
     assert "not available" in handed(state, effect).context[0].text
     state = apply_event(apply_event(state, started("t5")), returned("t5"))
     assert WriteAnswer(R) in effects(state)
-    assert [work.subtask.id for work in list_resultless_subtasks(ask(state), ask(state).run)] == ["t1", "t3"]
+    assert [work.spec.id for work in list_resultless_subtasks(ask(state), ask(state).run)] == ["t1", "t3"]
     assert any("the model broke" in gap for gap in list_answer_gaps(ask(state), ask(state).run))
 
 
 def test_an_ambiguity_asks_people_while_siblings_go_on() -> None:
     state = job(asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"))
     state = apply_event(state, escalated("a", "ambiguous_input", options=("x", "y")))
-    assert Post(R, make_question_key(R, "a", 1)) in effects(state)
+    assert PostMessage(R, make_question_key(R, "a", 1)) in effects(state)
     assert running(state) == [("b", 1, "analyst")]
     assert ask(state).state == "working"
     state = apply_event(state, returned("b"))
@@ -136,7 +136,7 @@ def test_an_ambiguity_asks_people_while_siblings_go_on() -> None:
     effect = to_run(state)
     assert effect.attempt == 2
     assert handed(state, effect).context[-1].text == "Answered by a person: x"
-    assert apply_event(state, answer).asks == state.asks, "an answer to a closed question changes nothing"
+    assert apply_event(state, answer).requests == state.requests, "an answer to a closed question changes nothing"
 
 
 def said(user: str, text: str = "x", number: int = 0) -> ev.QuestionAnswered:
@@ -155,23 +155,23 @@ ASKS: dict[str, list[ev.Event]] = {
 @pytest.mark.parametrize("log", ASKS.values(), ids=ASKS)
 def test_an_answer_counts_only_from_those_whom_the_question_is_for(log: list[ev.Event]) -> None:
     state = job(asked(), *log)
-    question = require(ask(state).work["a"].question)
+    question = require(ask(state).subtasks["a"].question)
     assert question.whom == ("U1",), "who made the request"
     for text in ("x", *question.options):
         for number in (0, question.number):
-            assert apply_event(state, said("U2", text, number)).asks == state.asks
+            assert apply_event(state, said("U2", text, number)).requests == state.requests
     after = apply_event(state, said("U1"))
-    assert ask(after).work["a"].question is None
-    assert [one.user for one in ask(after).work["a"].answered] == ["U1"]
+    assert ask(after).subtasks["a"].question is None
+    assert [one.user for one in ask(after).subtasks["a"].question_answers] == ["U1"]
 
 
 def test_a_question_for_nobody_in_particular_is_answered_by_anybody() -> None:
     state = job(asked(), *ASKS["its specialist"])
-    work = ask(state).work["a"]
-    assert work.question is not None
-    work = replace(work, question=replace(work.question, whom=()))
-    state = apply_event(replace(state, asks=(ask(state).with_subtask(work),)), said("U2"))
-    (answered,) = ask(state).work["a"].answered
+    subtask = ask(state).subtasks["a"]
+    assert subtask.question is not None
+    subtask = replace(subtask, question=replace(subtask.question, whom=()))
+    state = apply_event(replace(state, requests=(ask(state).with_subtask(subtask),)), said("U2"))
+    (answered,) = ask(state).subtasks["a"].question_answers
     assert (answered.user, answered.text) == ("U2", "x")
     assert running(state) == [("a", 2, "analyst")]
 
@@ -180,14 +180,14 @@ def test_whom_a_question_is_for_is_worked_out_and_not_stored() -> None:
     for log in ASKS.values():
         lines = [ev.dump_event(event) for event in (asked(), *log)]
         assert not any("whom" in line for line in lines)
-        assert fold(map(ev.load_event, lines)) == job(asked(), *log)
+        assert fold_log(map(ev.load_event, lines)) == job(asked(), *log)
 
 
 def test_a_partial_result_is_kept_with_its_gap_when_nothing_more_helps() -> None:
     partial = Result(summary="half", content="half of it")
     late = escalated("a", "timeout", partial_result=partial).model_copy(update={"took": 300.0})
     state = job(asked(), planned(subtask("a")), started("a"), late)
-    assert ask(state).work["a"].state == "complete"
+    assert ask(state).subtasks["a"].state == "complete"
     assert ask(state).run.answer == "half of it"
     assert list_answer_gaps(ask(state), ask(state).run) == ("which one?",)
 
@@ -212,19 +212,19 @@ def test_a_plan_may_be_mended_once() -> None:
 def test_cancelling_leaves_only_the_report_and_a_late_result_changes_nothing_visible() -> None:
     state = job(asked(), planned(subtask("a")), started("a"), ev.CancelRequested(at=4, user="U1"))
     for seen in (state, apply_event(state, returned("a"))):
-        assert (running(seen), ask(seen).run.answer, ask(seen).work["a"].result) == ([], None, None)
-        assert Post(R, make_answer_key(R)) in effects(seen)
+        assert (running(seen), ask(seen).run.answer, ask(seen).subtasks["a"].result) == ([], None, None)
+        assert PostMessage(R, make_answer_key(R)) in effects(seen)
         assert ask(_posted(seen, make_answer_key(R), make_card_key(R), make_card_end_key(R))).state == "cancelled"
 
 
 def test_files_come_before_the_answer() -> None:
     chart = Artifact(id="c" * 64, name="chart.png", publish_as="file")
     state = job(asked(), planned(subtask("a")), started("a"), returned("a", artifacts=(chart,)))
-    posts = [e for e in effects(state) if isinstance(e, Post)]
-    assert Post(R, make_file_key(R, chart.id)) in posts
-    assert Post(R, make_answer_key(R)) not in posts
+    posts = [e for e in effects(state) if isinstance(e, PostMessage)]
+    assert PostMessage(R, make_file_key(R, chart.id)) in posts
+    assert PostMessage(R, make_answer_key(R)) not in posts
     state = _posted(state, make_file_key(R, chart.id))
-    assert Post(R, make_answer_key(R)) in effects(state)
+    assert PostMessage(R, make_answer_key(R)) in effects(state)
 
 
 def test_a_request_ends_when_its_answer_and_last_card_are_seen() -> None:
@@ -291,7 +291,7 @@ def test_it_does_one_thing_and_is_over_with_it() -> None:
     assert effects(to_open()) == [OpenThread(R)]
     state = opened(ts="200.1")
     assert (ask(state).state, ask(state).run.answer) == ("completed", OPENED_ANSWER)
-    assert ask(state).posted[make_answer_key(R)] == "200.1", "the thread's first message is its visible end"
+    assert ask(state).posted_ids[make_answer_key(R)] == "200.1", "the thread's first message is its visible end"
     assert effects(state) == []
 
 

@@ -13,8 +13,8 @@ from handoff.contracts import Escalation, Finding, Member, Place, Plan, PlanChan
 from handoff.effects import (
     Effect,
     MakePlan,
-    Post,
-    ReachDeadline,
+    PostMessage,
+    RecordDeadline,
     RefineBrief,
     RevisePlan,
     RunSubtask,
@@ -22,7 +22,7 @@ from handoff.effects import (
     VerifyAnswer,
     WriteAnswer,
 )
-from handoff.engine.engine import apply_event, fold
+from handoff.engine.engine import apply_event, fold_log
 from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.replan import MAX_REVISIONS, find_due_trigger, list_changeable_ids
@@ -107,7 +107,7 @@ class World:
             if self.rng.random() < 0.2:
                 return [ev.PlanRejected(at=at, request=effect.request, faults=("no",))]
             return [ev.PlanProposed(at=at, request=effect.request, plan=acyclic_plan(self.rng), members=MEMBERS)]
-        if isinstance(effect, Post):
+        if isinstance(effect, PostMessage):
             self.answers += effect.key.endswith(":answer")
             return [ev.Posted(at=at, request=effect.request, key=effect.key, ts=str(at))]
         if isinstance(effect, WriteAnswer | SelectAnswer):
@@ -115,7 +115,7 @@ class World:
         if isinstance(effect, VerifyAnswer):
             unanswered = self.rng.choice(((), ("t",)))
             return [ev.AnswerVerified(at=at, request=effect.request, unanswered=unanswered)]
-        if isinstance(effect, RefineBrief | ReachDeadline):
+        if isinstance(effect, RefineBrief | RecordDeadline):
             return [self.supervised(effect)]
         if isinstance(effect, RevisePlan):
             return [self.revision(job, effect)]
@@ -125,11 +125,11 @@ class World:
     def revision(self, job: Job, effect: RevisePlan) -> ev.Event:
         """What a planner says that has no sense, read as any planner's words are; or a plan that nobody checked."""
         self.revised += 1
-        ask = require(job.find_request(effect.request))
-        trigger = require(find_due_trigger(ask))
-        run = ask.get_run(effect.within)
-        ids = sorted(list_changeable_ids(ask, trigger)) if self.rng.random() < 0.8 else list(ask.work)
-        made = parse_revision(json.dumps(wild_reply(self.rng, ids, list(run.members))), ask, run, trigger)
+        request = require(job.find_request(effect.request))
+        trigger = require(find_due_trigger(request))
+        run = request.get_run(effect.within)
+        ids = sorted(list_changeable_ids(request, trigger)) if self.rng.random() < 0.8 else list(request.subtasks)
+        made = parse_revision(json.dumps(wild_reply(self.rng, ids, list(run.members))), request, run, trigger)
         if run.plan is not None and self.rng.random() < 0.1:
             made = Revision(acyclic_plan(self.rng), (PlanChange(kind="dropped", subtask="s0", why="w"),))
         of = {"at": self.now, "request": effect.request, "within": effect.within, "subtask": effect.subtask}
@@ -137,9 +137,9 @@ class World:
             {**of, "plan": made.plan, "changes": made.changes, "faults": made.faults, "usage": Usage(calls=1)}
         )
 
-    def supervised(self, effect: RefineBrief | ReachDeadline) -> ev.Event:
+    def supervised(self, effect: RefineBrief | RecordDeadline) -> ev.Event:
         """What the refiner or the clock says."""
-        if isinstance(effect, ReachDeadline):
+        if isinstance(effect, RecordDeadline):
             return ev.DeadlineReached(at=self.now, request=effect.request, subtask=effect.subtask)
         of: dict[str, Any] = {"at": self.now, "request": effect.request, "subtask": effect.subtask}
         of["attempt"] = effect.attempt
@@ -147,19 +147,21 @@ class World:
         return ev.BriefRefined(**of, intent=self.rng.choice(("", "do it in another way")))
 
     def attempt(self, job: Job, effect: RunSubtask) -> list[ev.Event]:
-        ask = require(job.find_request(effect.request))
-        for name in ask.work[effect.subtask].subtask.after:
-            assert ask.work[name].state in {"complete", "error", "skipped"}, "it started before its dependencies ended"
-        work = ask.work[effect.subtask]
-        if work.state == "pending":
+        request = require(job.find_request(effect.request))
+        for name in request.subtasks[effect.subtask].spec.after:
+            assert request.subtasks[name].state in {"complete", "error", "skipped"}, (
+                "it started before its dependencies ended"
+            )
+        subtask = request.subtasks[effect.subtask]
+        if subtask.state == "pending":
             self.attempts[effect.subtask] = self.attempts.get(effect.subtask, 0) + 1
-            assert not work.open_intents, "a fresh attempt over a call in doubt"
+            assert not subtask.open_intents, "a fresh attempt over a call in doubt"
         of = {"at": self.now, "request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
         log: list[ev.Event] = [ev.AttemptStarted(**of, specialist=effect.specialist, tier=effect.tier)]
-        log += self.writes(work, of)
+        log += self.writes(subtask, of)
         if self.rng.random() < self.approvals:
             call, terms = (
-                f"a{len(work.checkpoints)}",
+                f"a{len(subtask.checkpoints)}",
                 ApprovalTerms(quorum=self.rng.choice((1, 1, 2)), approvers=("U", "V")),
             )
             asked = {"tool": "post", "what": "post", "arguments": {"text": call}, "terms": terms}
@@ -188,23 +190,23 @@ class World:
             log.append(ev.Escalated(**of, escalation=Escalation(reason=outcome, message="m")))
         return log
 
-    def decisions(self, work: SubtaskState) -> list[ev.Event]:
+    def decisions(self, subtask: SubtaskState) -> list[ev.Event]:
         """What a person clicks on a card, which may show what is no longer asked."""
-        question = work.question
+        question = subtask.question
         if question is None or question.approval is None:
             return []
-        of = {"at": self.now, "request": "1.0", "subtask": work.subtask.id, "digest": question.approval.digest}
+        of = {"at": self.now, "request": "1.0", "subtask": subtask.spec.id, "digest": question.approval.digest}
         number = question.number - self.rng.choice((0, 0, 1))
         choice = self.rng.choice(("approve", "approve_alike", "edit", "deny"))
         arguments = {"text": f"edited {number}"} if choice == "edit" else {}
         user = self.rng.choice(("U", "V", "W"))
         return [ev.ApprovalDecided(**of, number=number, user=user, decision=choice, arguments=arguments)]
 
-    def writes(self, work: SubtaskState, of: dict[str, Any]) -> list[ev.Event]:
+    def writes(self, subtask: SubtaskState, of: dict[str, Any]) -> list[ev.Event]:
         """Calls that write: with an outcome, in doubt, or left open for whatever the attempt's end makes of it."""
         log: list[ev.Event] = []
-        wishes = [(one.call, False) for one in work.open_intents] if work.state == "in_progress" else []
-        wishes += [(f"c{len(work.checkpoints)}.{n}", True) for n in range(self.rng.choice((0, 0, 0, 0, 1, 2)))]
+        wishes = [(one.call, False) for one in subtask.open_intents] if subtask.state == "in_progress" else []
+        wishes += [(f"c{len(subtask.checkpoints)}.{n}", True) for n in range(self.rng.choice((0, 0, 0, 0, 1, 2)))]
         for call, fresh in wishes:
             if fresh:
                 log.append(ev.ToolStarted(**of, call=call, tool="post", what=call, digest=call))
@@ -221,9 +223,9 @@ class World:
 def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int | None) -> None:
     world = World(seed)
     world.approvals = 0.15
-    request = Request(id="1.0", user="U", text="t", at=1.0)
+    spec = Request(id="1.0", user="U", text="t", at=1.0)
     place = Place(team="T", channel="C", thread_ts="1.0")
-    log: list[ev.Event] = [ev.RequestAdded(at=1.0, place=place, request=request)]
+    log: list[ev.Event] = [ev.RequestAdded(at=1.0, place=place, request=spec)]
     job = apply_event(None, log[0])
     for step in range(400):
         if step == cancel_at:
@@ -236,30 +238,34 @@ def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int |
             assert due > world.now
             world.now = due
             continue
-        elif open_ones := [w for w in job.asks[0].work.values() if w.state == "input_required"]:
-            work = world.rng.choice(open_ones)
-            name = work.subtask.id
+        elif open_ones := [w for w in job.requests[0].subtasks.values() if w.state == "input_required"]:
+            subtask = world.rng.choice(open_ones)
+            name = subtask.spec.id
             new = [
                 ev.QuestionAnswered(at=world.now, request="1.0", subtask=name, user="U", text=world.rng.choice(REPLIES))
             ]
-            new += world.decisions(work)
+            new += world.decisions(subtask)
         else:
             break
         world.now += 0.5
         log += new
         for event in new:
             job = apply_event(job, event)
-    ask = job.asks[0]
-    assert ask.state in ENDED_STATES
+    request = job.requests[0]
+    assert request.state in ENDED_STATES
     assert world.answers == 1
-    assert (ask.run.answer is None) == (ask.state != "completed")
+    assert (request.run.answer is None) == (request.state != "completed")
     assert all(count <= MAX_FAILURES + MAX_QUESTIONS + MAX_FAULTY_RESULTS for count in world.attempts.values())
-    assert all(count <= MAX_FAULTY_RESULTS for work in ask.work.values() for count in [work.rounds])
+    assert all(
+        count <= MAX_FAULTY_RESULTS for subtask in request.subtasks.values() for count in [subtask.faulty_result_count]
+    )
     assert all(count <= 1 for count in world.refined.values()), "a brief is rewritten once"
-    assert world.revised == ask.revisions <= MAX_REVISIONS or ask.cancelled_by
-    assert all(len(work.failures) <= MAX_FAILURES for work in ask.work.values())
-    rulings = [one for work in ask.work.values() for one in work.answered if one.ruling is not None]
+    assert world.revised == request.revision_count <= MAX_REVISIONS or request.cancelled_by
+    assert all(len(subtask.failures) <= MAX_FAILURES for subtask in request.subtasks.values())
+    rulings = [
+        one for subtask in request.subtasks.values() for one in subtask.question_answers if one.ruling is not None
+    ]
     assert all(set(one.ruling.users) <= {"U", "V"} for one in rulings if one.ruling is not None), "W may not decide"
-    assert fold(ev.load_event(ev.dump_event(event)) for event in log) == job, (
+    assert fold_log(ev.load_event(ev.dump_event(event)) for event in log) == job, (
         "a replay of the stored log gives the same job"
     )

@@ -23,7 +23,7 @@ from handoff.checking.figures import (
 from handoff.checking.numerals import parse_numerals
 from handoff.checking.workings import equals_figure, find_workings, remove_workings, yield_values
 from handoff.contracts import Finding, Result, Terms
-from handoff.evidence.binding import ReadDocument, check_result
+from handoff.evidence.binding import SourceDocument, check_result
 from handoff.evidence.statements import MAX_STATEMENTS, find_figure_context, split_statements
 
 CASES: list[dict[str, Any]] = yaml.safe_load(
@@ -237,7 +237,7 @@ def test_a_working_may_build_on_a_figure_that_was_worked_out_before() -> None:
 
 def test_a_result_loses_its_workings_and_keeps_them_beside_it() -> None:
     given = Result(summary="37 % more", content="Up 37 % [[= (1,569 - 1,145) / 1,145]], or 430 [[= 1,569 - 1,145]].")
-    binding = check_result(given, [ReadDocument("sales.csv", SALES)])
+    binding = check_result(given, [SourceDocument("sales.csv", SALES)])
     assert binding.result.content == "Up 37 %, or 430."
     assert binding.result.workings == ("37 % = (1,569 - 1,145) / 1,145",)
     assert binding.result.unsupported == ("430",)

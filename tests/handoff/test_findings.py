@@ -12,7 +12,7 @@ from handoff.answering.findings import are_same_finding, merge_graded_findings
 from handoff.answering.material import render_result, states_message
 from handoff.answering.reducing import (
     MAX_PARTS,
-    MAX_RESTORED,
+    MAX_RESTORED_SENTENCES,
     MAX_ROUNDS,
     MAX_SENTENCE_LENGTH,
     SHRINK_FACTOR,
@@ -23,7 +23,7 @@ from handoff.answering.reducing import (
     truncate_notes,
 )
 from handoff.contracts import Finding, Material, Note, Result, Section, Severity
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from handoff.state.job_state import replace
 from handoff.text.context_budget import estimate_token_count, fits_budget
 from tests.handoff.kit import require
@@ -45,9 +45,9 @@ SEEN = Finding(message="Norway has 3 offices.", source="https://no.test")
 def render_brief_material(*results: tuple[str, tuple[Finding, ...]], strategy: str = "merge", **terms: object) -> str:
     """The synthesizer's brief for results with these contents and findings."""
     made = [Result(summary="s", content=content, findings=findings) for content, findings in results]
-    ask = require(fold(after_results(made, verifier=False, strategy=strategy))).asks[0]
-    run = replace(ask.run, terms=ask.run.terms.model_copy(update=terms))
-    return build_brief(ask, run).text
+    request = require(fold_log(after_results(made, verifier=False, strategy=strategy))).requests[0]
+    run = replace(request.run, terms=request.run.terms.model_copy(update=terms))
+    return build_brief(request, run).text
 
 
 def test_a_finding_of_two_results_is_one_with_both_and_all_that_is_known_of_it() -> None:
@@ -228,13 +228,13 @@ def test_every_run_ends_within_its_caps_with_its_losses_named(
         reply = replies[calls % len(replies)]
         made, left_out = truncate_notes("churn?", part) if fails else make_notes_from_reply("churn?", part, reply)
         most = (
-            part.limit
-            + MAX_RESTORED * (MAX_SENTENCE_LENGTH + 3)
+            part.max_note_tokens
+            + MAX_RESTORED_SENTENCES * (MAX_SENTENCE_LENGTH + 3)
             + sum(estimate_token_count(note.source) for note in (*part.notes, *made))
             + 20
         )
         assert estimate_notes_tokens(made) <= most
-        if estimate_token_count(reply.strip()) > part.limit or fails:
+        if estimate_token_count(reply.strip()) > part.max_note_tokens or fails:
             assert left_out, "what was cut is named"
         done[part.round, part.part] = made
         calls += 1
@@ -291,11 +291,11 @@ def test_a_figure_that_the_request_names_survives_word_for_word(request_: str, s
 
 
 def test_figures_beyond_what_is_put_back_are_named_as_left_out() -> None:
-    many = " ".join(f"Refund case {n} took {n} days." for n in range(2, 2 + MAX_RESTORED + 3))
+    many = " ".join(f"Refund case {n} took {n} days." for n in range(2, 2 + MAX_RESTORED_SENTENCES + 3))
     notes, left_out = make_notes_from_reply(
         "List the refund cases", part_of_text(many + " padding" * 400), "- Several cases."
     )
-    assert len(notes[-1].text.splitlines()) == MAX_RESTORED
+    assert len(notes[-1].text.splitlines()) == MAX_RESTORED_SENTENCES
     assert len(left_out) == 3
     assert all(line.startswith("Refunds: Refund case") for line in left_out)
 

@@ -11,10 +11,10 @@ from handoff import events as ev
 from handoff.contracts import Plan, PlanChange, Request, Subtask
 from handoff.conversation import message_kinds
 from handoff.effects import (
-    Acknowledge,
+    AcknowledgeMessage,
+    ClassifyMessage,
     MakePlan,
     RevisePlan,
-    SortMessage,
     make_answer_key,
     make_card_end_key,
     make_card_key,
@@ -23,7 +23,7 @@ from handoff.engine import thread_messages
 from handoff.engine.corrections import CORRECTION_SOURCE, MAX_CORRECTIONS
 from handoff.engine.engine import apply_event
 from handoff.engine.thread_messages import (
-    CERTAIN_QUESTION_SECONDS,
+    FOLLOW_UP_QUESTION_SECONDS,
     MAX_FOLLOW_UP_SECONDS,
     classify_by_rules,
     find_waiting_message,
@@ -80,10 +80,10 @@ def outcome(state: Job, name: str = "2.0") -> str:
 def test_a_message_is_sorted_once_then_acknowledged_once() -> None:
     state = job(*ENDED, make_heard("shorter"))
     (effect,) = effects(state)
-    assert isinstance(effect, SortMessage)
-    assert (effect.text, effect.aims, effect.otherwise) == ("shorter", ("request", "thanks", "nothing"), "unknown")
+    assert isinstance(effect, ClassifyMessage)
+    assert (effect.text, effect.aims, effect.default_aim) == ("shorter", ("request", "thanks", "nothing"), "unknown")
     state = job(*ENDED, make_heard("shorter"), make_heard("shorter"), make_sorted("request"), make_sorted("nothing"))
-    assert effects(state) == [Acknowledge("2.0", R)]
+    assert effects(state) == [AcknowledgeMessage("2.0", R)]
     assert outcome(state) == "request"
     assert (
         effects(
@@ -101,27 +101,29 @@ def test_what_is_for_others_is_only_counted() -> None:
     others = ev.MessageHeard(at=10.0, message=Request(id="2.0", user="U1", text="", at=10.0), others=True)
     state = job(*ENDED, others)
     assert effects(state) == []
-    assert (state.talk.speakers, state.talk.others) == (("U1",), True)
+    assert (state.thread_activity.speakers, state.thread_activity.is_for_others) == (("U1",), True)
     posted = ev.Posted(at=20.0, request=R, key="x", ts="3.0")
-    assert job(*ENDED, others, posted).talk.speakers == ()
+    assert job(*ENDED, others, posted).thread_activity.speakers == ()
 
 
 def test_a_new_request_waits_for_the_one_under_way_and_that_is_said() -> None:
     second = asked("5.0", at=9.0)
     state = job(*AT_WORK, second)
-    assert Acknowledge("5.0+", R) in effects(state)
-    assert job(*ENDED, second).heard == ()
-    assert job(*AT_WORK, asked("5.0", at=9.0, refusal="No.")).heard == ()
+    assert AcknowledgeMessage("5.0+", R) in effects(state)
+    assert job(*ENDED, second).pending_messages == ()
+    assert job(*AT_WORK, asked("5.0", at=9.0, refusal="No.")).pending_messages == ()
 
 
 def test_a_correction_is_part_of_the_request_and_reaches_who_works() -> None:
     state = job(*AT_WORK, *make_heard_and_sorted("in euros please", "correction"))
     now = ask(state)
     assert now.text.endswith("Said since then, by the same person: in euros please")
-    assert now.request.text == "why did churn rise"
+    assert now.spec.text == "why did churn rise"
     one = require(find_waiting_message(state, "2.0"))
-    assert (one.outcome, one.told, one.waiting) == ("applied", 1, 1)
-    assert [note.text for note in now.work["a"].answers if note.source == CORRECTION_SOURCE] == ["in euros please"]
+    assert (one.outcome, one.told_count, one.waiting_count) == ("applied", 1, 1)
+    assert [note.text for note in now.subtasks["a"].answer_notes if note.source == CORRECTION_SOURCE] == [
+        "in euros please"
+    ]
 
 
 def test_the_planner_revises_what_waits_and_other_triggers_keep_their_number() -> None:
@@ -135,27 +137,27 @@ def test_the_planner_revises_what_waits_and_other_triggers_keep_their_number() -
     of = {"plan": Plan(goal=plan.goal, subtasks=(plan.subtasks[0], new)), "changes": changes}
     event = ev.PlanRevised(at=12.0, request=R, subtask=revise.subtask, **of)
     after = ask(job(*log, event))
-    assert after.work["b"].subtask.intent == "Do it in euros"
-    assert (after.revisions, after.replans) == (0, ()), "people's words count as no revision"
+    assert after.subtasks["b"].spec.intent == "Do it in euros"
+    assert (after.revision_count, after.replan_triggers) == (0, ()), "people's words count as no revision"
     kept = job(*log, event.model_copy(update={"plan": None}))
     assert ("", "plan kept") in [(one.subtask, one.what) for one in ask(kept).decisions]
     late = job(*log, returned("a").model_copy(update={"corrected": 1}), event)
-    assert ask(late).work["b"].subtask.intent == "Do it in euros", "b waited for the planner"
+    assert ask(late).subtasks["b"].spec.intent == "Do it in euros", "b waited for the planner"
 
 
 def test_a_result_that_was_made_without_the_correction_is_sent_back() -> None:
     """An attempt's beginning is reported after its handoff is made, so a correction may come between the two."""
     correction = make_heard_and_sorted("in euros please", "correction")
     for log in ((*AT_WORK, *correction), (*AT_WORK[:-1], *correction, AT_WORK[-1])):
-        wanting = require(ask(job(*log, returned("a"))).work["a"].wanting)
+        wanting = require(ask(job(*log, returned("a"))).subtasks["a"].rejected_candidate)
         assert wanting.faults == ("The requester has said since: “in euros please” It was not taken in.",)
     made = returned("a").model_copy(update={"corrected": 1})
-    assert ask(job(*AT_WORK, *correction, made)).work["a"].state == "complete"
+    assert ask(job(*AT_WORK, *correction, made)).subtasks["a"].state == "complete"
 
 
 def test_a_correction_before_the_plan_has_it_planned_anew() -> None:
     before = (asked(), CARD, *make_heard_and_sorted("in euros please", "correction"))
-    assert MakePlan(R, corrected=1) in effects(job(*before))
+    assert MakePlan(R, correction_count=1) in effects(job(*before))
     assert ask(job(*before, planned(subtask("a")))).run.plan is None, "that planner did not know"
     assert ask(job(*before, QUESTION)).question is None
     rejected = ev.PlanRejected(at=12.0, request=R, faults=("It is vague.",))
@@ -184,7 +186,7 @@ def test_only_the_requester_corrects_and_not_for_ever() -> None:
 def test_rules_while_something_is_under_way() -> None:
     def rule(event: ev.MessageHeard, *log: ev.Event) -> MessageAim | None:
         state = job(*(log or AT_WORK), event)
-        return classify_by_rules(state, state.heard[-1])
+        return classify_by_rules(state, state.pending_messages[-1])
 
     assert rule(make_heard("in euros")) is None
     assert rule(make_heard("in euros", user="U2")) == "nothing"
@@ -200,17 +202,17 @@ def test_rules_while_something_is_under_way() -> None:
 def test_an_answer_and_a_question_asked_back() -> None:
     log = (asked(), CARD, QUESTION)
     state = job(*log, make_heard("an old friend's"))
-    (effect,) = [one for one in effects(state) if isinstance(one, SortMessage)]
+    (effect,) = [one for one in effects(state) if isinstance(one, ClassifyMessage)]
     assert effect.aims == ("answer", "explain", "correction", "request", "thanks", "nothing")
-    assert effect.otherwise == "answer"
+    assert effect.default_aim == "answer"
     answered = job(*log, *make_heard_and_sorted("an old friend's", "answer"))
-    assert [one.text for one in ask(answered).answered] == ["an old friend's"]
+    assert [one.text for one in ask(answered).question_answers] == ["an old friend's"]
     assert outcome(answered) == "taken"
     back = job(*log, *make_heard_and_sorted("what do you mean?", "explain"))
     assert ask(back).question is not None
     assert outcome(back) == "explained"
-    (asks_back,) = [one for one in effects(job(*log, make_heard("which?"))) if isinstance(one, SortMessage)]
-    assert asks_back.otherwise == "explain"
+    (asks_back,) = [one for one in effects(job(*log, make_heard("which?"))) if isinstance(one, ClassifyMessage)]
+    assert asks_back.default_aim == "explain"
     other = job(*log, *make_heard_and_sorted("use euros", "correction"))
     assert ask(other).question is not None
     assert ask(other).correction_count == 1
@@ -221,41 +223,41 @@ def test_an_answer_and_a_question_asked_back() -> None:
 def test_an_edited_request_is_corrected_or_answered_already() -> None:
     edit = ev.RequestEdited(at=12.0, message=R, user="U1", text="why did churn fall")
     state = job(*AT_WORK, edit)
-    assert ask(state).request.text == "why did churn fall"
+    assert ask(state).spec.text == "why did churn fall"
     assert ask(state).correction_count == 1
-    (one,) = state.heard
-    assert (one.outcome, one.message.id, one.told, one.waiting) == ("applied", R, 1, 1)
+    (one,) = state.pending_messages
+    assert (one.outcome, one.message.id, one.told_count, one.waiting_count) == ("applied", R, 1, 1)
     same = ev.RequestEdited(at=12.0, message=R, user="U1", text="Why did  churn rise")
     assert ask(job(*AT_WORK, same)).correction_count == 0
     late = job(*ENDED, edit)
-    assert ask(late).request.text == "why did churn rise"
-    assert [one.outcome for one in late.heard] == ["too_late"]
+    assert ask(late).spec.text == "why did churn rise"
+    assert [one.outcome for one in late.pending_messages] == ["too_late"]
     first, last = (edit.model_copy(update={"text": f"churn {stamp}", "stamp": stamp}) for stamp in (1.0, 2.0))
-    assert ask(job(*AT_WORK, last, first)).request.text == "churn 2.0", "they may come in any order"
+    assert ask(job(*AT_WORK, last, first)).spec.text == "churn 2.0", "they may come in any order"
     much_later = edit.model_copy(update={"at": 10_000.0})
-    assert job(*ENDED, much_later).heard == ()
+    assert job(*ENDED, much_later).pending_messages == ()
     unknown = ev.RequestEdited(at=12.0, message="9.9", user="U1", text="x")
-    assert job(*AT_WORK, unknown).heard == ()
+    assert job(*AT_WORK, unknown).pending_messages == ()
     waits = job(*AT_WORK, asked("5.0", at=9.0), ev.RequestEdited(at=12.0, message="5.0", user="U1", text="other"))
-    assert (waits.asks[1].request.text, waits.heard[-1].outcome) == ("other", "replaced")
+    assert (waits.requests[1].spec.text, waits.pending_messages[-1].outcome) == ("other", "replaced")
     unsorted = job(*ENDED, make_heard("shorter"), ev.RequestEdited(at=12.0, message="2.0", user="U1", text="longer"))
-    assert [one.message.text for one in unsorted.heard] == ["longer"]
+    assert [one.message.text for one in unsorted.pending_messages] == ["longer"]
 
 
 def test_a_deleted_request_is_withdrawn() -> None:
     gone = ev.RequestWithdrawn(at=12.0, message=R)
     state = job(*AT_WORK, gone)
-    assert ask(state).withdrawn
+    assert ask(state).is_withdrawn
     assert ask(state).cancelled_by == "U1"
     assert running(state) == []
     written = job(*AT_WORK[:2], ENDED[2], gone)
     assert ask(written).run.answer is None, "it was not posted yet"
-    assert not ask(job(*ENDED, gone)).withdrawn
+    assert not ask(job(*ENDED, gone)).is_withdrawn
     posted = ev.Posted(at=6.0, request=R, key=make_answer_key(R), ts="1.2")
-    assert not ask(job(*AT_WORK[:2], ENDED[2], posted, gone)).withdrawn, "people have seen it"
-    assert job(*ENDED, make_heard("shorter"), ev.RequestWithdrawn(at=12.0, message="2.0")).heard == ()
+    assert not ask(job(*AT_WORK[:2], ENDED[2], posted, gone)).is_withdrawn, "people have seen it"
+    assert job(*ENDED, make_heard("shorter"), ev.RequestWithdrawn(at=12.0, message="2.0")).pending_messages == ()
     twice = job(*AT_WORK, gone, gone)
-    assert ask(twice).withdrawn
+    assert ask(twice).is_withdrawn
 
 
 # ---------------------------------------------------------------- which of several questions
@@ -281,7 +283,7 @@ def sort(state: Job, aim: ev.MessageAim = "answer") -> Job:
 
 
 def the_message(state: Job) -> HeardMessage:
-    (one,) = state.heard
+    (one,) = state.pending_messages
     return one
 
 
@@ -301,7 +303,11 @@ def test_a_reply_is_for_the_question_that_it_names_or_whose_answers_it_chooses_f
 ) -> None:
     state = sort(replied(open_questions("place", "food", "time"), text))
     assert the_message(state).outcome == "taken"
-    answered = {name: [one.text for one in work.answered] for name, work in ask(state).work.items() if work.answered}
+    answered = {
+        name: [one.text for one in work.question_answers]
+        for name, work in ask(state).subtasks.items()
+        if work.question_answers
+    }
     assert answered == {subtask: [answer]}
 
 
@@ -309,18 +315,18 @@ def test_a_reply_is_for_the_question_that_it_names_or_whose_answers_it_chooses_f
 def test_a_reply_that_could_be_for_two_is_for_none_and_its_author_is_asked_which(text: str) -> None:
     state = sort(replied(open_questions("place", "food", "time"), text))
     assert the_message(state).outcome == "which"
-    assert not any(work.answered for work in ask(state).work.values())
+    assert not any(subtask.question_answers for subtask in ask(state).subtasks.values())
 
 
 def test_who_asks_back_is_asked_which_too_unless_it_is_named() -> None:
     for words, outcome, question in (("", "which", ""), ("food: ", "explained", "food")):
         found = the_message(sort(replied(open_questions("place", "food"), f"{words}what do you mean?"), "explain"))
-        assert (found.outcome, found.question) == (outcome, question)
+        assert (found.outcome, found.question_subtask) == (outcome, question)
 
 
 def test_the_only_question_takes_any_answer_of_those_it_is_for() -> None:
     state = sort(replied(open_questions("time"), "food: at nine"))
-    assert [one.text for one in ask(state).work["time"].answered] == ["food: at nine"]
+    assert [one.text for one in ask(state).subtasks["time"].question_answers] == ["food: at nine"]
     state = replied(open_questions("place"), "Oslo", user="U2")
     assert thread_messages.list_answerable_questions(state, the_message(state)) == []
     assert thread_messages.find_meant_question(state, the_message(state)) is None
@@ -352,7 +358,7 @@ def sorted_as(who: str, words: str, *before: ev.Event, at: float = 60.0, known: 
     state = job(*ANSWERED, *before, ev.MessageHeard(at=at, message=message))
     assert state.current_request is None
     names = [name for other, theirs in NAMES.items() if other != who for name in theirs]
-    return classify_by_rules(state, state.heard[-1], names if known else ())
+    return classify_by_rules(state, state.pending_messages[-1], names if known else ())
 
 
 def earlier(who: str, words: str, at: float = 50.0, *, others: bool = False) -> ev.MessageHeard:
@@ -402,8 +408,8 @@ def test_who_was_asked_last_and_who_spoke_decide() -> None:
 
 
 def test_time_makes_the_rules_careful() -> None:
-    assert sorted_as("ana", "and by region?", at=6.0 + CERTAIN_QUESTION_SECONDS) == "request"
-    assert sorted_as("ana", "and by region?", at=7.0 + CERTAIN_QUESTION_SECONDS) is None
+    assert sorted_as("ana", "and by region?", at=6.0 + FOLLOW_UP_QUESTION_SECONDS) == "request"
+    assert sorted_as("ana", "and by region?", at=7.0 + FOLLOW_UP_QUESTION_SECONDS) is None
     assert sorted_as("ana", "shorter", at=7.0 + MAX_FOLLOW_UP_SECONDS) == "nothing"
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from handoff import events as ev
 from handoff.briefs.context import join_subtask_sources
 from handoff.contracts import Member, Result, Terms
-from handoff.effects import ReachDeadline, RefineBrief, RunSubtask, VerifyAnswer, WriteAnswer
+from handoff.effects import RecordDeadline, RefineBrief, RunSubtask, VerifyAnswer, WriteAnswer
 from handoff.engine.answer import MIN_CALL_SECONDS, compute_call_seconds, list_answer_gaps, list_resultless_subtasks
 from handoff.engine.engine import apply_event
 from handoff.engine.ladder import (
@@ -21,11 +21,11 @@ from handoff.engine.ladder import (
     MAX_QUESTIONS,
     MIN_ATTEMPT_SECONDS,
     RECOVERY_STEPS,
-    RETRY_DELAYS,
+    RETRY_DELAY_SECONDS,
     FailureSituation,
     choose_recovery_step,
 )
-from handoff.engine.outstanding import CUTOFF_DELAY, list_outstanding_effects
+from handoff.engine.outstanding import CUTOFF_DELAY_SECONDS, list_outstanding_effects
 from handoff.engine.returned_results import MAX_FAULTY_RESULTS
 from handoff.state.job_state import Job
 from handoff.state.state_values import FailureCause, RecoveryStep
@@ -115,7 +115,7 @@ def climbed(trouble: FailureCause, at: FailureSituation) -> list[RecoveryStep]:
     failures = questions = 0
     while not found or found[-1] != "without":
         failures += trouble != "ambiguous_input"
-        now = replace(at, failures=failures, questions=questions, steps_taken=tuple(found))
+        now = replace(at, failure_count=failures, question_count=questions, steps_taken=tuple(found))
         found.append(choose_recovery_step(trouble, now).step)
         questions += found[-1] == "ask"
         at = (
@@ -128,19 +128,25 @@ def climbed(trouble: FailureCause, at: FailureSituation) -> list[RecoveryStep]:
 @pytest.mark.parametrize(
     ("trouble", "at", "rung", "delay"),
     [
-        ("passing", {}, "retry", RETRY_DELAYS[0]),
+        ("passing", {}, "retry", RETRY_DELAY_SECONDS[0]),
         ("passing", {"pause_seconds": 20.0}, "retry", 20.0),
         ("passing", {"pause_seconds": 20.0, "seconds_left": 15.0}, "without", 0.0),
-        ("passing", {"steps_taken": ("retry",), "fallback": "b"}, "fallback", RETRY_DELAYS[1]),
+        ("passing", {"steps_taken": ("retry",), "fallback": "b"}, "fallback", RETRY_DELAY_SECONDS[1]),
         (
             "passing",
-            {"failures": 2, "steps_taken": ("retry",), "fallback": "b", "pause_seconds": 20.0},
+            {"failure_count": 2, "steps_taken": ("retry",), "fallback": "b", "pause_seconds": 20.0},
             "fallback",
             20.0,
         ),
         (
             "passing",
-            {"failures": 2, "steps_taken": ("retry",), "fallback": "b", "pause_seconds": 20.0, "seconds_left": 15.0},
+            {
+                "failure_count": 2,
+                "steps_taken": ("retry",),
+                "fallback": "b",
+                "pause_seconds": 20.0,
+                "seconds_left": 15.0,
+            },
             "without",
             0.0,
         ),
@@ -151,7 +157,7 @@ def test_a_pause_that_was_asked_for_is_kept_by_whoever_goes_on_within_the_deadli
     trouble: FailureCause, at: dict[str, Any], rung: RecoveryStep, delay: float
 ) -> None:
     following = choose_recovery_step(trouble, FailureSituation("a", "fast", **at))
-    assert (following.step, following.delay) == (rung, delay)
+    assert (following.step, following.delay_seconds) == (rung, delay)
     assert following.specialist == ("b" if rung == "fallback" else "a")
 
 
@@ -160,7 +166,7 @@ def test_whoever_steps_in_works_on_a_tier_of_its_own_unless_the_plan_says_which(
     for tier, expected in ((None, "deep"), ("fast", "fast")):
         plan = planned(subtask("a").model_copy(update={"tier": tier})).model_copy(update={"members": members})
         state = job(asked(), plan, started("a").model_copy(update={"tier": tier or "balanced"}), failed("a"))
-        work = ask(state).work["a"]
+        work = ask(state).subtasks["a"]
         assert (work.specialist, work.tier) == ("deep_one", expected)
 
 
@@ -173,13 +179,13 @@ def passed_on(*members: Member) -> list[str]:
     log: list[ev.Event] = [asked(), plan]
     had = []
     for attempt in range(1, MAX_FAILURES + 1):
-        work = ask(job(*log)).work["a"]
+        work = ask(job(*log)).subtasks["a"]
         if work.state != "pending":
             break
         had.append(work.specialist)
         began = started("a", attempt).model_copy(update={"specialist": work.specialist})
         log += [began, failed("a", attempt)]
-    assert ask(job(*log)).work["a"].state == "error"
+    assert ask(job(*log)).subtasks["a"].state == "error"
     return had
 
 
@@ -195,9 +201,9 @@ STANDINGS = st.builds(
     FailureSituation,
     specialist=st.just("a"),
     tier=st.sampled_from(["fast", "balanced", "deep"]),
-    failures=st.integers(1, 6),
+    failure_count=st.integers(1, 6),
     failed_calls=st.integers(0, 6),
-    questions=st.integers(0, 5),
+    question_count=st.integers(0, 5),
     steps_taken=st.lists(st.sampled_from(list(RECOVERY_STEPS)), max_size=6).map(tuple),
     fallback=st.sampled_from(["", "a", "b"]),
     tried_specialists=st.lists(st.sampled_from(["a", "b", "c"]), max_size=3).map(tuple),
@@ -213,15 +219,15 @@ STANDINGS = st.builds(
 def test_no_rung_is_taken_that_cannot_be(trouble: FailureCause, at: FailureSituation) -> None:
     following = choose_recovery_step(trouble, at)
     assert following.step in LADDER[trouble]
-    assert following.delay < max(at.seconds_left, 0.001)
-    if at.failures >= MAX_FAILURES or at.failed_calls >= MAX_FAILURES:
+    assert following.delay_seconds < max(at.seconds_left, 0.001)
+    if at.failure_count >= MAX_FAILURES or at.failed_calls >= MAX_FAILURES:
         assert following.step == "without" or trouble == "ambiguous_input"
     assert following.step != "replan" or at.may_replan
     if following.step == "fallback":
         assert following.specialist == at.fallback != at.specialist
         assert following.specialist not in at.tried_specialists
     if following.step == "ask":
-        assert at.questions < MAX_QUESTIONS
+        assert at.question_count < MAX_QUESTIONS
 
 
 def test_a_doubt_stands_in_the_trace_and_sends_nothing_back() -> None:
@@ -262,8 +268,8 @@ def test_words_that_are_found_wanting_are_a_failed_attempt_and_never_the_best_of
     for attempt in (2, 3):
         wrong = wanting("“I will look.”: nothing was done", attempt=attempt, result=WORDS)
         state = apply_event(apply_event(state, started("a", attempt)), wrong)
-    work = ask(state).work["a"]
-    assert (work.state, work.result, work.best) == ("error", None, None)
+    work = ask(state).subtasks["a"]
+    assert (work.state, work.result, work.best_candidate) == ("error", None, None)
     assert work.reason == "“I will look.”: nothing was done"
     assert not ask(state).run.answer
 
@@ -291,12 +297,12 @@ def test_a_rewritten_brief_is_the_next_attempts() -> None:
 def test_a_person_is_asked_of_a_critical_part_and_may_let_it_go() -> None:
     critical = subtask("a").model_copy(update={"critical": True})
     state = job(asked(), planned(critical, subtask("b")), started("a"), failed("a"))
-    question = require(ask(state).work["a"].question)
+    question = require(ask(state).subtasks["a"].question)
     assert "the model broke" in question.message
     once = ev.QuestionAnswered(at=9, request=R, subtask="a", user="U1", text=question.options[0])
     assert ("a", 2, "analyst") in running(apply_event(state, once))
     state = apply_event(state, ev.QuestionAnswered(at=9, request=R, subtask="a", user="U1", text=question.options[1]))
-    assert ask(state).work["a"].state == "error"
+    assert ask(state).subtasks["a"].state == "error"
 
 
 # ---------------------------------------------------------------- deadlines
@@ -308,14 +314,14 @@ def test_all_attempts_share_the_deadline_of_their_subtask() -> None:
     assert handed(state, effect).constraints.timeout == effect.timeout == 14.0, "the pause before it counts too"
     assert handed(state, effect).constraints.failed_calls == 2
     state = apply_event(apply_event(state, started("a", 2)), failed("a", 2, transient=True, took=13.5))
-    assert ask(state).work["a"].state == "error", "no time is left for a third"
+    assert ask(state).subtasks["a"].state == "error", "no time is left for a third"
 
 
 @given(st.lists(st.tuples(st.floats(0, 59), st.floats(0, 90)), min_size=MAX_FAILURES, max_size=MAX_FAILURES))
 def test_pauses_that_a_provider_asks_for_never_exceed_the_deadline(turns: list[tuple[float, float]]) -> None:
     state, at = under(asked(), planned(subtask("a"))), 10.0
     for attempt, (takes, pause) in enumerate(turns, 1):
-        work = ask(state).work["a"]
+        work = ask(state).subtasks["a"]
         if work.state != "pending":
             break
         at = max(at, work.not_before)
@@ -324,13 +330,13 @@ def test_pauses_that_a_provider_asks_for_never_exceed_the_deadline(turns: list[t
         state = apply_event(state, started("a", attempt, at=at))
         at += took
         state = apply_event(state, failed("a", attempt, transient=True, at=at, took=took, pause=pause))
-    assert ask(state).work["a"].state == "error"
+    assert ask(state).subtasks["a"].state == "error"
     assert at <= 10.0 + 60.0 + MIN_ATTEMPT_SECONDS
 
 
 def test_what_an_attempt_had_when_its_call_failed_is_not_thrown_away() -> None:
     half = Result(summary="Half of it", content="19 of them.", confidence=0)
-    work = ask(under(asked(), planned(subtask("a")), started("a"), failed("a", partial=half))).work["a"]
+    work = ask(under(asked(), planned(subtask("a")), started("a"), failed("a", partial=half))).subtasks["a"]
     assert (work.state, require(work.result).content) == ("complete", "19 of them.")
     assert any("the model broke" in gap for gap in require(work.result).gaps)
 
@@ -338,19 +344,19 @@ def test_what_an_attempt_had_when_its_call_failed_is_not_thrown_away() -> None:
 def test_an_attempt_that_does_not_end_is_cut_beyond_its_deadline() -> None:
     state = under(asked(), planned(subtask("a"), subtask("b")), started("a", at=10.0), started("b", at=60.0))
     found, due = list_outstanding_effects(state, 69.0)
-    assert due == 70.0 + CUTOFF_DELAY
-    assert ReachDeadline(R, "a") not in found
-    assert ReachDeadline(R, "a") in list_outstanding_effects(state, 70.0 + CUTOFF_DELAY)[0]
+    assert due == 70.0 + CUTOFF_DELAY_SECONDS
+    assert RecordDeadline(R, "a") not in found
+    assert RecordDeadline(R, "a") in list_outstanding_effects(state, 70.0 + CUTOFF_DELAY_SECONDS)[0]
     state = apply_event(state, ev.DeadlineReached(at=91.0, request=R, subtask="a"))
-    assert ask(state).work["a"].state == "error"
+    assert ask(state).subtasks["a"].state == "error"
     assert running(state, 91.0) == [("b", 1, "analyst")]
 
 
 def test_at_the_jobs_deadline_the_answer_is_what_is_there() -> None:
     plan = planned(subtask("a"), subtask("b"), subtask("c", "b"))
     state = under(asked(), plan, started("a"), started("b"), returned("a"))
-    assert ReachDeadline(R) not in effects(state, 601.0)
-    assert ReachDeadline(R) in list_outstanding_effects(state, 602.0)[0]
+    assert RecordDeadline(R) not in effects(state, 601.0)
+    assert RecordDeadline(R) in list_outstanding_effects(state, 602.0)[0]
     state = apply_event(state, ev.DeadlineReached(at=602.0, request=R))
     assert WriteAnswer(R) in effects(state, 602.0)
     lost = [(work.state, "600 s" in work.reason) for work in list_resultless_subtasks(ask(state), ask(state).run)]
@@ -370,7 +376,7 @@ def test_waiting_for_people_and_being_away_cost_no_time() -> None:
 def test_a_check_that_a_specialist_stands_against_is_only_a_doubt() -> None:
     wrong = "A tool said “41,207”, and the result says “42,107”."
     again = (started("a", attempt=2, at=7.0), wanting(wrong, attempt=2, at=8.0))
-    work = ask(under(asked(), planned(subtask("a")), started("a"), wanting(wrong), *again)).work["a"]
+    work = ask(under(asked(), planned(subtask("a")), started("a"), wanting(wrong), *again)).subtasks["a"]
     assert (work.state, require(work.result).gaps) == ("complete", ())
 
 
@@ -381,14 +387,14 @@ def test_a_check_that_a_specialist_stands_against_is_only_a_doubt() -> None:
 def test_the_writer_gets_little_time_beyond_the_deadline(call: float, after: float, seconds: float) -> None:
     run = ask(under(asked(), planned(subtask("a"), subtask("b")), started("a"), returned("a"))).run
     run = replace(run, terms=run.terms.model_copy(update={"call_seconds": call}))
-    assert compute_call_seconds(run, (run.since or 0.0) + after) == seconds
+    assert compute_call_seconds(run, (run.clock_started or 0.0) + after) == seconds
 
 
 def test_what_a_complaint_quotes_is_not_known_and_what_people_and_results_say_is() -> None:
     doubt = "“4,200” is said by no tool, file or person, and follows from nothing that they say."
     log = (asked(), planned(subtask("a"), subtask("b", "a")), started("a"), returned("a", evidence=("North | 17",)))
     state = job(*log, started("b"), returned("b").model_copy(update={"faults": (doubt,)}))
-    known = join_subtask_sources(ask(state), ask(state).work["b"])
+    known = join_subtask_sources(ask(state), ask(state).subtasks["b"])
     for text in ("why did churn rise", "Do the whole of it", "all of a", "sum a", "North | 17"):
         assert text in known
     assert not [text for text in ("4,200", "all of b") if text in known]

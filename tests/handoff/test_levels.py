@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from bot.jobs.effect_runner import Bug, find_handler
+from bot.jobs.effect_runner import EffectBug, find_handler
 from handoff import events as ev
 from handoff.contracts import Artifact, Finding, Member, Plan, PlanChange, Result, Subtask, Terms, Usage
 from handoff.effects import (
     Effect,
-    HandUp,
     MakePlan,
-    Post,
-    ReachDeadline,
+    PostMessage,
+    RecordDeadline,
+    ReportCrewOutcome,
     RevisePlan,
     RunSubtask,
     VerifyAnswer,
@@ -25,7 +25,7 @@ from handoff.effects import (
 )
 from handoff.engine.answer import list_answer_gaps, render_contents
 from handoff.engine.engine import apply_event
-from handoff.engine.nested import is_read_unchanged, make_crew_outcome, prefix_plan_ids
+from handoff.engine.nested import is_answer_unchanged, make_crew_outcome, prefix_plan_ids
 from handoff.evidence.work_receipts import list_unsourced_statements
 from handoff.state.job_state import SETTLED_STATES, Job
 from tests.handoff.kit import R, ask, asked, effects, escalated, failed, handed, job, level, require, running
@@ -56,27 +56,27 @@ def applied(state: Job, *events: ev.Event) -> Job:
 
 def within(state: Job, *subtasks: Subtask, at: float = 4.0, strategy: Any = "merge") -> Job:
     """The plan of the crew that is at `law`."""
-    plan = prefix_plan_ids(ask(state).work["law"], Plan(goal="g", subtasks=subtasks, strategy=strategy))
+    plan = prefix_plan_ids(ask(state).subtasks["law"], Plan(goal="g", subtasks=subtasks, strategy=strategy))
     return apply_event(state, ev.PlanProposed(at=at, request=R, within="law", plan=plan, members=INNER))
 
 
 def done(state: Job, name: str, content: str = "", *, at: float = 6.0, **more: Any) -> Job:
     result = Result(summary=f"sum {name}", content=content or f"all of {name}", usage=Usage(calls=1), **more)
-    begin = begun(name, at=at - 1, who=ask(state).work[name].specialist)
+    begin = begun(name, at=at - 1, who=ask(state).subtasks[name].specialist)
     return applied(state, begin, ev.ResultReturned(at=at, request=R, subtask=name, attempt=1, result=result))
 
 
 def broken(state: Job, name: str, at: float = 6.0) -> Job:
-    return applied(state, begun(name, at=at - 1, who=ask(state).work[name].specialist), failed(name, at=at))
+    return applied(state, begun(name, at=at - 1, who=ask(state).subtasks[name].specialist), failed(name, at=at))
 
 
 def result_of(state: Job, name: str = "law") -> Result:
-    return require(ask(state).work[name].result)
+    return require(ask(state).subtasks[name].result)
 
 
 def up(state: Job, at: float = 9.0, name: str = "law") -> Job:
     """What the crew hands up."""
-    return apply_event(state, make_crew_outcome(ask(state), ask(state).work[name], at))
+    return apply_event(state, make_crew_outcome(ask(state), ask(state).subtasks[name], at))
 
 
 def of_kind(state: Job, kind: type[Effect], now: float = 10.0) -> list[Any]:
@@ -106,10 +106,10 @@ def test_a_crew_is_asked_to_plan_what_it_is_given() -> None:
 def test_what_is_inside_lies_beside_all_others() -> None:
     state = within(at_law(part("sum", "law")), *READ_AND_CHECK)
     view = ask(state)
-    assert list(view.work) == ["law", "sum", "law/read", "law/check"]
-    assert [work.subtask.id for work in view.list_subtasks("")] == ["law", "sum"]
-    assert [work.subtask.id for work in view.list_subtasks("law")] == ["law/read", "law/check"]
-    assert view.work["law/check"].subtask.after == ("law/read",)
+    assert list(view.subtasks) == ["law", "sum", "law/read", "law/check"]
+    assert [subtask.spec.id for subtask in view.list_subtasks("")] == ["law", "sum"]
+    assert [subtask.spec.id for subtask in view.list_subtasks("law")] == ["law/read", "law/check"]
+    assert view.subtasks["law/check"].spec.after == ("law/read",)
     assert (level(view, "law"), level(view, "law/read")) == (0, 1)
     assert [one.id for one in require(view.get_run("law").plan).subtasks] == ["law/read", "law/check"]
     assert running(state) == [("law/read", 1, "legal/reader")]
@@ -144,12 +144,14 @@ def test_no_deadline_inside_is_beyond_that_of_what_is_around() -> None:
 def test_one_result_inside_stands_as_it_is() -> None:
     files = (Artifact(id="f", name="f.md", publish_as="file"),)
     state = done(within(at_law(part("sum")), part("read", to="legal/reader")), "law/read", "# All", artifacts=files)
-    assert of_kind(state, HandUp) == [HandUp(R, "law", 1)]
-    assert of_kind(state, Post) == [Post(R, make_card_key(R))], "its file goes out with the result of what it is inside"
+    assert of_kind(state, ReportCrewOutcome) == [ReportCrewOutcome(R, "law", 1)]
+    assert of_kind(state, PostMessage) == [PostMessage(R, make_card_key(R))], (
+        "its file goes out with the result of what it is inside"
+    )
     state = up(state)
     result = result_of(state)
     assert (result.content, result.artifacts, result.usage) == ("# All", files, Usage())
-    assert Post(R, make_file_key(R, "f")) in of_kind(state, Post)
+    assert PostMessage(R, make_file_key(R, "f")) in of_kind(state, PostMessage)
     assert ask(state).usage.calls == 1, "counted once"
 
 
@@ -160,14 +162,14 @@ def test_several_are_put_together_inside() -> None:
     written = ev.AnswerWritten(at=8, request=R, within="law", text="Together: 4,200.", usage=Usage(calls=1))
     state = apply_event(state, written)
     assert ask(state).run.answer is None
-    assert of_kind(state, HandUp) == [HandUp(R, "law", 1)]
+    assert of_kind(state, ReportCrewOutcome) == [ReportCrewOutcome(R, "law", 1)]
     state = up(state)
     result = result_of(state)
     assert (result.content, result.confidence, result.evidence) == ("Together: 4,200.", 60, ("4,200",))
     assert result.summary == "Part read: sum law/read\nPart check: sum law/check"
     both = ask(done(state, "sum"))
     assert list_answer_gaps(both, both.run) == ("Part law: Part read: page 3",)
-    assert (ask(state).usage.calls, ask(state).work["law"].usage.calls) == (3, 3), "what it took in all"
+    assert (ask(state).usage.calls, ask(state).subtasks["law"].usage.calls) == (3, 3), "what it took in all"
 
 
 def test_what_a_crew_keeps_apart_or_has_joined_goes_up_no_other_way() -> None:
@@ -196,7 +198,7 @@ def test_a_crews_figures_of_no_source_are_told_to_people() -> None:
         state = done(state, "law/check", confidence=80)
         of: dict[str, Any] = {"at": 8, "request": R, "within": "law", "text": text, "unsupported": ("45",)}
         state = apply_event(state, ev.AnswerWritten(**of))
-        event = make_crew_outcome(ask(state), ask(state).work["law"], 9.0)
+        event = make_crew_outcome(ask(state), ask(state).subtasks["law"], 9.0)
         assert isinstance(event, ev.ResultReturned)
         assert event.result.unsupported == ("45",)
     last = require(apply_event(up(state), ev.AnswerVerified(at=20.0, request=R)).current_request)
@@ -208,8 +210,8 @@ def test_people_read_what_a_crew_writes_where_nothing_is_joined_with_it(
     others: tuple[Subtask, ...], *, read: bool
 ) -> None:
     state = done(within(at_law(*others), *READ_AND_CHECK), "law/read")
-    assert is_read_unchanged(ask(state), ask(state).get_run("law")) is read
-    assert is_read_unchanged(ask(state), ask(state).run)
+    assert is_answer_unchanged(ask(state), ask(state).get_run("law")) is read
+    assert is_answer_unchanged(ask(state), ask(state).run)
 
 
 def test_the_one_that_was_picked_goes_up_alone() -> None:
@@ -224,7 +226,7 @@ def test_the_one_that_was_picked_goes_up_alone() -> None:
 
 def sent_back(state: Job, fault: str) -> Job:
     """The crew at `law` hands up its result, and a check finds a fault in it."""
-    event = make_crew_outcome(ask(state), ask(state).work["law"], 10.0)
+    event = make_crew_outcome(ask(state), ask(state).subtasks["law"], 10.0)
     assert isinstance(event, ev.ResultReturned)
     return apply_event(state, event.model_copy(update={"faults": (fault,)}))
 
@@ -235,7 +237,7 @@ def test_the_result_of_a_crew_is_checked_as_any_other() -> None:
     assert (effect.within, effect.attempt) == ("law", 2)
     assert "“x”: wrong" in handed(state, effect).context[-1].text
     state = within(apply_event(state, begun("law", 2, at=11)), part("read", to="legal/reader"), at=12)
-    assert list(ask(state).work) == ["law", "law/read~2"], "no message of the first is taken for one of the second"
+    assert list(ask(state).subtasks) == ["law", "law/read~2"], "no message of the first is taken for one of the second"
 
 
 def test_what_wrote_inside_an_attempt_is_known_to_the_next() -> None:
@@ -252,16 +254,16 @@ def test_what_wrote_inside_an_attempt_is_known_to_the_next() -> None:
 
 def test_where_all_inside_failed_the_ladder_outside_follows() -> None:
     state = broken(within(at_law(part("sum", "law")), *READ_AND_CHECK), "law/read")
-    assert ask(state).work["law/check"].state == "skipped", "the cascade inside"
-    assert of_kind(state, HandUp) == [HandUp(R, "law", 1)]
-    event = make_crew_outcome(ask(state), ask(state).work["law"], 9.0)
+    assert ask(state).subtasks["law/check"].state == "skipped", "the cascade inside"
+    assert of_kind(state, ReportCrewOutcome) == [ReportCrewOutcome(R, "law", 1)]
+    event = make_crew_outcome(ask(state), ask(state).subtasks["law"], 9.0)
     assert isinstance(event, ev.AttemptFailed)
     assert (event.kind, event.subtask, event.message, event.took) == ("crew", "law", "Part read: the model broke", 6.0)
     state = apply_event(state, event)
     assert running(state) == [("law", 2, "analyst")]
-    assert not of_kind(state, HandUp)
+    assert not of_kind(state, ReportCrewOutcome)
     state = applied(state, begun("law", 2, who="analyst"), failed("law", 2, at=12))
-    assert {name: work.state for name, work in ask(state).work.items()} == {"law": "error", "sum": "skipped"}
+    assert {name: subtask.state for name, subtask in ask(state).subtasks.items()} == {"law": "error", "sum": "skipped"}
     assert ask(state).run.failure is not None
 
 
@@ -270,15 +272,15 @@ def test_of_a_critical_part_people_are_asked_before_it_is_given_up() -> None:
     plan = Plan(goal="g", subtasks=(part("law", to="legal", critical=True),))
     proposed = ev.PlanProposed(at=2.0, request=R, plan=plan, members=members)
     state = up(broken(within(job(asked(), proposed, begun("law")), part("read", to="legal/reader")), "law/read"))
-    while not (question := ask(state).work["law"].question):
-        (effect,) = [one for one in effects(state) if not isinstance(one, Post)]
+    while not (question := ask(state).subtasks["law"].question):
+        (effect,) = [one for one in effects(state) if not isinstance(one, PostMessage)]
         of = {"at": 10.0, "request": R, "subtask": "law"}
         state = apply_event(
             state, ev.PlanRevised.model_validate({**of, "faults": ("nothing",), "within": effect.within})
         )  # type: ignore[union-attr]
-    assert ask(state).work["law"].state == "input_required"
+    assert ask(state).subtasks["law"].state == "input_required"
     assert ask(state).state == "input_required"
-    assert not of_kind(state, HandUp)
+    assert not of_kind(state, ReportCrewOutcome)
     again = ev.QuestionAnswered(at=30, request=R, subtask="law", user="U1", text=question.options[0])
     assert [(one.within, one.attempt) for one in of_kind(apply_event(state, again), MakePlan, now=31.0)] == [("law", 2)]
 
@@ -294,17 +296,17 @@ def test_what_was_known_outside_is_known_inside() -> None:
 
 def test_at_the_deadline_of_a_crew_what_it_has_is_taken() -> None:
     state = done(within(at_law(part("sum")), *READ_AND_CHECK), "law/read", "Read.")
-    assert of_kind(state, ReachDeadline, now=105.0) == [ReachDeadline(R, "law")]
+    assert of_kind(state, RecordDeadline, now=105.0) == [RecordDeadline(R, "law")]
     assert running(state, now=102.0)[0] == ("law/check", 1, "legal/checker")
     state = apply_event(state, ev.DeadlineReached(at=105.0, request=R, subtask="law"))
-    work = ask(state).work
+    work = ask(state).subtasks
     assert (work["law"].state, work["law/check"].state) == ("complete", "skipped")
     assert result_of(state).content == "Read."
     out_of_time = "the time for this part (100 s) ran out"
     assert any(out_of_time in gap for gap in result_of(state).gaps)
     planning = at_law(part("sum"))
-    assert of_kind(planning, ReachDeadline, now=103.0) == [ReachDeadline(R, "law")], "it runs while the crew plans"
-    law = ask(apply_event(planning, ev.DeadlineReached(at=103.0, request=R, subtask="law"))).work["law"]
+    assert of_kind(planning, RecordDeadline, now=103.0) == [RecordDeadline(R, "law")], "it runs while the crew plans"
+    law = ask(apply_event(planning, ev.DeadlineReached(at=103.0, request=R, subtask="law"))).subtasks["law"]
     assert (law.state, law.reason) == ("error", out_of_time)
 
 
@@ -313,10 +315,10 @@ def test_at_the_deadline_of_the_job_what_is_inside_is_not_lost() -> None:
     state = apply_event(done(state, "law/read", "Read."), begun("law/check", who="legal/checker", at=7.0))
     of: dict[str, Any] = {"at": 8.0, "request": R, "subtask": "law/check", "attempt": 1}
     state = apply_event(state, ev.ToolStarted(**of, call="c", tool="post", what="Post it", digest="d"))
-    assert of_kind(state, ReachDeadline, now=63.0) == [ReachDeadline(R)]
+    assert of_kind(state, RecordDeadline, now=63.0) == [RecordDeadline(R)]
     state = apply_event(state, ev.DeadlineReached(at=63.0, request=R))
-    assert ask(state).work["law"].state == "complete"
-    assert ask(state).work["sum"].state == "skipped"
+    assert ask(state).subtasks["law"].state == "complete"
+    assert ask(state).subtasks["sum"].state == "skipped"
     assert not running(state, now=63.0)
     assert [gap for gap in list_answer_gaps(ask(state), ask(state).run) if "Post it" in gap] == [
         "unknown, please check: Post it"
@@ -330,11 +332,11 @@ def test_where_people_are_asked_inside_no_clock_runs_around_it() -> None:
     )
     assert ask(state).state == "input_required"
     assert (ask(state).run.deadline, ask(state).get_run("law").deadline) == (None, None)
-    assert Post(R, make_question_key(R, "law/read", 1)) in effects(state)
+    assert PostMessage(R, make_question_key(R, "law/read", 1)) in effects(state)
     state = apply_event(
         state, ev.QuestionAnswered(at=1006, request=R, subtask="law/read", user="U1", text="this", number=1)
     )
-    assert ask(state).work["law"].state == "in_progress"
+    assert ask(state).subtasks["law"].state == "in_progress"
     assert ask(state).get_run("law").deadline == 3.0 + 100.0 + 1000.0
     assert running(state, now=1007.0) == [("law/read", 2, "legal/reader")]
 
@@ -343,7 +345,7 @@ def test_a_stop_reaches_down() -> None:
     state = within(at_law(), *READ_AND_CHECK)
     state = apply_event(state, ev.CancelRequested(at=5, user="U1"))
     assert not running(state)
-    assert apply_event(state, begun("law/read")).asks[0].work["law/read"].state in {"pending", "in_progress"}
+    assert apply_event(state, begun("law/read")).requests[0].subtasks["law/read"].state in {"pending", "in_progress"}
     assert not of_kind(apply_event(state, begun("law/read")), RunSubtask)
 
 
@@ -364,7 +366,7 @@ def test_what_a_crew_lets_go_of_ends_with_all_inside() -> None:
         state, ev.AttemptFailed(at=7.0, request=R, subtask="law", attempt=1, kind="crew", message="broke")
     )
     assert not of_kind(state, RevisePlan), "nobody works by that plan any more"
-    assert all(work.state in SETTLED_STATES for work in ask(state).list_subtasks("law"))
+    assert all(subtask.state in SETTLED_STATES for subtask in ask(state).list_subtasks("law"))
     state = within(apply_event(state, begun("law", attempt=2, at=8.0)), *READ_AND_CHECK, at=9.0)
     assert not of_kind(state, RevisePlan), "the second plan is another one"
     assert {effect.subtask for effect in of_kind(state, RunSubtask)} == {"note", "law/read~2"}
@@ -379,7 +381,7 @@ def test_a_look_that_ends_too_late_changes_nothing_and_is_paid_for() -> None:
         at=8.0, request=R, within="law", subtask="law/read", plan=more, changes=changes, usage=Usage(calls=1)
     )
     after = apply_event(state, late)
-    assert "law/late" not in ask(after).work
+    assert "law/late" not in ask(after).subtasks
     assert ask(after).usage.calls == ask(state).usage.calls + 1
     assert not of_kind(after, RevisePlan)
 
@@ -393,31 +395,35 @@ def test_a_look_inside_is_paid_for_on_every_level_around() -> None:
             request=R,
             within="law",
             plan=prefix_plan_ids(
-                ask(at_law()).work["law"], Plan(goal="g", subtasks=(part("check", to="legal/checker"),))
+                ask(at_law()).subtasks["law"], Plan(goal="g", subtasks=(part("check", to="legal/checker"),))
             ),
             members=deep,
         ),
     )
     state = apply_event(state, begun("law/check", who="legal/checker"))
     rows = (part("one", to="legal/checker/a"), part("two", "one", to="legal/checker/a"))
-    plan = prefix_plan_ids(ask(state).work["law/check"], Plan(goal="g", subtasks=rows))
+    plan = prefix_plan_ids(ask(state).subtasks["law/check"], Plan(goal="g", subtasks=rows))
     crew = (Member(name="legal/checker/a"),)
     state = apply_event(state, ev.PlanProposed(at=5.0, request=R, within="law/check", plan=plan, members=crew))
     state = done(state, "law/check/one", findings=(Finding(message="It is not so.", where="plan"),))
     of: dict[str, Any] = {"request": R, "within": "law/check", "subtask": "law/check/one"}
     state = apply_event(state, ev.PlanRevised(at=7.0, **of, faults=("Nothing to change.",), usage=Usage(calls=1)))
-    assert [ask(state).usage.calls, *(ask(state).work[name].usage.calls for name in ("law", "law/check"))] == [2, 2, 2]
+    assert [ask(state).usage.calls, *(ask(state).subtasks[name].usage.calls for name in ("law", "law/check"))] == [
+        2,
+        2,
+        2,
+    ]
 
 
 def test_a_bug_in_a_second_look_leaves_the_plan_as_it_was() -> None:
     state = upset_inside()
-    bug = Bug("a bug", 7.0, ask(state))
+    bug = EffectBug("a bug", 7.0, ask(state))
     second_look = RevisePlan(R, "law", "law/read")
-    kept = find_handler(second_look).on_bug(second_look, bug)
+    kept = find_handler(second_look).make_bug_event(second_look, bug)
     assert isinstance(kept, ev.PlanRevised)
     assert (kept.within, kept.plan, kept.faults) == ("law", None, ("The planner broke (a bug).",))
     writing = WriteAnswer(R, within="law")
-    broke = find_handler(writing).on_bug(writing, bug)
+    broke = find_handler(writing).make_bug_event(writing, bug)
     assert isinstance(broke, ev.AttemptFailed)
     assert (broke.subtask, broke.attempt, broke.kind) == ("law", 1, "crew")
 
@@ -441,5 +447,5 @@ def test_what_is_cut_off_is_paid_for_up_to_its_last_turn(end: ev.Event) -> None:
     for event in [ev.TurnTaken(at=7.0, request=R, subtask="law/read", attempt=1, turn=turn)] * 2 + [end]:
         state = apply_event(state, event)
     view = ask(state)
-    assert [one.calls for one in (view.usage, view.work["law"].usage, view.work["law/read"].usage)] == [2, 2, 2]
+    assert [one.calls for one in (view.usage, view.subtasks["law"].usage, view.subtasks["law/read"].usage)] == [2, 2, 2]
     assert view.usage.tokens_in == 200

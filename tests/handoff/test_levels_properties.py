@@ -9,9 +9,9 @@ from handoff import events as ev
 from handoff.contracts import ContextLimits, Escalation, Member, Note, Place, Plan, Request, Subtask, Terms, Usage
 from handoff.effects import (
     Effect,
-    HandUp,
     MakePlan,
     ReduceMaterial,
+    ReportCrewOutcome,
     RevisePlan,
     RunSubtask,
     SelectAnswer,
@@ -19,11 +19,11 @@ from handoff.effects import (
     WriteAnswer,
 )
 from handoff.engine.answer import list_answer_gaps
-from handoff.engine.engine import apply_event, fold
+from handoff.engine.engine import apply_event, fold_log
 from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
 from handoff.engine.nested import (
     MAX_SUBTASKS_IN_ALL,
-    count_subtasks_left,
+    count_addable_subtasks,
     is_crew_working,
     make_crew_outcome,
     prefix_plan_ids,
@@ -93,27 +93,27 @@ class Levels(World):
         )
 
     def perform(self, job: Job, effect: Effect) -> list[ev.Event]:
-        ask = require(job.find_request(effect.request))
-        events = self.perform_effect(ask, job, effect)
+        request = require(job.find_request(effect.request))
+        events = self.perform_effect(request, job, effect)
         self.calls += sum(_calls(event) for event in events)
         return events
 
-    def perform_effect(self, ask: RequestState, job: Job, effect: Effect) -> list[ev.Event]:
-        of: dict[str, Any] = {"at": self.now, "request": ask.id}
-        if isinstance(effect, HandUp):
+    def perform_effect(self, request: RequestState, job: Job, effect: Effect) -> list[ev.Event]:
+        of: dict[str, Any] = {"at": self.now, "request": request.id}
+        if isinstance(effect, ReportCrewOutcome):
             key = (effect.subtask, effect.attempt)
             self.handed[key] = self.handed.get(key, 0) + 1
-            return [make_crew_outcome(ask, ask.work[effect.subtask], self.now)]
+            return [make_crew_outcome(request, request.subtasks[effect.subtask], self.now)]
         if isinstance(effect, MakePlan):
             if effect.within:
-                return [self.inner(ask, effect, of)]
+                return [self.inner(request, effect, of)]
             of |= {"terms": Terms(context=SMALL), "usage": CALL}
             return [ev.PlanProposed(**of, plan=self.plan(""), members=members("", 0))]
         if isinstance(effect, ReduceMaterial | VerifyAnswer | SelectAnswer | WriteAnswer):
             return [self.towards_the_answer(effect, of)]
         if isinstance(effect, RunSubtask):
-            self.may_run(ask, effect)
-        return [_paid(event) for event in super().perform(Job(job.place, (ask,)), effect)]
+            self.may_run(request, effect)
+        return [_paid(event) for event in super().perform(Job(job.place, (request,)), effect)]
 
     def towards_the_answer(
         self,
@@ -130,36 +130,38 @@ class Levels(World):
         notes = (Note(source="all", text="short"),)
         return ev.MaterialReduced(**of, round=effect.round, part=effect.part, notes=notes)
 
-    def writes(self, work: SubtaskState, of: dict[str, Any]) -> list[ev.Event]:
-        return [] if self.reads else super().writes(work, of)
+    def writes(self, subtask: SubtaskState, of: dict[str, Any]) -> list[ev.Event]:
+        return [] if self.reads else super().writes(subtask, of)
 
-    def may_run(self, ask: RequestState, effect: RunSubtask) -> None:
+    def may_run(self, request: RequestState, effect: RunSubtask) -> None:
         """A specialist works only while the crews around it are at it, before their deadlines, on what is ready."""
-        work = ask.work[effect.subtask]
-        assert effect.timeout <= max(1.0, ask.run.terms.job_seconds)
-        while work.within:
-            outer = ask.work[work.within]
-            deadline = ask.get_run(work.within).deadline
+        subtask = request.subtasks[effect.subtask]
+        assert effect.timeout <= max(1.0, request.run.terms.job_seconds)
+        while subtask.within:
+            outer = request.subtasks[subtask.within]
+            deadline = request.get_run(subtask.within).deadline
             assert is_crew_working(outer)
             assert deadline is None or self.now < deadline
-            assert all(ask.work[name].state in SETTLED_STATES for name in outer.subtask.after)
-            work = outer
+            assert all(request.subtasks[name].state in SETTLED_STATES for name in outer.spec.after)
+            subtask = outer
 
-    def inner(self, ask: RequestState, effect: MakePlan, of: dict[str, Any]) -> ev.Event:
-        work = ask.work[effect.within]
+    def inner(self, request: RequestState, effect: MakePlan, of: dict[str, Any]) -> ev.Event:
+        subtask = request.subtasks[effect.within]
         attempt: dict[str, Any] = {**of, "subtask": effect.within, "attempt": effect.attempt}
-        if work.state == "pending":
+        if subtask.state == "pending":
             self.attempts[effect.within] = self.attempts.get(effect.within, 0) + 1
-            return ev.AttemptStarted(**attempt, specialist=work.specialist, tier="balanced")
-        fate, plan, path = self.rng.random(), self.plan(f"{work.specialist}/"), f"{work.specialist}/"
-        if fate < 0.1 or len(plan.subtasks) > count_subtasks_left(ask):
+            return ev.AttemptStarted(**attempt, specialist=subtask.specialist, tier="balanced")
+        fate, plan, path = self.rng.random(), self.plan(f"{subtask.specialist}/"), f"{subtask.specialist}/"
+        if fate < 0.1 or len(plan.subtasks) > count_addable_subtasks(request):
             return ev.PlanRejected(**of, within=effect.within, faults=("no",), usage=CALL)
         if fate < 0.15:
             return ev.AttemptFailed(**attempt, kind="model", message="m", usage=CALL)
         if fate < 0.2:
             return ev.Escalated(**attempt, escalation=Escalation(reason="out_of_scope", message="m"), usage=CALL)
-        crew = members(path, level(ask, effect.within) + 1)
-        return ev.PlanProposed(**of, within=effect.within, plan=prefix_plan_ids(work, plan), members=crew, usage=CALL)
+        crew = members(path, level(request, effect.within) + 1)
+        return ev.PlanProposed(
+            **of, within=effect.within, plan=prefix_plan_ids(subtask, plan), members=crew, usage=CALL
+        )
 
 
 def _paid(event: ev.Event) -> ev.Event:
@@ -183,10 +185,14 @@ def _next(world: Levels, job: Job) -> list[ev.Event] | None:
         assert due > world.now
         world.now = due
         return []
-    open_ones = [work for work in job.asks[0].work.values() if work.state == "input_required" and work.question]
+    open_ones = [
+        subtask
+        for subtask in job.requests[0].subtasks.values()
+        if subtask.state == "input_required" and subtask.question
+    ]
     if not open_ones:
         return None
-    name = world.rng.choice(open_ones).subtask.id
+    name = world.rng.choice(open_ones).spec.id
     reply = world.rng.choice(REPLIES)
     return [ev.QuestionAnswered(at=world.now, request="1.0", subtask=name, user="U", text=reply)]
 
@@ -205,26 +211,26 @@ def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int
         log += new
         for event in new:
             job = apply_event(job, event)
-            assert all(len(job.asks[0].list_subtasks(name)) <= AT_MOST for name in job.asks[0].work)
-    ask = job.asks[0]
-    assert ask.state in ENDED_STATES
+            assert all(len(job.requests[0].list_subtasks(name)) <= AT_MOST for name in job.requests[0].subtasks)
+    request = job.requests[0]
+    assert request.state in ENDED_STATES
     assert world.answers == 1
     assert set(world.handed.values()) <= {1}, "a crew hands up once an attempt"
-    assert len(ask.work) <= MAX_SUBTASKS_IN_ALL
-    assert all(level(ask, name) <= 2 for name in ask.work)
+    assert len(request.subtasks) <= MAX_SUBTASKS_IN_ALL
+    assert all(level(request, name) <= 2 for name in request.subtasks)
     assert all(count <= MAX_FAILURES + MAX_QUESTIONS + MAX_FAULTY_RESULTS for count in world.attempts.values())
-    assert all(len(work.failures) <= MAX_FAILURES for work in ask.work.values())
-    if not ask.cancelled_by:
-        assert all(work.state in SETTLED_STATES for work in ask.list_subtasks(""))
-        assert ask.usage.calls <= world.calls
-        assert ask.usage.calls == world.calls or not world.reads, "each call is counted once"
-    assert sum(work.usage.calls for work in ask.list_subtasks("")) <= ask.usage.calls, (
+    assert all(len(subtask.failures) <= MAX_FAILURES for subtask in request.subtasks.values())
+    if not request.cancelled_by:
+        assert all(subtask.state in SETTLED_STATES for subtask in request.list_subtasks(""))
+        assert request.usage.calls <= world.calls
+        assert request.usage.calls == world.calls or not world.reads, "each call is counted once"
+    assert sum(subtask.usage.calls for subtask in request.list_subtasks("")) <= request.usage.calls, (
         "what is inside is counted with what is around"
     )
-    if ask.run.answer is not None:
-        assert not any(is_crew_working(work) for work in ask.work.values())
-        assert len(set(list_answer_gaps(ask, ask.run))) == len(list_answer_gaps(ask, ask.run))
-    assert fold(ev.load_event(ev.dump_event(event)) for event in log) == job, (
+    if request.run.answer is not None:
+        assert not any(is_crew_working(subtask) for subtask in request.subtasks.values())
+        assert len(set(list_answer_gaps(request, request.run))) == len(list_answer_gaps(request, request.run))
+    assert fold_log(ev.load_event(ev.dump_event(event)) for event in log) == job, (
         "a replay of the stored log gives the same job"
     )
 
@@ -276,7 +282,7 @@ class Busy:
             self.add(*late if self.rng.random() < 0.3 else ())
         for effect in list_outstanding_effects(self.job, self.world.now)[0]:
             if isinstance(effect, RevisePlan) and effect.within:
-                assert is_crew_working(self.job.asks[0].work[effect.within]), "nobody works by that plan"
+                assert is_crew_working(self.job.requests[0].subtasks[effect.within]), "nobody works by that plan"
             if effect not in self.going:
                 self.going[effect] = self.paced(self.world.perform(self.job, effect))
 
@@ -297,14 +303,17 @@ class Busy:
     def befalls(self) -> list[ev.Event]:
         """What comes from outside: another owner, an absence, an answer to nothing; or a bug in what a crew is at."""
         assert self.job is not None
-        at, crews = self.world.now, [work for work in self.job.asks[0].work.values() if is_crew_working(work)]
+        at, crews = (
+            self.world.now,
+            [subtask for subtask in self.job.requests[0].subtasks.values() if is_crew_working(subtask)],
+        )
         kind = self.rng.choice(("taken over", "away", "answer", "broken", "again"))
         if kind == "broken" and crews:
-            work = self.rng.choice(crews)
-            of = {"at": at, "request": "1.0", "subtask": work.subtask.id, "attempt": work.attempt}
+            subtask = self.rng.choice(crews)
+            of = {"at": at, "request": "1.0", "subtask": subtask.spec.id, "attempt": subtask.attempt}
             return [ev.AttemptFailed.model_validate({**of, "kind": "crew", "message": "it broke"})]
-        if kind == "answer" and self.job.asks[0].work:
-            name = self.rng.choice(list(self.job.asks[0].work))
+        if kind == "answer" and self.job.requests[0].subtasks:
+            name = self.rng.choice(list(self.job.requests[0].subtasks))
             return [ev.QuestionAnswered(at=at, request="1.0", subtask=name, user="U", text=self.rng.choice(REPLIES))]
         if kind == "again":
             return [self.rng.choice(self.log)]
@@ -335,17 +344,17 @@ def test_whatever_happens_at_once_a_job_ends(seed: int, cancel_at: int | None) -
         if not busy.step():
             break
     job = require(busy.job)
-    ask = job.asks[0]
-    assert ask.state in ENDED_STATES
-    assert ask.revisions <= MAX_REVISIONS
-    assert len(ask.work) <= MAX_SUBTASKS_IN_ALL
-    for work in ask.work.values():
-        assert work.attempt <= MAX_FAILURES + MAX_QUESTIONS + MAX_FAULTY_RESULTS
-        assert len(work.failures) <= MAX_FAILURES
-        assert work.usage.calls >= sum(one.usage.calls for one in ask.list_subtasks(work.subtask.id)), (
+    request = job.requests[0]
+    assert request.state in ENDED_STATES
+    assert request.revision_count <= MAX_REVISIONS
+    assert len(request.subtasks) <= MAX_SUBTASKS_IN_ALL
+    for subtask in request.subtasks.values():
+        assert subtask.attempt <= MAX_FAILURES + MAX_QUESTIONS + MAX_FAULTY_RESULTS
+        assert len(subtask.failures) <= MAX_FAILURES
+        assert subtask.usage.calls >= sum(one.usage.calls for one in request.list_subtasks(subtask.spec.id)), (
             "charged all around"
         )
     lines = [ev.dump_event(event) for event in busy.log]
-    assert parse_log(lines) == fold(map(ev.load_event, lines)) == job, "opened quickly, or replayed"
+    assert parse_log(lines) == fold_log(map(ev.load_event, lines)) == job, "opened quickly, or replayed"
     cut = lines[: busy.rng.randint(1, len(lines))]
-    assert parse_log(cut) == fold(map(ev.load_event, cut))
+    assert parse_log(cut) == fold_log(map(ev.load_event, cut))

@@ -174,7 +174,7 @@ allowances = st.builds(
     ),
     st.sets(st.sampled_from(["web_search", "calculate", "send_mail"])).map(tuple),
     st.sets(st.sampled_from(TIERS), min_size=1).map(tuple),
-    st.integers(1, adhoc.MAX_PER_PLAN),
+    st.integers(1, adhoc.MAX_SPECIALISTS_PER_PLAN),
 )
 
 
@@ -199,8 +199,8 @@ def test_whatever_a_plan_says_it_gets_no_more_than_is_lent(
         mine = [subtask for subtask in plan.subtasks if subtask.specialist == one.name]
         assert mine
         assert {subtask.tier or one.tier for subtask in mine} <= set(allowed.tiers)
-        assert 0 < len(one.brief) <= adhoc.MAX_BRIEF
-        assert 0 < len(one.description) <= adhoc.MAX_DESCRIPTION
+        assert 0 < len(one.brief) <= adhoc.MAX_BRIEF_LENGTH
+        assert 0 < len(one.description) <= adhoc.MAX_DESCRIPTION_LENGTH
 
 
 @given(st.lists(st.sampled_from(sorted(LADDER)), max_size=12), st.sets(st.sampled_from(TIERS), min_size=1), st.data())

@@ -14,7 +14,7 @@ from handoff.materials import outline
 from handoff.materials.outline import find_part, name_place, summarize_outline
 from handoff.materials.passages import find_best_passages, make_excerpt, split_passages
 from handoff.text.context_budget import (
-    MAX_FILL,
+    MAX_FILL_SHARE,
     Piece,
     estimate_token_count,
     fill_budget,
@@ -136,9 +136,9 @@ def test_filling_keeps_the_budget_and_leaves_out_nothing_while_there_is_room(som
         assert not any(cut)
     least = sum(estimate_token_count(piece.forms[-1]) for piece in some)
     if fits_budget(least, budget):
-        assert packed.size.tokens <= budget * MAX_FILL
+        assert packed.size.tokens <= budget * MAX_FILL_SHARE
     if any(cut) and fits_budget(least, budget):
-        spare = budget * MAX_FILL - packed.size.tokens
+        spare = budget * MAX_FILL_SHARE - packed.size.tokens
         assert spare < budget * 0.35 + 60, "a part takes the room that is left"
 
 

@@ -9,14 +9,14 @@ import pytest
 
 from handoff import events as ev
 from handoff.briefs.context import BRIEF_SHARE, list_needed_texts, make_handoff
-from handoff.briefs.provenance import trace_provenance
+from handoff.briefs.provenance import derive_provenance
 from handoff.contracts import Artifact, ContextLimits, Material, Member, Note, Place, Plan, Request, Result, Subtask
 from handoff.engine.answer import list_answer_gaps
 from handoff.materials.material_lists import collect_log_texts, compute_text_digest, find_needed_material, list_material
-from handoff.planning.needs import settle_needs
-from handoff.planning.plan_brief import MAX_BEGINNING, make_request_brief, make_subtask_brief
+from handoff.planning.needs import repair_needs
+from handoff.planning.plan_brief import MAX_BEGINNING_LENGTH, make_request_brief, make_subtask_brief
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace
-from handoff.text.context_budget import MAX_FILL
+from handoff.text.context_budget import MAX_FILL_SHARE
 from tests.handoff.kit import NOW, PLACE, R, ask, asked, job, planned, started, subtask
 
 DONE: dict[str, Any] = {"at": 5.0, "request": R, "subtask": "a", "attempt": 1}
@@ -50,37 +50,37 @@ def of(*subtasks: Subtask) -> Plan:
     ],
 )
 def test_a_need_is_called_as_its_material_is(wanted: str, meant: str) -> None:
-    done = settle_needs(of(needing("a", wanted)), THERE, ())
+    done = repair_needs(of(needing("a", wanted)), THERE, ())
     assert (done.plan.subtasks[0].needs, done.faults) == ((meant,), [])
 
 
 def test_a_need_that_is_not_there_is_a_fault_and_the_second_time_dropped() -> None:
     plan = of(needing("a", "offer.pdf", "terms.pdf"))
-    done = settle_needs(plan, THERE, ())
+    done = repair_needs(plan, THERE, ())
     assert done.faults == [
         "Subtask 'a' needs 'offer.pdf', which is not there; there are: terms.pdf, mail.eml/plan.docx, answer."
     ]
-    done = settle_needs(plan, THERE, (), is_second_try=True)
+    done = repair_needs(plan, THERE, (), is_second_try=True)
     assert (done.plan.subtasks[0].needs, done.faults) == (("terms.pdf",), [])
     assert done.reasons == ["a no longer needs 'offer.pdf', which is not there"]
 
 
 def test_a_need_of_another_part_is_a_dependency_and_without_material_nothing_is_needed() -> None:
-    done = settle_needs(of(needing("a"), needing("b", "a", "b")), THERE, ())
+    done = repair_needs(of(needing("a"), needing("b", "a", "b")), THERE, ())
     assert (done.plan.get_subtask("b").after, done.plan.get_subtask("b").needs) == (("a",), ())
-    done = settle_needs(of(needing("a", "offer.pdf")), (), ())
+    done = repair_needs(of(needing("a", "offer.pdf")), (), ())
     assert (done.plan.subtasks[0].needs, done.faults) == (None, [])
 
 
 def test_what_nobody_needs_is_given_to_whom_it_plainly_concerns_or_said() -> None:
     own = {"terms.pdf"}
-    named = settle_needs(of(needing("a"), needing("b", intent="Check terms.pdf for its court")), THERE, own)
+    named = repair_needs(of(needing("a"), needing("b", intent="Check terms.pdf for its court")), THERE, own)
     assert named.plan.get_subtask("b").needs == ("terms.pdf",)
-    first = settle_needs(of(needing("a"), needing("b", after=("a",))), THERE, own)
+    first = repair_needs(of(needing("a"), needing("b", after=("a",))), THERE, own)
     assert (first.plan.get_subtask("a").needs, first.plan.get_subtask("b").needs) == (("terms.pdf",), ())
-    nobody = settle_needs(of(needing("a"), needing("b")), THERE, own)
+    nobody = repair_needs(of(needing("a"), needing("b")), THERE, own)
     assert nobody.reasons == ["terms.pdf: no part needs it"]
-    assert settle_needs(of(subtask("a"), needing("b")), THERE, own).reasons == [], "a needs all that there is"
+    assert repair_needs(of(subtask("a"), needing("b")), THERE, own).reasons == [], "a needs all that there is"
 
 
 def state(*materials: Material, text: str = "why did churn rise", needs: tuple[str, ...] | None = None) -> Job:
@@ -98,8 +98,8 @@ def test_material_is_named_apart_and_the_newest_keeps_its_name() -> None:
     first = state(file("a.txt", "old"), file("b.txt"))
     before = replace(ask(first), run=replace(ask(first).run, answer="It rose."))
     again = ask(state(file("a.txt", "new"), text=LONG))
-    again = replace(again, request=again.request.model_copy(update={"id": "2.0", "at": 2.0}))
-    both = Job(place=PLACE, asks=(before, again))
+    again = replace(again, spec=again.spec.model_copy(update={"id": "2.0", "at": 2.0}))
+    both = Job(place=PLACE, requests=(before, again))
     assert names(*list_material(both, again)) == ["request", "a.txt", "answer", "a (2).txt", "b.txt"]
     assert collect_log_texts(both, again)[list_material(both, again)[0].text] == LONG.strip()
     assert collect_log_texts(both, again)[list_material(both, again)[2].text] == "It rose."
@@ -107,7 +107,7 @@ def test_material_is_named_apart_and_the_newest_keeps_its_name() -> None:
 
 def test_a_part_gets_what_it_needs_and_one_that_names_nothing_all() -> None:
     both = state(file("a.txt"), file("b.txt", "other"), needs=("b.txt",))
-    works = ask(both).work
+    works = ask(both).subtasks
     assert names(*find_needed_material(both, ask(both), works["a"]).all_material) == ["b.txt"]
     assert names(*find_needed_material(both, ask(both), works["b"]).all_material) == ["a.txt", "b.txt"]
     handoff, _ = make_handoff(both, ask(both), works["a"], NOW, {compute_text_digest("other"): "other"})
@@ -118,10 +118,10 @@ def test_a_part_gets_what_it_needs_and_one_that_names_nothing_all() -> None:
 
 def test_a_long_request_is_given_to_who_needs_it_but_not_twice() -> None:
     long = state(text=LONG, needs=("request",))
-    work = ask(long).work["a"]
+    subtask = ask(long).subtasks["a"]
     texts = collect_log_texts(long, ask(long))
-    assert [note.text for note in make_handoff(long, ask(long), work, NOW, texts)[0].given] == [LONG.strip()]
-    same = replace(work, subtask=work.subtask.model_copy(update={"intent": LONG}))
+    assert [note.text for note in make_handoff(long, ask(long), subtask, NOW, texts)[0].given] == [LONG.strip()]
+    same = replace(subtask, spec=subtask.spec.model_copy(update={"intent": LONG}))
     handoff, _ = make_handoff(long, ask(long).with_subtask(same), same, NOW, texts)
     assert (handoff.given, handoff.readable, handoff.intent) == ((), (), LONG)
 
@@ -129,8 +129,8 @@ def test_a_long_request_is_given_to_who_needs_it_but_not_twice() -> None:
 def test_a_request_that_is_too_long_to_be_a_brief_begins_there_and_can_be_read() -> None:
     huge = "worker 7 waits for the pump\n" * 4_000
     long = state(text=huge)
-    work = ask(long).work["a"]
-    alone = replace(work, subtask=work.subtask.model_copy(update={"intent": huge.strip()}))
+    subtask = ask(long).subtasks["a"]
+    alone = replace(subtask, spec=subtask.spec.model_copy(update={"intent": huge.strip()}))
     handoff, packed = make_handoff(long, ask(long).with_subtask(alone), alone, NOW, collect_log_texts(long, ask(long)))
     assert handoff.intent.startswith("worker 7 waits")
     assert handoff.intent.endswith("(… cut here)")
@@ -142,7 +142,7 @@ def test_the_most_needed_stays_whole_and_the_rest_can_be_read() -> None:
     big = "All about the pump. " * 4_000
     both = state(file("a.txt", big + "a"), file("b.txt", "Short."), needs=("b.txt", "a.txt"))
     texts = {compute_text_digest(big + "a"): big + "a", compute_text_digest("Short."): "Short."}
-    handoff, packed = make_handoff(both, ask(both), ask(both).work["a"], NOW, texts)
+    handoff, packed = make_handoff(both, ask(both), ask(both).subtasks["a"], NOW, texts)
     assert handoff.given[0].text == "Short."
     assert len(handoff.given[1].text) > 20_000
     assert names(*handoff.readable) == ["a.txt"]
@@ -151,33 +151,35 @@ def test_the_most_needed_stays_whole_and_the_rest_can_be_read() -> None:
 
 def test_a_table_goes_as_its_columns_and_a_text_that_is_no_longer_kept_is_said_in_its_place() -> None:
     both = state(file("a.csv", is_table=True, outline=({"name": "month"}, {"name": "churn"})))
-    handoff, _ = make_handoff(both, ask(both), ask(both).work["a"], NOW)
+    handoff, _ = make_handoff(both, ask(both), ask(both).subtasks["a"], NOW)
     assert handoff.given == ()
     assert [one.about for one in handoff.artifacts] == ["columns: month, churn"]
     assert names(*handoff.readable) == ["a.csv"], "for those who have no tools for tables"
     both = state(file("a.txt"))
-    (note,) = make_handoff(both, ask(both), ask(both).work["a"], NOW)[0].given
+    (note,) = make_handoff(both, ask(both), ask(both).subtasks["a"], NOW)[0].given
     assert note.text == "(its text is no longer kept)"
 
 
 def test_an_unread_file_is_a_gap_only_where_all_parts_say_what_they_need() -> None:
     said = state(file("a.txt"), file("b.txt"), needs=("a.txt",))
     assert list_answer_gaps(ask(said), ask(said).run) == ()
-    both = ask(said).work["b"]
-    quiet = ask(said).with_subtask(replace(both, subtask=both.subtask.model_copy(update={"needs": ()})))
+    both = ask(said).subtasks["b"]
+    quiet = ask(said).with_subtask(replace(both, spec=both.spec.model_copy(update={"needs": ()})))
     assert list_answer_gaps(quiet, quiet.run) == ("b.txt was not read: no part of the plan needed it",)
 
 
 def test_what_others_wrote_makes_a_brief_derived_and_the_requesters_own_words_do_not() -> None:
-    assert trace_provenance(state(file("a.txt")), ask(state(file("a.txt"))), ask(state()).work["a"]).has_derived_content
+    assert derive_provenance(
+        state(file("a.txt")), ask(state(file("a.txt"))), ask(state()).subtasks["a"]
+    ).has_derived_content
     own = state(text=LONG)
-    assert not trace_provenance(own, ask(own), ask(own).work["a"]).has_derived_content
+    assert not derive_provenance(own, ask(own), ask(own).subtasks["a"]).has_derived_content
 
 
 def test_a_long_result_is_readable_by_the_id_of_its_part() -> None:
     long = ev.ResultReturned(**DONE, result=Result(summary="short", content="The pump is old. " * 9_000))
     both = job(asked(), planned(subtask("a"), subtask("b", "a")), started("a"), long)
-    handoff, _ = make_handoff(both, ask(both), ask(both).work["b"], NOW)
+    handoff, _ = make_handoff(both, ask(both), ask(both).subtasks["b"], NOW)
     assert names(*handoff.readable) == ["a"]
     assert handoff.readable[0].text in collect_log_texts(both, ask(both))
 
@@ -188,8 +190,8 @@ def test_the_planner_is_shown_beginnings_and_all_of_a_thread() -> None:
     both = state(file("a.txt", text), thread, file("b.csv", "x,y\n1,2\n", is_table=True))
     texts = {compute_text_digest(text): text, compute_text_digest(said): said}
     brief = make_request_brief(both, ask(both), texts)
-    assert brief.own_names == {"thread", "a.txt", "b.csv"}
-    assert brief.beginnings["a.txt"] == (text[:MAX_BEGINNING],)
+    assert brief.own_material_names == {"thread", "a.txt", "b.csv"}
+    assert brief.beginnings["a.txt"] == (text[:MAX_BEGINNING_LENGTH],)
     whole, short = brief.beginnings["thread"]
     assert whole == said
     assert short.startswith("Ana: words. Ana"), "how it begins"
@@ -202,22 +204,22 @@ def test_the_planner_is_shown_beginnings_and_all_of_a_thread() -> None:
 
 def test_the_planner_of_a_crew_sees_what_its_subtask_needs() -> None:
     both = state(file("a.txt", author="Ben"), file("b.txt", "other"), needs=("a.txt",))
-    work = ask(both).work["a"]
-    handoff, _ = make_handoff(both, ask(both), work, NOW, {compute_text_digest("words"): "words"})
+    subtask = ask(both).subtasks["a"]
+    handoff, _ = make_handoff(both, ask(both), subtask, NOW, {compute_text_digest("words"): "words"})
     assert handoff.given[0].source == "a.txt (by Ben)"
-    brief = make_subtask_brief(handoff, both, ask(both), work)
+    brief = make_subtask_brief(handoff, both, ask(both), subtask)
     assert names(*brief.materials) == ["a.txt"]
-    assert (brief.own_names, brief.beginnings) == ({"a.txt"}, {"a.txt": ("words",)})
+    assert (brief.own_material_names, brief.beginnings) == ({"a.txt"}, {"a.txt": ("words",)})
 
 
 def test_a_file_that_was_made_before_goes_to_who_names_it() -> None:
     made = Result(summary="s", content="c", artifacts=(Artifact(id="n", name="note.docx", publish_as="file"),))
     before = ask(job(asked(), planned(subtask("a")), started("a"), ev.ResultReturned(**DONE, result=made)))
     again = ask(state())
-    again = replace(again, request=again.request.model_copy(update={"id": "2.0", "at": 2.0}))
-    both = Job(place=PLACE, asks=(before, again))
-    plain, named = again.work["a"], again.work["b"]
-    named = replace(named, subtask=named.subtask.model_copy(update={"intent": "Shorten note.docx"}))
+    again = replace(again, spec=again.spec.model_copy(update={"id": "2.0", "at": 2.0}))
+    both = Job(place=PLACE, requests=(before, again))
+    plain, named = again.subtasks["a"], again.subtasks["b"]
+    named = replace(named, spec=named.spec.model_copy(update={"intent": "Shorten note.docx"}))
     files = [make_handoff(both, again, work, NOW)[0].artifacts for work in (plain, named)]
     assert [[one.name for one in each] for each in files] == [[], ["note.docx"]]
 
@@ -231,7 +233,7 @@ def brief_with(
     """The last subtask of a plan, which waits for the results by name."""
     works = {
         name: SubtaskState(
-            subtask=Subtask(id=name, title=f"Part {name}", intent="i", specialist="a"),
+            spec=Subtask(id=name, title=f"Part {name}", intent="i", specialist="a"),
             specialist="a",
             state="complete" if result else "error",
             reason="" if result else "it broke",
@@ -240,14 +242,14 @@ def brief_with(
         for name, result in results
     }
     last = Subtask(id="last", title="Last", intent=intent, specialist="b", after=tuple(works))
-    work = SubtaskState(subtask=last, specialist="b", tier="fast", answers=answers)
-    plan = Plan(goal="g", subtasks=(*(each.subtask for each in works.values()), last))
-    ask = RequestState(
-        request=Request(id="1.0", user="U", text="t", at=1.0),
+    subtask = SubtaskState(spec=last, specialist="b", tier="fast", answer_notes=answers)
+    plan = Plan(goal="g", subtasks=(*(each.spec for each in works.values()), last))
+    request = RequestState(
+        spec=Request(id="1.0", user="U", text="t", at=1.0),
         run=PlanRun(plan=plan, members=MappingProxyType({"b": Member(name="b")})),
-        work=MappingProxyType({**works, "last": work}),
+        subtasks=MappingProxyType({**works, "last": subtask}),
     )
-    return Job(place=Place(team="T", channel="C", thread_ts="1.0"), asks=(ask,)), ask, work
+    return Job(place=Place(team="T", channel="C", thread_ts="1.0"), requests=(request,)), request, subtask
 
 
 def result_of(content: str, confidence: int = 80) -> Result:
@@ -281,7 +283,7 @@ def test_a_result_that_does_not_fit_goes_in_as_its_summary_and_the_passages_that
     assert note.text.startswith("summary of Parag")
     assert lines[700].strip() in note.text
     assert packed.tokens > packed.budget * 0.7, "the room is used"
-    assert packed.tokens <= packed.budget * MAX_FILL
+    assert packed.tokens <= packed.budget * MAX_FILL_SHARE
     (line,) = packed.left_out
     assert line.startswith("Part q2: ")
     assert [(one.name, one.kind) for one in handoff.readable] == [("q2", "result")]
@@ -296,7 +298,7 @@ def test_the_least_sure_is_shortened_first_and_people_are_always_heard() -> None
     assert shortened[0]
     assert not shortened[-1]
     assert shortened == sorted(shortened, reverse=True), "the less sure, the earlier it goes"
-    assert packed.tokens <= packed.budget * MAX_FILL
+    assert packed.tokens <= packed.budget * MAX_FILL_SHARE
     assert [line.split(":")[0] for line in packed.left_out] == [f"Part q{n}" for n in range(sum(shortened))]
 
 

@@ -13,16 +13,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.slack.receive.thread_reader import find_last_read
+from bot.slack.receive.thread_reader import find_last_read_ts
 from bot.slack.show.session import has_new_title
 from handoff import events as ev
 from handoff.briefs.addresses import list_known_addresses
 from handoff.briefs.context import join_earlier_requests, make_handoff
-from handoff.briefs.provenance import trace_provenance
+from handoff.briefs.provenance import derive_provenance
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Place, Plan, Request, Result, Subtask, ToolReply, Turn, Usage
 from handoff.effects import make_answer_key, make_card_end_key, make_card_key
-from handoff.engine.engine import apply_event, fold
+from handoff.engine.engine import apply_event, fold_log
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.replay import _select_needed_lines, parse_log
 from handoff.events import NewerEventError
@@ -85,7 +85,7 @@ def played(seed: int, *, owners: float = 0.0, oddities: float = 0.0) -> list[ev.
     job = apply_event(None, log[0])
     for step in range(300):
         new = following(world, job)
-        if not new and len(job.asks) == 1:
+        if not new and len(job.requests) == 1:
             new = [asked("2.0", world.now)]
         if not new:
             break
@@ -108,12 +108,16 @@ def following(world: World, job: Job) -> list[ev.Event]:
     if due is not None:
         world.now = due
         return following(world, job)
-    ask = job.current_request
-    waiting = [work.subtask.id for work in ask.work.values() if work.state == "input_required"] if ask else []
-    if ask is None or not waiting:
+    request = job.current_request
+    waiting = (
+        [subtask.spec.id for subtask in request.subtasks.values() if subtask.state == "input_required"]
+        if request
+        else []
+    )
+    if request is None or not waiting:
         return []
     name, text = world.rng.choice(waiting), world.rng.choice(REPLIES)
-    return [ev.QuestionAnswered(at=world.now, request=ask.id, subtask=name, user="U", text=text)]
+    return [ev.QuestionAnswered(at=world.now, request=request.id, subtask=name, user="U", text=text)]
 
 
 @given(seed=SEEDS)
@@ -121,12 +125,12 @@ def following(world: World, job: Job) -> list[ev.Event]:
 def test_a_log_opened_is_the_log_folded(seed: int) -> None:
     log = played(seed, owners=0.1, oddities=0.2)
     lines = [ev.dump_event(event) for event in log]
-    assert parse_log(lines) == fold(log)
+    assert parse_log(lines) == fold_log(log)
     rng = random.Random(seed)
     rng.shuffle(log)
     mixed = [ev.dump_event(log[0]), *(other_form(rng, ev.dump_event(event)) for event in log[1:])]
     if isinstance(log[0], ev.RequestAdded):
-        assert parse_log(mixed) == fold(log)
+        assert parse_log(mixed) == fold_log(log)
     else:
         with pytest.raises(ValueError, match="begins with RequestAdded"):
             parse_log(mixed)
@@ -146,14 +150,14 @@ def other_form(rng: random.Random, line: str) -> str:
 @settings(max_examples=20, deadline=None)
 def test_what_befalls_the_owners_changes_no_request(seed: int) -> None:
     log = played(seed, owners=0.3)
-    job = require(fold(log))
+    job = require(fold_log(log))
     assert job.seq == len(log)
-    assert all(ask.state in ENDED_STATES for ask in job.asks)
-    assert job.takeovers == sum(isinstance(event, ev.TakenOver) for event in log)
+    assert all(request.state in ENDED_STATES for request in job.requests)
+    assert job.takeover_count == sum(isinstance(event, ev.TakenOver) for event in log)
     last = next((event for event in reversed(log) if isinstance(event, ev.SetAside | ev.Released)), None)
     assert (job.quarantine is not None) == isinstance(last, ev.SetAside)
-    without = require(fold(event for event in log if not isinstance(event, OWNERS)))
-    assert replace(job, seq=0, takeovers=0, quarantine=None) == replace(without, seq=0)
+    without = require(fold_log(event for event in log if not isinstance(event, OWNERS)))
+    assert replace(job, seq=0, takeover_count=0, quarantine=None) == replace(without, seq=0)
     assert list_outstanding_effects(job, 1e9) == list_outstanding_effects(without, 1e9)
 
 
@@ -177,15 +181,15 @@ def ended(name: str) -> ev.Event:
 def opened(*log: ev.Event) -> Job:
     """A log that is opened as it folds."""
     job = require(parse_log([ev.dump_event(event) for event in log]))
-    assert job == fold(log)
+    assert job == fold_log(log)
     return job
 
 
 def test_an_end_that_came_too_late_ends_nothing_and_names_with_quotes_are_kept_apart() -> None:
     job = opened(*begun("s0", "s1"), ev.CancelRequested(at=4.0, user="U"), ended("s0"))
-    assert len(job.latest_request.work["s0"].checkpoints) == 1, "the request had ended before the attempt did"
+    assert len(job.latest_request.subtasks["s0"].checkpoints) == 1, "the request had ended before the attempt did"
     job = opened(*begun('"a', '"b'), ended('"a'))
-    assert len(job.latest_request.work['"b'].checkpoints) == 1
+    assert len(job.latest_request.subtasks['"b'].checkpoints) == 1
 
 
 def test_what_an_attempt_wrote_is_remembered_in_whatever_form_it_stands() -> None:
@@ -194,19 +198,19 @@ def test_what_an_attempt_wrote_is_remembered_in_whatever_form_it_stands() -> Non
     lines = [ev.dump_event(event) for event in log]
     for form in (lines, [json.dumps(json.loads(line)) if "ToolStarted" in line else line for line in lines]):
         job = parse_log(form)
-        assert job == fold(log)
+        assert job == fold_log(log)
         assert job is not None
-        assert job.latest_request.work["s0"].writes
+        assert job.latest_request.subtasks["s0"].earlier_writes
 
 
 def test_lines_that_do_not_matter_are_not_read() -> None:
     lines = [ev.dump_event(event) for event in long_log(1200)]
     kept = _select_needed_lines(lines)
     assert len(kept) < len(lines) / 4
-    whole = fold(map(ev.load_event, lines))
+    whole = fold_log(map(ev.load_event, lines))
     assert parse_log(lines) == whole
     assert whole is not None
-    assert any(work.checkpoints for work in whole.latest_request.work.values()), (
+    assert any(subtask.checkpoints for subtask in whole.latest_request.subtasks.values()), (
         "those of the attempts under way are kept"
     )
     damaged = [line if line in kept else line.replace('"turn":{', '"turn":{{') for line in lines]
@@ -218,7 +222,7 @@ def test_a_look_at_a_result_keeps_nobody_from_not_reading_what_ended() -> None:
     log = [*begun("s0", "s1"), ended("s0"), refined, ended("s1")]
     lines = [ev.dump_event(event) for event in log]
     assert not any("TurnTaken" in line for line in _select_needed_lines(lines))
-    assert parse_log(lines) == fold(log)
+    assert parse_log(lines) == fold_log(log)
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
@@ -270,17 +274,17 @@ def looked_at(before: Job | None, event: ev.Event) -> Job:
     derive_audit_entries(before, event, after)
     if before is not None:
         has_new_title(before, after)
-    ask = after.latest_request
+    request = after.latest_request
     if isinstance(event, ev.RequestAdded):
-        find_last_read(after, ask)
+        find_last_read_ts(after, request)
     if isinstance(event, ev.MaterialGathered):
-        make_request_brief(after, ask)
+        make_request_brief(after, request)
     if isinstance(event, ev.AttemptStarted):
-        make_handoff(after, ask, ask.work["a"], event.at, collect_log_texts(after, ask))
-        trace_provenance(after, ask, ask.work["a"])
+        make_handoff(after, request, request.subtasks["a"], event.at, collect_log_texts(after, request))
+        derive_provenance(after, request, request.subtasks["a"])
     if isinstance(event, ev.AnswerWritten):
-        list_known_addresses(after, ask)
-        find_unsupported_figures("Way 7 is 1,407 km.", ("1,407 km", join_earlier_requests(after, ask)))
+        list_known_addresses(after, request)
+        find_unsupported_figures("Way 7 is 1,407 km.", ("1,407 km", join_earlier_requests(after, request)))
     return after
 
 
@@ -316,7 +320,7 @@ def test_a_request_costs_next_to_nothing_for_each_before_it() -> None:
     late = with_requests(FEW, MANY, early)
     last = calls_of(lambda: with_requests(MANY, MANY + 1, late))
     assert (last - first) / (MANY - FEW) <= A_REQUEST
-    assert late.asks[-1].state == "completed"
+    assert late.requests[-1].state == "completed"
 
 
 def test_whose_words_are_in_a_brief_is_found_in_a_thread_of_any_length() -> None:
@@ -327,43 +331,43 @@ def test_whose_words_are_in_a_brief_is_found_in_a_thread_of_any_length() -> None
     for event in list(log_of(DEEP))[:4]:
         job = apply_event(job, event)
     assert job is not None
-    found = trace_provenance(job, job.latest_request, job.latest_request.work["a"])
-    assert len(found.words) == DEEP
-    assert found.private == ()
+    found = derive_provenance(job, job.latest_request, job.latest_request.subtasks["a"])
+    assert len(found.requester_texts) == DEEP
+    assert found.private_names == ()
 
 
 # ---------------------------------------------------------------- what is kept with a value
 
 
 @cache_on_value
-def letters(ask: RequestState) -> list[str]:
+def letters(request: RequestState) -> list[str]:
     """A new list each time that it is worked out."""
-    return list(ask.request.text)
+    return list(request.spec.text)
 
 
 @cache_on_value
-def together(job: Job, ask: RequestState) -> list[str]:
+def together(job: Job, request: RequestState) -> list[str]:
     """The same, of a request in a job."""
-    return [one.id for one in job.asks if one is not ask]
+    return [one.id for one in job.requests if one is not request]
 
 
 def test_what_is_kept_belongs_to_one_value_and_to_no_copy_of_it() -> None:
     job = with_requests(1, 3)
-    one, other = job.asks
+    one, other = job.requests
     assert letters(one) is letters(one)
     assert together(job, one) is together(job, one)
     assert (together(job, one), together(job, other)) == ([other.id], [one.id])
-    changed = replace(one, request=one.request.model_copy(update={"text": "No"}))
+    changed = replace(one, spec=one.spec.model_copy(update={"text": "No"}))
     assert letters(changed) == ["N", "o"]
     assert replace(one) == one
     assert letters(replace(one)) is not letters(one)
-    assert together(replace(job, asks=(changed, other)), changed) == [other.id]
+    assert together(replace(job, requests=(changed, other)), changed) == [other.id]
 
 
 def test_a_thread_is_named_anew_where_a_request_before_is_withdrawn() -> None:
     """What is kept of a row of requests holds only for that row."""
     job = with_requests(1, 4)
-    assert find_subject_request(job) is job.asks[0]
-    gone = replace(job, asks=(replace(job.asks[0], withdrawn=True), *job.asks[1:]))
-    assert find_subject_request(gone) is gone.asks[1]
-    assert find_subject_request(job) is job.asks[0]
+    assert find_subject_request(job) is job.requests[0]
+    gone = replace(job, requests=(replace(job.requests[0], is_withdrawn=True), *job.requests[1:]))
+    assert find_subject_request(gone) is gone.requests[1]
+    assert find_subject_request(job) is job.requests[0]

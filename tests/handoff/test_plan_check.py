@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from handoff import events as ev
 from handoff.contracts import Artifact, Member, Place, Plan, Request, Result, Subtask
-from handoff.effects import MakePlan, Post, RunSubtask, SelectAnswer, VerifyAnswer, WriteAnswer
+from handoff.effects import MakePlan, PostMessage, RunSubtask, SelectAnswer, VerifyAnswer, WriteAnswer
 from handoff.engine.answer import list_answer_gaps
 from handoff.engine.engine import apply_event
 from handoff.engine.outstanding import list_outstanding_effects
@@ -446,9 +446,9 @@ def test_an_accepted_plan_comes_to_its_end(reply: dict[str, Any]) -> None:
         elif isinstance(effect, WriteAnswer | SelectAnswer):
             event = ev.AnswerWritten(at=at, request="1.0", text="the answer")
         else:
-            assert isinstance(effect, Post)
+            assert isinstance(effect, PostMessage)
             event = ev.Posted(at=at, request="1.0", key=effect.key, ts=str(at))
         job = apply_event(job, event)
-    assert job.asks[0].state in ENDED_STATES
+    assert job.requests[0].state in ENDED_STATES
     named = [f"nobody in the crew can {part}" for part in plan.missing]
-    assert set(named) <= set(list_answer_gaps(job.asks[0], job.asks[0].run))
+    assert set(named) <= set(list_answer_gaps(job.requests[0], job.requests[0].run))

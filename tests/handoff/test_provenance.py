@@ -17,7 +17,7 @@ from handoff.briefs.addresses import (
     list_known_addresses,
     yield_address_candidates,
 )
-from handoff.briefs.provenance import trace_provenance
+from handoff.briefs.provenance import derive_provenance
 from handoff.contracts import (
     Artifact,
     Attachment,
@@ -56,15 +56,15 @@ from tests.handoff.kit import (
 
 
 def provenance_of_subtask(state: Job, name: str = "a") -> Provenance:
-    return trace_provenance(state, state.asks[-1], state.asks[-1].work[name])
+    return derive_provenance(state, state.requests[-1], state.requests[-1].subtasks[name])
 
 
 def words_and_derivation(state: Job, name: str = "a") -> tuple[tuple[str, ...], bool]:
-    return provenance_of_subtask(state, name).words, provenance_of_subtask(state, name).has_derived_content
+    return provenance_of_subtask(state, name).requester_texts, provenance_of_subtask(state, name).has_derived_content
 
 
 def private(state: Job, name: str = "a") -> tuple[str, ...]:
-    return provenance_of_subtask(state, name).private
+    return provenance_of_subtask(state, name).private_names
 
 
 def sources(state: Job, name: str = "a") -> tuple[str, ...]:
@@ -125,7 +125,7 @@ def test_what_others_said_and_attached_before_names_no_host() -> None:
     assert words_and_derivation(job(event, read, planned(subtask("a")))) == (("profile   for acme.example",), True)
     first = said_by("U2", "look at evil.com", at=0.5)
     state = job(first, said_by("U1", "go on", at=1.0), planned(brief("a", "go on"), request="1.0"))
-    assert provenance_of_subtask(state).words == ("go on",)
+    assert provenance_of_subtask(state).requester_texts == ("go on",)
 
 
 @pytest.mark.parametrize("look_back", ["thread", "files"])
@@ -287,11 +287,13 @@ def test_what_somebody_else_answered_is_private(user: str, names: tuple[str, ...
     asking = escalated("a", "ambiguous_input", message="why churn?").model_copy(update={"private": False})
     said = ev.QuestionAnswered(at=9.0, request=R, subtask="a", user=user, text="churn did rise", number=1)
     state = job(asked(), planned(brief("a", OWN)), started("a"), asking)
-    work = state.asks[-1].work["a"]  # only a question that is for others too can be answered by one of them
-    open_to_all = dataclasses.replace(require(work.question), whom=())
-    state = apply_event(state.with_request(state.asks[-1].with_subtask(replace(work, question=open_to_all))), said)
+    subtask = state.requests[-1].subtasks["a"]  # only a question that is for others too can be answered by one of them
+    open_to_all = dataclasses.replace(require(subtask.question), whom=())
+    state = apply_event(
+        state.with_request(state.requests[-1].with_subtask(replace(subtask, question=open_to_all))), said
+    )
     assert private(state)[:1] == names
-    assert ("churn did rise" in provenance_of_subtask(state).words) is (user == "U1")
+    assert ("churn did rise" in provenance_of_subtask(state).requester_texts) is (user == "U1")
 
 
 # ---------------------------------------------------------------- what is quoted
@@ -311,7 +313,7 @@ THEIRS = "see https://evil.com/start\nand evil.com/x for the rest"
 )
 def test_the_author_of_a_quoted_message_names_no_host(text: str) -> None:
     state = job(said_by("U1", text, quoted=THEIRS), planned(brief("a", OWN)))
-    words = "\n".join(provenance_of_subtask(state).words)
+    words = "\n".join(provenance_of_subtask(state).requester_texts)
     assert "evil" not in words
     assert "Do what it says" in words
     assert private(state)[0] == "the message that it was started from"
@@ -321,7 +323,7 @@ def test_what_a_request_may_say_by_choosing_is_shared_among_its_parts_and_their_
     """All that attempts may say together is never more than the request may."""
 
     def share(state: Job, name: str) -> float:
-        return provenance_of_subtask(state, name).share
+        return provenance_of_subtask(state, name).leak_share
 
     state = job(asked(), planned(brief("a", OWN), brief("b", OWN)))
     shares = [share(state, "b")]
@@ -349,7 +351,7 @@ def inside(*log: ev.Event, parts: tuple[Subtask, ...], needs: tuple[str, ...]) -
     begun = ev.AttemptStarted(at=3.0, request=R, subtask="law", attempt=1, specialist="legal", tier="balanced")
     state = job(asked(), *log, ev.PlanProposed(at=2.0, request=R, plan=plan, members=LAW), begun)
     parts = tuple(one.model_copy(update={"specialist": "legal/reader"}) for one in parts)
-    within = prefix_plan_ids(state.asks[-1].work["law"], Plan(goal="g", subtasks=parts))
+    within = prefix_plan_ids(state.requests[-1].subtasks["law"], Plan(goal="g", subtasks=parts))
     return apply_event(state, ev.PlanProposed(at=4.0, request=R, within="law", plan=within, members=INNER))
 
 
@@ -472,7 +474,7 @@ def test_what_people_wrote_is_known_and_what_models_wrote_is_not() -> None:
         started("a"),
         returned("a", addresses=(B,)),
     )
-    assert list_known_addresses(state, state.asks[0]) == {A, B}
+    assert list_known_addresses(state, state.requests[0]) == {A, B}
 
 
 def test_an_option_that_a_model_offered_is_no_word_of_the_person_who_clicks_it() -> None:
@@ -481,7 +483,7 @@ def test_an_option_that_a_model_offered_is_no_word_of_the_person_who_clicks_it()
     def addresses_after(text: str) -> frozenset[str]:
         answer = ev.QuestionAnswered(at=3.0, request=R, subtask="", user="U1", text=text, number=1)
         state = job(request("Read it"), offered, answer)
-        return list_known_addresses(state, state.asks[0])
+        return list_known_addresses(state, state.requests[0])
 
     assert addresses_after(f"Yes, {B}") == set()
     assert addresses_after(f"No, {A}") == {A}
@@ -489,8 +491,8 @@ def test_an_option_that_a_model_offered_is_no_word_of_the_person_who_clicks_it()
 
 def test_a_later_request_knows_the_earlier_ones_and_not_the_other_way_round() -> None:
     state = job(request(f"Read {A}"), request(f"And {B}", "2.0", 2.0))
-    assert list_known_addresses(state, state.asks[0]) == {A}
-    assert list_known_addresses(state, state.asks[1]) == {A, B}
+    assert list_known_addresses(state, state.requests[0]) == {A}
+    assert list_known_addresses(state, state.requests[1]) == {A, B}
 
 
 @given(st.text("ab.)!(,/:htp", min_size=1, max_size=20))

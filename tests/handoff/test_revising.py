@@ -16,7 +16,7 @@ from handoff.contracts import Escalation, Finding, FindingCondition, Material, M
 from handoff.effects import RevisePlan, RunSubtask, WriteAnswer
 from handoff.engine.answer import list_answer_gaps
 from handoff.engine.engine import apply_event
-from handoff.engine.replan import MAX_REVISIONS, describe_plan_conflict, find_due_trigger, list_changeable_ids
+from handoff.engine.replan import MAX_REVISIONS, find_due_trigger, join_plan_findings, list_changeable_ids
 from handoff.planning.plan_check import parse_plan
 from handoff.planning.revision import MAX_ADDED_SUBTASKS, Revision, parse_revision
 from handoff.state.job_state import Job, RequestState, SubtaskState
@@ -106,7 +106,7 @@ def test_the_planner_is_not_asked_where_nothing_builds_on_the_news_or_it_was_for
 
 
 def test_the_planner_is_asked_only_where_a_finding_is_about_the_plan() -> None:
-    assert describe_plan_conflict(Result(summary="s", content="c")) == ""
+    assert join_plan_findings(Result(summary="s", content="c")) == ""
     state = looked_at()
     assert looks(state) == ["a"]
     assert ("a", "ask the planner again") in decisions(state)
@@ -160,13 +160,13 @@ def test_added_dropped_reassigned_and_briefed_anew() -> None:
             rebrief=[{"id": "note", "intent": "Tell the board which option to set.", "done_when": "", "why": "News."}],
         ),
     )
-    work = ask(state).work
+    work = ask(state).subtasks
     assert list(work) == ["a", "b", "fix", "option", "note", "check"]
-    assert work["option"].subtask.after == ("a",), "it waits for what the replaced one waited for"
-    assert work["note"].subtask.after == ("option", "check")
-    assert (work["fix"].state, work["fix"].dropped) == ("skipped", True)
-    assert work["note"].changed == "new brief: News."
-    assert work["option"].changed == "new: It is so."
+    assert work["option"].spec.after == ("a",), "it waits for what the replaced one waited for"
+    assert work["note"].spec.after == ("option", "check")
+    assert (work["fix"].state, work["fix"].is_dropped) == ("skipped", True)
+    assert work["note"].change_note == "new brief: News."
+    assert work["option"].change_note == "new: It is so."
     assert {("fix", "plan changed: replaced"), ("note", "plan changed: rebriefed")} <= set(decisions(state))
     assert set(running(state)) == {("b", 1, "analyst"), ("option", 1, "writer"), ("check", 1, "analyst")}
 
@@ -174,9 +174,9 @@ def test_added_dropped_reassigned_and_briefed_anew() -> None:
 def test_a_needless_part_is_no_gap_and_one_that_was_given_up_is() -> None:
     gone = [{"id": "fix", "needless": True, "why": "There is no bug."}]
     state = revised(looked_at(returned("b")), reply(drop=gone))
-    work = ask(state).work
+    work = ask(state).subtasks
     assert (work["fix"].state, work["fix"].reason) == ("skipped", "no longer needed: There is no bug.")
-    assert work["note"].subtask.after == ("a",), "it works from what the dropped one would have worked from"
+    assert work["note"].spec.after == ("a",), "it works from what the dropped one would have worked from"
     state = apply_event(apply_event(state, started("note")), returned("note"))
     assert WriteAnswer(R) in effects(state)
     assert list_answer_gaps(ask(state), ask(state).run) == ()
@@ -229,7 +229,7 @@ def test_what_cannot_be_done_leaves_the_plan_as_it_was(text: str, fault: str) ->
     assert any(fault in one for one in read(before, text).faults), read(before, text).faults
     after = revised(before, text)
     assert ask(after).run.plan == ask(before).run.plan
-    assert ask(after).work == ask(before).work
+    assert ask(after).subtasks == ask(before).subtasks
     assert (ask(after).decisions[-1].what, fault in ask(after).decisions[-1].why) == ("plan kept", True)
     assert ("fix", 1, "analyst") in running(after)
 
@@ -252,7 +252,7 @@ def test_dependencies_that_cannot_hold_are_mended(
     assert {name: there[name] for name in after} == after
     assert (there["fix"], there["note"]) == (("a",), ("fix",)), "what was there waits as it did"
     assert f"mended: {said}" in made.changes[0].why
-    assert len(ask(revised(looked_at(), reply(add=rows))).work) == 4 + len(rows)
+    assert len(ask(revised(looked_at(), reply(add=rows))).subtasks) == 4 + len(rows)
 
 
 def test_a_plan_that_touches_what_has_started_meanwhile_is_refused() -> None:
@@ -262,10 +262,10 @@ def test_a_plan_that_touches_what_has_started_meanwhile_is_refused() -> None:
     for meanwhile in (started("fix"), ev.DeadlineReached(at=8.0, request=R, subtask="fix")):
         state = apply_event(before, meanwhile)
         after = apply_event(state, late)
-        assert ask(after).work["fix"] == ask(state).work["fix"]
+        assert ask(after).subtasks["fix"] == ask(state).subtasks["fix"]
         if find_due_trigger(ask(state)) is not None:
             assert ask(after).decisions[-1].why == "fix has started, and would be changed."
-    assert apply_event(apply_event(before, late), late).asks == apply_event(before, late).asks, (
+    assert apply_event(apply_event(before, late), late).requests == apply_event(before, late).requests, (
         "a second one changes nothing"
     )
 
@@ -286,9 +286,9 @@ def test_what_failed_is_split_and_its_dependants_wait_for_its_replacements() -> 
     parts = [added("pages", specialist="researcher", instead_of="a")]
     parts.append(added("rates", specialist="analyst", instead_of="a", after=["pages"]))
     state = revised(state, reply(add=parts))
-    work = ask(state).work
-    assert work["note"].subtask.after == ("pages", "rates")
-    assert (work["a"].state, work["a"].dropped) == ("skipped", True)
+    work = ask(state).subtasks
+    assert work["note"].spec.after == ("pages", "rates")
+    assert (work["a"].state, work["a"].is_dropped) == ("skipped", True)
     pages = to_run(state)
     told = {note.source: note.text for note in handed(state, pages).context}
     assert told == {
@@ -304,9 +304,9 @@ def test_what_failed_is_split_and_its_dependants_wait_for_its_replacements() -> 
 @pytest.mark.parametrize("text", ["Bananas!", reply(), reply(drop=[{"id": "a", "needless": False, "why": "w"}])])
 def test_where_it_brings_nothing_the_next_rung_follows(text: str) -> None:
     state = revised(stuck(), text)
-    assert ask(state).work["a"].state == "error"
+    assert ask(state).subtasks["a"].state == "error"
     assert [what for _, what in decisions(state)] == ["replan", "plan kept", "without", "skipped"]
-    assert ask(state).work["a"].reason == "I cannot open pages."
+    assert ask(state).subtasks["a"].reason == "I cannot open pages."
     assert ask(state).run.failure is not None
 
 
@@ -326,7 +326,7 @@ def test_a_part_keeps_its_tier_only_where_its_new_specialist_may_work_on_it() ->
     state = job(asked(), rows.model_copy(update={"members": (*rows.members, made)}), started("a"), upset("a"))
     for name, tier in (("made", "fast"), ("writer", "deep")):
         after = revised(state, reply(reassign=[{"id": "fix", "specialist": name, "why": "w"}]))
-        assert (ask(after).work["fix"].specialist, ask(after).work["fix"].tier) == (name, tier)
+        assert (ask(after).subtasks["fix"].specialist, ask(after).subtasks["fix"].tier) == (name, tier)
 
 
 # ---------------------------------------------------------------- whatever is said
@@ -334,15 +334,15 @@ def test_a_part_keeps_its_tier_only_where_its_new_specialist_may_work_on_it() ->
 
 def untouched(before: RequestState, event: ev.PlanRevised) -> dict[str, SubtaskState]:
     free: frozenset[str] = frozenset()
-    for one in before.replans:
+    for one in before.replan_triggers:
         if (one.within, one.subtask) == (event.within, event.subtask):
             free = list_changeable_ids(before, one)
-    return {name: work for name, work in before.work.items() if name not in free}
+    return {name: subtask for name, subtask in before.subtasks.items() if name not in free}
 
 
-def stranded(ask: RequestState, before: SubtaskState, after: SubtaskState) -> bool:
+def stranded(request: RequestState, before: SubtaskState, after: SubtaskState) -> bool:
     """Whether it was to be tried once more, and what it waited for has come to nothing: the rung after the look."""
-    lost = all(ask.work[name].state in {"error", "skipped"} for name in after.subtask.after)
+    lost = all(request.subtasks[name].state in {"error", "skipped"} for name in after.spec.after)
     return (before.state, after.state) == ("pending", "skipped") and after.reason.startswith("it needed") and lost
 
 
@@ -355,10 +355,10 @@ def test_what_is_done_or_under_way_is_never_touched(seed: int) -> None:
         if isinstance(event, ev.PlanRevised):
             old = require(job(*log[:place]).find_request(event.request))
             new = require(job(*log[: place + 1]).find_request(event.request))
-            for name, work in untouched(old, event).items():
-                assert new.work[name] == work or stranded(new, work, new.work[name])
-            assert new.revisions <= MAX_REVISIONS
-            assert all(name in new.work for one in require(new.run.plan).subtasks for name in one.after)
+            for name, subtask in untouched(old, event).items():
+                assert new.subtasks[name] == subtask or stranded(new, subtask, new.subtasks[name])
+            assert new.revision_count <= MAX_REVISIONS
+            assert all(name in new.subtasks for one in require(new.run.plan).subtasks for name in one.after)
 
 
 def test_the_examples_in_the_prompt_can_be_carried_out() -> None:
@@ -430,13 +430,13 @@ def found_so(*findings: Finding, then: tuple[Subtask, ...] = ()) -> Job:
 def test_a_part_runs_where_there_is_what_it_is_for(finding: Finding, *, runs: bool) -> None:
     state = found_so(finding)
     assert bool(running(state)) is runs
-    assert ask(state).work["look"].state == ("pending" if runs else "skipped")
+    assert ask(state).subtasks["look"].state == ("pending" if runs else "skipped")
 
 
 def test_a_part_that_is_left_out_is_no_gap_and_the_trace_says_why() -> None:
     state = found_so()
-    work = ask(state).work["look"]
-    assert (work.state, work.dropped, work.attempt) == ("skipped", True, 0)
+    subtask = ask(state).subtasks["look"]
+    assert (subtask.state, subtask.is_dropped, subtask.attempt) == ("skipped", True, 0)
     assert [(one.subtask, one.what, one.why) for one in ask(state).decisions] == [
         ("look", "left out", "no finding is high or critical and less than 80 sure")
     ]
@@ -447,36 +447,38 @@ def test_a_part_that_is_left_out_is_no_gap_and_the_trace_says_why() -> None:
 def test_what_builds_on_a_part_that_is_left_out_goes_on() -> None:
     state = found_so(then=(subtask("last", "look"),))
     assert running(state) == [("last", 1, "analyst")]
-    brief, _ = make_handoff(state, ask(state), ask(state).work["last"], 10.0)
+    brief, _ = make_handoff(state, ask(state), ask(state).subtasks["last"], 10.0)
     assert brief.context == ()
     state = found_so(then=(look("look", name="again"), subtask("last", "again")))
-    assert [name for name, one in ask(state).work.items() if one.dropped] == ["look", "again"], "one after the other"
+    assert [name for name, one in ask(state).subtasks.items() if one.is_dropped] == ["look", "again"], (
+        "one after the other"
+    )
 
 
 def test_it_waits_for_all_that_it_builds_on_and_is_lost_with_it() -> None:
     plan = planned(subtask("t1"), subtask("t2"), look("t1", "t2"))
     state = job(asked(), plan, started("t1"), returned("t1"))
-    assert ask(state).work["look"].state == "pending"
+    assert ask(state).subtasks["look"].state == "pending"
     of: dict[str, Any] = {"attempt": 1, "failed_calls": 3}
     state = job(asked(), plan, started("t1"), failed("t1", **of), started("t2"), failed("t2", **of))
-    work = ask(state).work["look"]
-    assert (work.state, work.dropped, work.reason) == ("skipped", False, "it needed 'Part t1', 'Part t2'")
+    work = ask(state).subtasks["look"]
+    assert (work.state, work.is_dropped, work.reason) == ("skipped", False, "it needed 'Part t1', 'Part t2'")
 
 
 def test_while_its_plan_is_looked_at_nothing_is_left_out() -> None:
     state = found_so(Finding(message="There is a second half of it.", where="plan"))
-    assert ask(state).work["look"].state == "pending"
+    assert ask(state).subtasks["look"].state == "pending"
     state = apply_event(state, ev.PlanRevised(at=9, request="1.0", subtask="t1"))
-    assert ask(state).work["look"].dropped
+    assert ask(state).subtasks["look"].is_dropped
 
 
 def test_a_second_try_looks_again() -> None:
     log = [*all_failed("t1"), started("t2"), returned("t2")]
     before = job(asked(), planned(subtask("t1"), subtask("t2"), look("t1", "t2")), *log, *ended())
-    assert ask(before).work["look"].dropped
+    assert ask(before).subtasks["look"].is_dropped
     state = proposed(apply_event(before, wants()))
-    work = ask(state).work
-    assert (work["t2"].kept, work["look"].state) == (True, "pending")
+    work = ask(state).subtasks
+    assert (work["t2"].is_reused, work["look"].state) == (True, "pending")
     of: dict[str, Any] = {"request": "2.0", "findings": (UNSURE,)}
     begun = started("t1", at=12.0).model_copy(update={"request": "2.0"})
     result = returned("t1", at=13.0, findings=(UNSURE,)).model_copy(update={"request": of["request"]})

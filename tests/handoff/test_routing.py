@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from handoff.contracts import Artifact, Material, Member, Place, Plan, Request, Subtask, Tier, Usage
 from handoff.engine.engine import apply_event
 from handoff.events import RequestAdded
-from handoff.planning.estimates import NO_PAST_USAGE, EstimatedWorker, PastUsage, estimate_plan, estimate_subtask
+from handoff.planning.estimates import NO_PAST_USAGE, PastUsage, SpecialistProfile, estimate_plan, estimate_subtask
 from handoff.planning.pipeline import (
     MAX_INLINE_LENGTH,
     Pipeline,
@@ -50,17 +50,17 @@ RULES = (
 
 
 def request_of(text: str, *files: str) -> Job:
-    request = Request(id="1.0", user="U", text=text, at=1.0)
-    job = apply_event(None, RequestAdded(at=1.0, place=Place(team="T", channel="C", thread_ts="1.0"), request=request))
-    ask = replace(
-        job.asks[0], materials=tuple(Material(name=name, file=Artifact(id=name, name=name)) for name in files)
+    spec = Request(id="1.0", user="U", text=text, at=1.0)
+    job = apply_event(None, RequestAdded(at=1.0, place=Place(team="T", channel="C", thread_ts="1.0"), request=spec))
+    request = replace(
+        job.requests[0], materials=tuple(Material(name=name, file=Artifact(id=name, name=name)) for name in files)
     )
-    return replace(job, asks=(ask,))
+    return replace(job, requests=(request,))
 
 
 def brief(text: str, *files: str) -> PlanBrief:
     job = request_of(text, *files)
-    return make_request_brief(job, job.asks[0])
+    return make_request_brief(job, job.requests[0])
 
 
 def idle(_: str) -> KnownLoad:
@@ -103,11 +103,13 @@ def test_the_plan_of_a_rule_is_sound_and_names_it() -> None:
 
 def test_a_thread_that_goes_on_and_files_that_failed_are_the_planners() -> None:
     job = request_of("translate this into German")
-    (ask,) = job.asks
-    assert route_request(make_request_brief(job, ask), RULES, idle) is not None
-    later = replace(ask, request=ask.request.model_copy(update={"id": "2.0", "at": 2.0}))
-    assert route_request(make_request_brief(replace(job, asks=(ask, later)), later), RULES, idle) is None
-    assert route_request(make_request_brief(job, replace(ask, file_faults=("a.csv: too large",))), RULES, idle) is None
+    (request,) = job.requests
+    assert route_request(make_request_brief(job, request), RULES, idle) is not None
+    later = replace(request, spec=request.spec.model_copy(update={"id": "2.0", "at": 2.0}))
+    assert route_request(make_request_brief(replace(job, requests=(request, later)), later), RULES, idle) is None
+    assert (
+        route_request(make_request_brief(job, replace(request, file_faults=("a.csv: too large",))), RULES, idle) is None
+    )
 
 
 def test_the_lightest_of_equals_is_chosen_and_it_is_said_why() -> None:
@@ -216,8 +218,8 @@ def test_steps_are_checked_as_any_plan_is() -> None:
 
 # ---------------------------------------------------------------- estimates
 
-ALONE = EstimatedWorker(tier="fast", prompt_tokens=300, max_turns=3, has_tools=False)
-BUSY = EstimatedWorker(tier="balanced", prompt_tokens=900, max_turns=15, has_tools=True)
+ALONE = SpecialistProfile(tier="fast", prompt_tokens=300, max_turns=3, has_tools=False)
+BUSY = SpecialistProfile(tier="balanced", prompt_tokens=900, max_turns=15, has_tools=True)
 
 
 def price(tier: Tier, tokens_in: int, tokens_out: int) -> float | None:
@@ -282,7 +284,7 @@ def test_an_older_way_of_working_fades() -> None:
     ),
 )  # fmt: skip
 def test_an_estimate_is_always_there_and_sound(intent: str, after: list[str], turns: int, past: PastUsage) -> None:
-    worker = EstimatedWorker(tier="balanced", prompt_tokens=100, max_turns=turns, has_tools=True)
+    worker = SpecialistProfile(tier="balanced", prompt_tokens=100, max_turns=turns, has_tools=True)
     plan = Plan(goal="g", subtasks=(part(intent, after=after),))
     (made,) = estimate_plan(plan, {"s": worker}, lambda *_: past, price)
     assert made.subtask == "a"

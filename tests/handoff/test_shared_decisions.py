@@ -3,7 +3,7 @@
 import pytest
 
 from handoff.contracts import Plan, Subtask
-from handoff.planning.plan_check import yield_duplicate_decisions
+from handoff.planning.plan_check import yield_duplicate_decision_faults
 
 
 def plan(*parts: tuple[str, str, tuple[str, ...]]) -> Plan:
@@ -33,7 +33,7 @@ def plan(*parts: tuple[str, str, tuple[str, ...]]) -> Plan:
     ],
 )
 def test_two_sides_that_each_decide_the_same(one: str, other: str, what: str) -> None:
-    found = list(yield_duplicate_decisions(plan(("a", one, ()), ("b", other, ()))))
+    found = list(yield_duplicate_decision_faults(plan(("a", one, ()), ("b", other, ()))))
     said = f"Subtasks 'a' and 'b' run side by side and each define the {what}; "
     assert found == [said + "let one subtask define it first, and both wait for that."]
 
@@ -49,15 +49,15 @@ def test_two_sides_that_each_decide_the_same(one: str, other: str, what: str) ->
     ],
 )
 def test_what_only_looks_alike_passes(one: str, other: str) -> None:
-    assert list(yield_duplicate_decisions(plan(("a", one, ()), ("b", other, ())))) == []
+    assert list(yield_duplicate_decision_faults(plan(("a", one, ()), ("b", other, ())))) == []
 
 
 def test_rivals_and_those_who_wait_may_decide_the_same() -> None:
     side = "Design the API of the billing service and say why"
     both = plan(("a", side, ()), ("b", side, ()))
-    assert list(yield_duplicate_decisions(both)) != []
-    assert list(yield_duplicate_decisions(both.model_copy(update={"strategy": "select"}))) == []
-    assert list(yield_duplicate_decisions(plan(("a", side, ()), ("b", side, ("a",))))) == []
+    assert list(yield_duplicate_decision_faults(both)) != []
+    assert list(yield_duplicate_decision_faults(both.model_copy(update={"strategy": "select"}))) == []
+    assert list(yield_duplicate_decision_faults(plan(("a", side, ()), ("b", side, ("a",))))) == []
     first = ("schema", "Define the schema of the export: names, types, keys", ())
     sides = [(name, "Define the schema as code, by the earlier result", ("schema",)) for name in ("a", "b")]
-    assert list(yield_duplicate_decisions(plan(first, *sides))) == [], "a decision that both wait for settles it"
+    assert list(yield_duplicate_decision_faults(plan(first, *sides))) == [], "a decision that both wait for settles it"

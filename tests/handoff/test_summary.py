@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from handoff import events as ev
 from handoff.contracts import (
-    SCRIPTED_REPLIES,
+    SCRIPTED_MODEL_NAME,
     Artifact,
     Attachment,
     Finding,
@@ -32,7 +32,7 @@ from handoff.state.job_state import Job, PlanRun, RequestState
 from handoff.summaries.card_rows import MAX_ROWS, ROWS_FIELD, CardRow, make_rows_field, parse_rows
 from handoff.summaries.summary import (
     TITLE_SEPARATOR,
-    describe_parts,
+    describe_crew_progress,
     describe_speed_up,
     describe_step,
     list_card_rows,
@@ -163,21 +163,21 @@ def test_rows_of_another_release_are_left_out_and_a_job_without_a_plan_has_none(
 
 def test_the_row_of_a_crew_says_how_far_it_is() -> None:
     state = at_law()
-    assert describe_parts(ask(state), ask(state).work["law"]) == "planning"
+    assert describe_crew_progress(ask(state), ask(state).subtasks["law"]) == "planning"
     state = within(state, *READ_AND_CHECK)
     view = ask(state)
-    assert describe_parts(view, view.work["law"]) == "0 of 2 parts done"
-    assert describe_parts(view, view.work["law/read"]) == "", "nothing is inside"
-    assert [render_title(view, work) for work in list_card_rows(view)] == [
+    assert describe_crew_progress(view, view.subtasks["law"]) == "0 of 2 parts done"
+    assert describe_crew_progress(view, view.subtasks["law/read"]) == "", "nothing is inside"
+    assert [render_title(view, subtask) for subtask in list_card_rows(view)] == [
         "Part law",
         f"Legal{TITLE_SEPARATOR}Part read",
         f"Legal{TITLE_SEPARATOR}Part check",
     ]
     state = done(state, "law/read")
-    assert describe_parts(ask(state), ask(state).work["law"]) == "1 of 2 parts done"
+    assert describe_crew_progress(ask(state), ask(state).subtasks["law"]) == "1 of 2 parts done"
     state = done(state, "law/check", at=8.0)
     state = up(apply_event(state, ev.AnswerWritten(at=9.0, request=R, within="law", text="Together.")), at=10.0)
-    assert describe_parts(ask(state), ask(state).work["law"]) == "2 parts inside"
+    assert describe_crew_progress(ask(state), ask(state).subtasks["law"]) == "2 parts inside"
 
 
 def test_work_side_by_side_is_told_by_what_it_gained() -> None:
@@ -185,7 +185,7 @@ def test_work_side_by_side_is_told_by_what_it_gained() -> None:
     apart = ask(job(*log, returned("a", at=13.0), returned("b", at=13.0)))
     assert measure_parallel_work(apart) == (20.0, 10.0)
     assert describe_speed_up(apart) == "2 specialists side by side: 2.0x faster than one by one"
-    scripted = replace(apart, usage=Usage(model=SCRIPTED_REPLIES, calls=4))
+    scripted = replace(apart, usage=Usage(model=SCRIPTED_MODEL_NAME, calls=4))
     assert (measure_parallel_work(scripted), describe_speed_up(scripted)) == ((0.0, 0.0), ""), (
         "a script's times say nothing of a crew's"
     )
@@ -268,13 +268,13 @@ def handed_over(reason: str = "hand_over") -> Job:
 def test_a_first_responder_that_cannot_do_it_brings_in_the_planner(reason: str) -> None:
     state = handed_over(reason)
     assert [one for one in effects(state) if isinstance(one, MakePlan)] == [MakePlan(R)]
-    assert (ask(state).run.plan, ask(state).run.handed_over) == (None, "which one?")
+    assert (ask(state).run.plan, ask(state).run.handover_reason) == (None, "which one?")
     assert list_card_rows(ask(state)) == (), "people see no step of it"
 
 
 def test_what_comes_after_it_stands_alone_and_keeps_the_time_that_ran() -> None:
     state = handed_over()
-    since = ask(state).run.since
+    since = ask(state).run.clock_started
     later = planned(subtask("a")).model_copy(update={"at": 9.0})
     done = ask(
         job(
@@ -285,8 +285,8 @@ def test_what_comes_after_it_stands_alone_and_keeps_the_time_that_ran() -> None:
             returned("a", at=11.0, gaps=("no May",)),
         )
     )
-    assert (done.run.since, done.run.is_first) == (since, False)
-    assert [work.subtask.id for work in list_card_rows(done)] == ["a"]
+    assert (done.run.clock_started, done.run.is_first_responder) == (since, False)
+    assert [work.spec.id for work in list_card_rows(done)] == ["a"]
     assert list_answer_gaps(done, done.run) == ("no May",), "the only part needs no title before its gap"
 
 
@@ -298,7 +298,7 @@ def test_its_question_is_a_question_and_any_other_specialist_that_hands_over_is_
         started(FIRST_RESPONDER_ID),
         escalated(FIRST_RESPONDER_ID, "ambiguous_input"),
     )
-    assert ask(state).work[FIRST_RESPONDER_ID].state == "input_required"
+    assert ask(state).subtasks[FIRST_RESPONDER_ID].state == "input_required"
     other = job(asked(), planned(subtask("a")), started("a"), escalated("a", "hand_over"))
     assert ask(other).run.plan is not None
 
@@ -309,15 +309,15 @@ FIRST_SAID = "Summarise the sales of the northern region by month"
 
 
 def thread_of(*said: str, answer: str = "Revenue fell in Oslo since two tandem dealers closed.") -> Job:
-    asks = tuple(
+    requests = tuple(
         RequestState(
-            request=Request(id=str(at), user="U1", text=text, at=float(at)),
+            spec=Request(id=str(at), user="U1", text=text, at=float(at)),
             run=PlanRun(answer=answer),
-            work=MappingProxyType({}),
+            subtasks=MappingProxyType({}),
         )
         for at, text in enumerate(said)
     )
-    return Job(place=PLACE, asks=asks)
+    return Job(place=PLACE, requests=requests)
 
 
 @pytest.mark.parametrize(
@@ -330,7 +330,7 @@ def thread_of(*said: str, answer: str = "Revenue fell in Oslo since two tandem d
     ],
 )
 def test_a_follow_up_keeps_the_name(later: str) -> None:
-    assert require(find_subject_request(thread_of(FIRST_SAID, later))).request.text == FIRST_SAID
+    assert require(find_subject_request(thread_of(FIRST_SAID, later))).spec.text == FIRST_SAID
 
 
 OTHER, GERMAN = "Draft a job posting for a backend engineer in Lisbon", "Schreibe eine Stellenanzeige für Lissabon"
@@ -346,4 +346,4 @@ def test_something_else_takes_it_over_and_so_may_the_next(later: tuple[str, ...]
 def test_what_was_withdrawn_names_nothing() -> None:
 
     one = thread_of(FIRST_SAID)
-    assert find_subject_request(replace(one, asks=(replace(one.asks[0], withdrawn=True),))) is None
+    assert find_subject_request(replace(one, requests=(replace(one.requests[0], is_withdrawn=True),))) is None

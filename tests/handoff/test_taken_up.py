@@ -14,9 +14,9 @@ from handoff.access import rights
 from handoff.approval_values import Approval, ApprovalTerms
 from handoff.contracts import Artifact, Attachment, Material, Request, ToolReply, Turn, Usage
 from handoff.conversation.retry_words import RetryRef, RetryWish, parse_retry_wish, repeats_last_request
-from handoff.effects import Effect, MakePlan, Post, RunSubtask, make_file_key
+from handoff.effects import Effect, MakePlan, PostMessage, RunSubtask, make_file_key
 from handoff.engine import retry
-from handoff.engine.engine import apply_event, fold
+from handoff.engine.engine import apply_event, fold_log
 from handoff.engine.outstanding import list_outstanding_effects
 from handoff.engine.replay import parse_log
 from handoff.materials.deletions import DELETED_FAULT
@@ -79,12 +79,12 @@ def wants(
 
 def proposed(state: Job, at: float = 11.0) -> Job:
     """What whoever makes plans does of a second try: the plan of the request before it."""
-    ask = state.asks[-1]
-    assert ask.before is not None
-    assert ask.again is not None
-    assert ask.before.run.plan is not None
-    kept = retry.list_reused_subtasks(ask.before, ask.again)
-    of = {"at": at, "request": ask.id, "plan": ask.before.run.plan, "members": MEMBERS, "kept": kept}
+    request = state.requests[-1]
+    assert request.earlier_try is not None
+    assert request.retry_ref is not None
+    assert request.earlier_try.run.plan is not None
+    kept = retry.list_reused_subtasks(request.earlier_try, request.retry_ref)
+    of = {"at": at, "request": request.id, "plan": request.earlier_try.run.plan, "members": MEMBERS, "kept": kept}
     return apply_event(state, ev.PlanProposed.model_validate(of))
 
 
@@ -95,17 +95,17 @@ def in_part(*before: ev.Event) -> Job:
 
 def test_what_failed_is_run_again_with_all_that_builds_on_it() -> None:
     state = proposed(apply_event(in_part(), wants()))
-    first, again = state.asks
-    assert {name: work.state for name, work in first.work.items()}["t3"] == "skipped"
-    assert again.request.text == "why did churn rise", "its words are those of the request that it takes up"
-    assert {name for name, work in again.work.items() if work.kept} == {"t2", "t4"}
-    assert again.work["t2"].result == first.work["t2"].result
+    first, again = state.requests
+    assert {name: subtask.state for name, subtask in first.subtasks.items()}["t3"] == "skipped"
+    assert again.spec.text == "why did churn rise", "its words are those of the request that it takes up"
+    assert {name for name, subtask in again.subtasks.items() if subtask.is_reused} == {"t2", "t4"}
+    assert again.subtasks["t2"].result == first.subtasks["t2"].result
     assert running(state) == [("t1", 1, "analyst")]
     assert again.usage == Usage(), "only what it takes itself is its own"
 
 
 def test_from_a_step_what_it_needs_and_lacks_is_run_as_well() -> None:
-    first = in_part().asks[0]
+    first = in_part().requests[0]
     assert retry.list_rerun_subtasks(first, RetryRef(of=R, step="t4")) == {"t4", "t5", "t3", "t1"}
     assert retry.list_rerun_subtasks(first, RetryRef(of=R, step="t3")) == {"t1", "t3", "t5"}
     assert retry.list_rerun_subtasks(first, RetryRef(of=R, mode="whole")) == {"t1", "t2", "t3", "t4", "t5"}
@@ -116,7 +116,7 @@ def test_of_one_part_alone_the_answer_is_written_anew() -> None:
     broke = ev.RequestFailed(at=6.0, request=R, step="writing the answer", reason="away", advice="again")
     two = job(asked(), planned(FIVE[0], FIVE[1]), *finished("t1", "t2"), broke, *ended(text=None))
     state = proposed(apply_event(two, wants()))
-    assert [type(one).__name__ for one in effects(state) if not isinstance(one, Post)] == ["WriteAnswer"]
+    assert [type(one).__name__ for one in effects(state) if not isinstance(one, PostMessage)] == ["WriteAnswer"]
     lone = job(asked(), planned(FIVE[0]), *all_failed("t1"), *ended(text=None))
     assert running(proposed(apply_event(lone, wants()))) == [("t1", 1, "analyst")]
 
@@ -134,24 +134,24 @@ TURN = ev.TurnTaken(
 
 def test_what_was_stopped_goes_on_from_its_last_turn_and_is_paid_once() -> None:
     state = proposed(apply_event(stopped(TURN), wants("continue")), at=500.0)
-    first, again = state.asks
+    first, again = state.requests
     assert first.usage.calls == 3, "two of t2, and the turn of t1"
-    work = again.work["t1"]
-    assert (work.state, work.attempt, len(work.checkpoints), work.usage.calls) == ("in_progress", 1, 1, 0)
-    assert sum(one.turn.usage.calls for one in work.checkpoints if isinstance(one, ev.TurnTaken)) == 0
-    assert again.work["t2"].kept
+    subtask = again.subtasks["t1"]
+    assert (subtask.state, subtask.attempt, len(subtask.checkpoints), subtask.usage.calls) == ("in_progress", 1, 1, 0)
+    assert sum(one.turn.usage.calls for one in subtask.checkpoints if isinstance(one, ev.TurnTaken)) == 0
+    assert again.subtasks["t2"].is_reused
     effect = next(one for one in effects(state, 501.0) if isinstance(one, RunSubtask))
     assert (effect.attempt, effect.subtask) == (1, "t1"), "not late, though nobody worked on it for long"
-    retried = proposed(apply_event(stopped(TURN), wants("retry")), at=500.0).asks[-1].work["t1"]
+    retried = proposed(apply_event(stopped(TURN), wants("retry")), at=500.0).requests[-1].subtasks["t1"]
     assert (retried.state, retried.attempt, retried.checkpoints) == ("pending", 0, ())
 
 
 def test_an_open_question_is_asked_anew_where_it_goes_on() -> None:
     which = escalated("t1", "ambiguous_input", at=5.0, options=("a", "b"))
     state = proposed(apply_event(stopped(which), wants("continue")), at=500.0)
-    question = state.asks[-1].open_questions["t1"]
-    assert (question.asked, question.number, question.reminders) == (500.0, 1, ())
-    assert f"{AGAIN}:question:t1:1" in [one.key for one in effects(state, 501.0) if isinstance(one, Post)]
+    question = state.requests[-1].open_questions["t1"]
+    assert (question.asked_at, question.number, question.reminders) == (500.0, 1, ())
+    assert f"{AGAIN}:question:t1:1" in [one.key for one in effects(state, 501.0) if isinstance(one, PostMessage)]
 
 
 # ---------------------------------------------------------------- what was written
@@ -168,7 +168,7 @@ def test_what_was_approved_for_somebody_elses_try_is_asked_for_anew(user: str, *
     asks = ev.ApprovalAsked(at=5.0, attempt=1, approval=CALL, **of)
     yes = ev.ApprovalDecided(at=6.0, number=1, digest="d", user="U9", decision="approve", **of)
     state = proposed(apply_event(stopped(TURN, asks, yes), wants("continue", user=user, admin=user == "U9")), at=500.0)
-    rulings = [one for one in state.asks[-1].work["t1"].checkpoints if isinstance(one, Ruling)]
+    rulings = [one for one in state.requests[-1].subtasks["t1"].checkpoints if isinstance(one, Ruling)]
     assert [one.users for one in rulings] == ([("U9",)] if kept else [])
 
 
@@ -176,7 +176,7 @@ def test_what_was_approved_for_somebody_elses_try_is_asked_for_anew(user: str, *
 def test_an_open_approval_is_put_to_those_who_may_decide_for_this_try(user: str, whom: tuple[str, ...]) -> None:
     asks = ev.ApprovalAsked(at=5.0, request=R, subtask="t1", attempt=1, approval=CALL)
     state = proposed(apply_event(stopped(TURN, asks), wants("continue", user=user, admin=user == "U9")), at=500.0)
-    question = require(state.asks[-1].work["t1"].question)
+    question = require(state.requests[-1].subtasks["t1"].question)
     assert question.whom == whom
 
 
@@ -194,19 +194,19 @@ def with_writes() -> Job:
 
 
 def answers(state: Job, text: str, user: str = "U1") -> Job:
-    number = state.asks[-1].open_questions[""].number
+    number = state.requests[-1].open_questions[""].number
     of = {"at": 10.5, "request": AGAIN, "subtask": "", "user": user, "text": text, "number": number}
     return apply_event(state, ev.QuestionAnswered.model_validate(of))
 
 
 def test_what_was_written_is_put_to_the_requester_first() -> None:
     state = apply_event(with_writes(), wants())
-    question = state.asks[-1].open_questions[""]
+    question = state.requests[-1].open_questions[""]
     assert "post A" in question.message
     assert "post B" not in question.message, "it is kept, and nothing of it is run again"
     assert question.whom == ("U1",)
     assert not [one for one in effects(state) if isinstance(one, MakePlan)], "nothing begins before"
-    assert answers(state, retry.REPEAT_CALLS, user="U2").asks == state.asks, "nobody else decides"
+    assert answers(state, retry.REPEAT_CALLS, user="U2").requests == state.requests, "nobody else decides"
 
 
 @pytest.mark.parametrize(
@@ -221,36 +221,36 @@ def test_what_was_written_is_put_to_the_requester_first() -> None:
 )
 def test_only_one_answer_has_it_done_again(text: str, guarded: set[str]) -> None:
     state = proposed(answers(apply_event(with_writes(), wants()), text))
-    again = state.asks[-1]
-    assert {one.digest for one in again.done} == guarded
-    assert {one.digest for one in again.work["t1"].writes} == guarded - {"d-post B"}
+    again = state.requests[-1]
+    assert {one.digest for one in again.kept_writes} == guarded
+    assert {one.digest for one in again.subtasks["t1"].earlier_writes} == guarded - {"d-post B"}
     assert again.answer_notes == (), "it is no answer for those who work on it"
     assert running(state) == [("t1", 1, "analyst")]
 
 
 def test_stop_ends_it_before_it_begins() -> None:
     state = answers(apply_event(with_writes(), wants()), retry.STOP_RETRY)
-    assert state.asks[-1].cancelled_by == "U1"
-    assert next(one.key for one in effects(state) if isinstance(one, Post)) == f"{AGAIN}:answer"
+    assert state.requests[-1].cancelled_by == "U1"
+    assert next(one.key for one in effects(state) if isinstance(one, PostMessage)) == f"{AGAIN}:answer"
 
 
 def test_a_call_of_which_nobody_knows_is_said_to_be_unknown() -> None:
     log = [*wrote("t1", "post A", known=False), *finished("t2"), ev.CancelRequested(at=8.0, user="U1")]
     state = job(asked(), planned(FIVE[0], FIVE[1]), *log, *ended(text=None))
-    question = apply_event(state, wants()).asks[-1].open_questions[""]
+    question = apply_event(state, wants()).requests[-1].open_questions[""]
     assert "• unknown, please check: post A" in question.message
     goes_on = proposed(apply_event(state, wants("continue")))
-    assert goes_on.asks[-1].work["t1"].open_intents, "it is looked up, or asked about, where it goes on"
+    assert goes_on.requests[-1].subtasks["t1"].open_intents, "it is looked up, or asked about, where it goes on"
 
 
 def test_a_retry_of_a_retry_remembers_all_that_was_written() -> None:
     state = proposed(answers(apply_event(with_writes(), wants()), retry.KEEP_CALLS))
     for event in (*all_failed("t1", AGAIN), *ended(AGAIN)):
         state = apply_event(state, event)
-    third = apply_event(state, wants(of=AGAIN, request="3.0")).asks[-1]
+    third = apply_event(state, wants(of=AGAIN, request="3.0")).requests[-1]
     assert "post A" in third.open_questions[""].message
     assert [one.id for one in third.earlier_tries] == [AGAIN, R]
-    assert {one.digest for one in third.done} == {"d-post A", "d-post B"}
+    assert {one.digest for one in third.kept_writes} == {"d-post A", "d-post B"}
 
 
 def test_what_a_try_wrote_whose_message_was_deleted_is_not_written_again() -> None:
@@ -258,9 +258,9 @@ def test_what_a_try_wrote_whose_message_was_deleted_is_not_written_again() -> No
     gone = ev.RequestWithdrawn(at=12.0, message=AGAIN)
     for event in (*wrote("t1", "post A", request=AGAIN), gone, *ended(AGAIN, text=None)):
         state = apply_event(state, event)
-    assert retry.find_last_try(state, state.asks[0]) is state.asks[0]
-    third = apply_event(state, wants(request="3.0")).asks[-1]
-    assert {one.digest for one in third.done} == {"d-post A"}
+    assert retry.find_last_try(state, state.requests[0]) is state.requests[0]
+    third = apply_event(state, wants(request="3.0")).requests[-1]
+    assert {one.digest for one in third.kept_writes} == {"d-post A"}
 
 
 # ---------------------------------------------------------------- who may, and when
@@ -275,29 +275,29 @@ def test_what_a_try_wrote_whose_message_was_deleted_is_not_written_again() -> No
     ],
 )
 def test_what_may_not_be_is_refused_visibly(event: ev.RequestAdded, why: str) -> None:
-    ask = apply_event(in_part(), event).asks[-1]
-    assert ask.refusal.startswith(why)
-    assert ask.run.failure is not None, "and so ends, with one message"
+    request = apply_event(in_part(), event).requests[-1]
+    assert request.refusal.startswith(why)
+    assert request.run.failure is not None, "and so ends, with one message"
 
 
 def test_an_admin_may_and_the_words_of_the_other_are_quoted() -> None:
-    ask = apply_event(in_part(), wants(user="U9", admin=True)).asks[-1]
-    assert not ask.refusal
-    assert rights.may_stop(ask, rights.Actor("U1")), "whose words they are"
-    assert ask.request.quoted == ask.request.text == "why did churn rise"
+    request = apply_event(in_part(), wants(user="U9", admin=True)).requests[-1]
+    assert not request.refusal
+    assert rights.may_stop(request, rights.Actor("U1")), "whose words they are"
+    assert request.spec.quoted == request.spec.text == "why did churn rise"
 
 
 def test_only_one_try_at_a_time_and_none_of_what_goes_on() -> None:
     two = apply_event(apply_event(in_part(), wants()), wants(request="3.0"))
-    assert two.asks[-1].refusal == "That is being tried again already."
+    assert two.requests[-1].refusal == "That is being tried again already."
     going = job(asked(), planned(*FIVE))
-    assert apply_event(going, wants()).asks[-1].refusal.startswith("That is still under way")
+    assert apply_event(going, wants()).requests[-1].refusal.startswith("That is still under way")
 
 
 def test_a_message_that_is_deleted_takes_its_second_try_with_it() -> None:
     state = apply_event(proposed(apply_event(in_part(), wants())), ev.RequestWithdrawn(at=12.0, message=R))
-    assert state.asks[-1].withdrawn
-    assert not state.asks[0].withdrawn, "which has ended"
+    assert state.requests[-1].is_withdrawn
+    assert not state.requests[0].is_withdrawn, "which has ended"
 
 
 def test_what_people_answered_before_is_no_new_deed() -> None:
@@ -305,7 +305,7 @@ def test_what_people_answered_before_is_no_new_deed() -> None:
     said = ev.QuestionAnswered(at=1.7, request=R, subtask="", user="U1", text="a")
     state = in_part(question, said)
     after = apply_event(state, wants())
-    assert [one.text for one in after.asks[-1].answer_notes] == ["Answered by a person: a"], "nobody is asked twice"
+    assert [one.text for one in after.requests[-1].answer_notes] == ["Answered by a person: a"], "nobody is asked twice"
     (deed,) = derive_audit_entries(state, wants(), after)
     assert (deed.deed, deed.target) == ("asked", "retry 1.0")
 
@@ -320,8 +320,8 @@ def test_files_of_the_first_try_are_at_hand_and_posted_once() -> None:
     log = [gathered, planned(FIVE[0], FIVE[1]), *all_failed("t1"), *finished("t2", artifacts=(chart,))]
     shown = ev.Posted(at=6.5, request=R, key=make_file_key(R, chart.id), ts="5.5")
     state = proposed(apply_event(job(asked(), *log, shown, *ended()), wants()))
-    assert [one.name for one in list_material(state, state.asks[-1])] == ["sales.csv"]
-    assert not [one for one in effects(state) if isinstance(one, Post) and ":file:" in one.key]
+    assert [one.name for one in list_material(state, state.requests[-1])] == ["sales.csv"]
+    assert not [one for one in effects(state) if isinstance(one, PostMessage) and ":file:" in one.key]
 
 
 def test_what_is_gone_is_said_before_it_begins() -> None:
@@ -330,22 +330,26 @@ def test_what_is_gone_is_said_before_it_begins() -> None:
     five = (FIVE[0].model_copy(update={"needs": ("sales.csv",)}), *FIVE[1:])
     log = [ev.MaterialGathered(at=1.5, request=R, materials=(sales,)), planned(*five), *all_failed("t1")]
     state = job(asked(), *log, *finished("t2", "t4", "t5"), *ended(), ev.FileDeleted(at=8.0, file="F1"))
-    question = apply_event(state, wants()).asks[-1].open_questions[""]
+    question = apply_event(state, wants()).requests[-1].open_questions[""]
     assert question.message.startswith("sales.csv is not here any more.")
-    assert question.options == (retry.GO_ON_WITHOUT, retry.STOP_RETRY)
-    other = apply_event(state, wants(gone=("other.pdf",))).asks[-1].open_questions[""]
+    assert question.options == (retry.GO_ON_WITHOUT_FILES, retry.STOP_RETRY)
+    other = apply_event(state, wants(gone=("other.pdf",))).requests[-1].open_questions[""]
     assert other.message.startswith("Not here any more: ")
     new = apply_event(state, wants(files=(Attachment(file_id="F2", name="sales.csv"),)))
-    assert not new.asks[-1].open_questions, "it came with the second try"
+    assert not new.requests[-1].open_questions, "it came with the second try"
     fresh = sales.model_copy(update={"file_id": "F2", "fault": ""})
-    ask = apply_event(new, ev.MaterialGathered(at=11.0, request=AGAIN, materials=(fresh,))).asks[-1]
-    assert [(one.name, one.fault) for one in ask.materials] == [("sales.csv", "")]
+    request = apply_event(new, ev.MaterialGathered(at=11.0, request=AGAIN, materials=(fresh,))).requests[-1]
+    assert [(one.name, one.fault) for one in request.materials] == [("sales.csv", "")]
     mended = fresh.model_copy(update={"name": "mended.csv"})
     begun_with = apply_event(state, wants(files=(Attachment(file_id="F2", name="mended.csv"),)))
     read = apply_event(begun_with, ev.MaterialGathered(at=10.2, request=AGAIN, materials=(mended,)))
-    afresh = [work for work in proposed(answers(read, retry.GO_ON_WITHOUT)).asks[-1].work.values() if not work.kept]
-    assert [work.subtask.needs for work in afresh] == [("sales.csv", "mended.csv"), None, None]
-    assert DELETED_FAULT in {one.fault for one in state.asks[0].materials}
+    afresh = [
+        subtask
+        for subtask in proposed(answers(read, retry.GO_ON_WITHOUT_FILES)).requests[-1].subtasks.values()
+        if not subtask.is_reused
+    ]
+    assert [subtask.spec.needs for subtask in afresh] == [("sales.csv", "mended.csv"), None, None]
+    assert DELETED_FAULT in {one.fault for one in state.requests[0].materials}
 
 
 # ---------------------------------------------------------------- crews
@@ -360,13 +364,13 @@ def test_from_a_step_of_a_crew_the_crew_goes_on_with_its_other_parts() -> None:
     state = done(up(state), "sum", at=9.5)
     for event in ended():
         state = apply_event(state, event)
-    first = state.asks[0]
-    assert first.work["law"].result is not None
+    first = state.requests[0]
+    assert first.subtasks["law"].result is not None
     assert retry.list_rerun_subtasks(first, RetryRef(of=R)) == {"law/check", "sum"}
     state = proposed(apply_event(state, wants()))
-    again = state.asks[-1]
-    assert (again.work["law"].state, again.work["law/check"].state) == ("in_progress", "pending")
-    assert {name for name, work in again.work.items() if work.kept} == {"law/read", "law/list", "note"}
+    again = state.requests[-1]
+    assert (again.subtasks["law"].state, again.subtasks["law/check"].state) == ("in_progress", "pending")
+    assert {name for name, subtask in again.subtasks.items() if subtask.is_reused} == {"law/read", "law/list", "note"}
     assert running(state) == [("law/check", 1, "legal/checker")]
     assert not of_kind(state, MakePlan)
     assert retry.list_rerun_subtasks(first, RetryRef(of=R, step="law")) == {
@@ -419,7 +423,7 @@ def test_words_for_the_same_again(text: str, same: bool) -> None:  # noqa: FBT00
     [("t2", "t2"), ("2", "t2"), ("#3", "t3"), ("step 4", "t4"), ("part t5", "t5"), ("“Part T1”", "t1"), ("t", ())],
 )
 def test_a_step_by_its_id_its_number_or_its_title(words: str, step: str | tuple[str, ...]) -> None:
-    first = in_part().asks[0]
+    first = in_part().requests[0]
     found = find_step(first, words)
     assert found == step if step else isinstance(found, tuple)
     assert render_step_line(first, "t2") == "2. Part t2 (t2)"
@@ -435,27 +439,27 @@ class Tries(Levels):
         super().__init__(seed)
         self.ran: set[tuple[str, str]] = set()
 
-    def perform_effect(self, ask: RequestState, job: Job, effect: Effect) -> list[ev.Event]:
+    def perform_effect(self, request: RequestState, job: Job, effect: Effect) -> list[ev.Event]:
         if isinstance(effect, RunSubtask):
-            assert ask.question is None, "nothing begins before people have decided"
-            self.ran.add((ask.id, effect.subtask))
-        before = ask.before
+            assert request.question is None, "nothing begins before people have decided"
+            self.ran.add((request.id, effect.subtask))
+        before = request.earlier_try
         taken = (
             isinstance(effect, MakePlan) and not effect.within and before is not None and before.run.plan is not None
         )
-        if taken and before is not None and ask.again is not None and before.run.plan is not None:
-            kept = retry.list_reused_subtasks(before, ask.again)
-            of = {"at": self.now, "request": ask.id, "terms": before.run.terms, "kept": kept}
+        if taken and before is not None and request.retry_ref is not None and before.run.plan is not None:
+            kept = retry.list_reused_subtasks(before, request.retry_ref)
+            of = {"at": self.now, "request": request.id, "terms": before.run.terms, "kept": kept}
             members = tuple(before.run.members.values())
             return [ev.PlanProposed.model_validate({**of, "plan": before.run.plan, "members": members})]
-        return super().perform_effect(ask, job, effect)
+        return super().perform_effect(request, job, effect)
 
 
 def play(world: Tries, job: Job, log: list[ev.Event], stop: int) -> Job:
     """Play the current request to its end; `stop`: after so many steps somebody stops it."""
     for step in range(600):
-        ask = job.current_request
-        if ask is None:
+        request = job.current_request
+        if request is None:
             return job
         effects, due = list_outstanding_effects(job, world.now)
         effects = [one for one in effects if type(one).__name__ not in {"Acknowledge", "SortMessage"}]
@@ -467,9 +471,9 @@ def play(world: Tries, job: Job, log: list[ev.Event], stop: int) -> Job:
             world.now = due
             continue
         else:
-            name = world.rng.choice(list(ask.open_questions))
-            words = world.rng.choice(ask.open_questions[name].options or ("that",))
-            new = [ev.QuestionAnswered(at=world.now, request=ask.id, subtask=name, user="U", text=words)]
+            name = world.rng.choice(list(request.open_questions))
+            words = world.rng.choice(request.open_questions[name].options or ("that",))
+            new = [ev.QuestionAnswered(at=world.now, request=request.id, subtask=name, user="U", text=words)]
         world.now += world.pace
         log += new
         for event in new:
@@ -486,27 +490,27 @@ def test_each_try_ends_once_and_keeps_what_it_keeps(seed: int) -> None:
     log: list[ev.Event] = [ev.RequestAdded(at=world.now, place=PLACE, request=first)]
     job = play(world, apply_event(None, log[0]), log, rng.choice((-1, rng.randint(2, 30))))
     for number in (2, 3):
-        before = job.asks[-1]
-        steps = [name for name, work in before.work.items() if not work.dropped]
+        before = job.requests[-1]
+        steps = [name for name, subtask in before.subtasks.items() if not subtask.is_dropped]
         step = rng.choice(steps) if steps and rng.random() < 0.3 else ""
         mode = "retry" if step else rng.choice(("retry", "continue", "continue", "whole"))
         again = RetryRef(of=before.id, mode=mode, step=step)
         request = Request(id=f"{number}.0", user="U", text="retry", at=world.now)
         log.append(ev.RequestAdded(at=world.now, place=PLACE, request=request, again=again))
         job = play(world, apply_event(job, log[-1]), log, rng.choice((-1, -1, rng.randint(2, 30))))
-        _holds(world, job.asks[-1])
+        _holds(world, job.requests[-1])
     posted = [event.key for event in log if isinstance(event, ev.Posted) and event.key.endswith(":answer")]
     assert sorted(posted) == ["1.0:answer", "2.0:answer", "3.0:answer"]
     lines = [ev.dump_event(event) for event in log]
-    assert fold(ev.load_event(line) for line in lines) == job == parse_log(lines)
+    assert fold_log(ev.load_event(line) for line in lines) == job == parse_log(lines)
 
 
-def _holds(world: Tries, ask: RequestState) -> None:
-    before = ask.before
-    assert ask.state in ENDED_STATES
+def _holds(world: Tries, request: RequestState) -> None:
+    before = request.earlier_try
+    assert request.state in ENDED_STATES
     assert before is not None
-    for name, work in ask.work.items():
-        if work.kept and not work.changed:
-            assert (ask.id, name) not in world.ran, "nobody works on what is kept"
-            assert work.result == before.work[name].result
-            assert before.work[name].state in SETTLED_STATES
+    for name, state in request.subtasks.items():
+        if state.is_reused and not state.change_note:
+            assert (request.id, name) not in world.ran, "nobody works on what is kept"
+            assert state.result == before.subtasks[name].result
+            assert before.subtasks[name].state in SETTLED_STATES

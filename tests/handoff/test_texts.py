@@ -18,12 +18,12 @@ from handoff.contracts import Finding, Result, Terms
 from handoff.conversation.memory import (
     Memory,
     MemoryWish,
-    choose_memory_place,
+    choose_memory_owner,
     find_matching_memories,
     is_certain_match,
     parse_memory_wish,
 )
-from handoff.conversation.pointing import MAX_WORDS, Pointer, find_pointer
+from handoff.conversation.pointing import MAX_WORDS, ReferenceKind, find_implicit_reference
 from handoff.materials.memory_text import MAX_MEMORY_TOKENS, render_memories
 from handoff.text.context_budget import estimate_token_count
 from handoff.text.counts import format_dollars, format_short_number
@@ -223,7 +223,7 @@ def test_large_numbers_are_short(number: int, text: str) -> None:
 
 # ---------------------------------------------------------------- requests that point at something
 
-POINTS: list[tuple[str, Pointer]] = [
+POINTS: list[tuple[str, ReferenceKind]] = [
     ("Summarise this", "view"),
     ("What's this about?", "view"),
     ("Summarise this thread in three bullets. Name who decided what, and when.", "thread"),
@@ -281,14 +281,14 @@ POINTS_AT_NOTHING = [
 
 
 @pytest.mark.parametrize(("text", "pointer"), POINTS)
-def test_a_request_that_points(text: str, pointer: Pointer) -> None:
-    assert find_pointer(text) == pointer
-    assert find_pointer(text.upper()) == pointer
+def test_a_request_that_points(text: str, pointer: ReferenceKind) -> None:
+    assert find_implicit_reference(text) == pointer
+    assert find_implicit_reference(text.upper()) == pointer
 
 
 @pytest.mark.parametrize("text", POINTS_AT_NOTHING)
 def test_a_request_that_names_its_matter_or_needs_none(text: str) -> None:
-    assert find_pointer(text) == ""
+    assert find_implicit_reference(text) == ""
 
 
 # ---------------------------------------------------------------- memories
@@ -351,15 +351,15 @@ def test_all_is_told_while_it_fits_and_then_what_fits_best_and_how_much_is_left_
     many = render_memories(kept, names, "When does the fiscal year begin?", heading="(told)")
     assert estimate_token_count(many.text) <= MAX_MEMORY_TOKENS + 60
     assert "Our fiscal year" in many.text
-    assert many.left_out == len(kept) - len(many.outline) > 0
-    assert f"({many.left_out} more left out here" in many.text
+    assert many.left_out_count == len(kept) - len(many.outline) > 0
+    assert f"({many.left_out_count} more left out here" in many.text
     assert "Shelf 49" in many.text, "of those that fit no better, the newest"
     assert "Shelf 0 " not in many.text
 
 
 def test_a_persons_place_is_theirs_and_a_direct_message_is_the_persons() -> None:
     assert [
-        choose_memory_place("C1", "U1"),
-        choose_memory_place("C1", "U1", is_personal=True),
-        choose_memory_place("D1", "U1"),
+        choose_memory_owner("C1", "U1"),
+        choose_memory_owner("C1", "U1", is_personal=True),
+        choose_memory_owner("D1", "U1"),
     ] == ["C1", "U1", "U1"]

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from bot.jobs.attempt import AttemptSurroundings, run_attempt
+from bot.jobs.attempt import AttemptServices, run_attempt
 from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.access.rights import Actor
@@ -98,11 +98,11 @@ class Desk:
     job: Job | None = None
     at: float = 1.0
 
-    def find(self, request: str) -> tuple[Job, RequestState]:
+    def find(self, request_id: str) -> tuple[Job, RequestState]:
         assert self.job is not None
-        ask = self.job.find_request(request)
-        assert ask is not None
-        return self.job, ask
+        request = self.job.find_request(request_id)
+        assert request is not None
+        return self.job, request
 
     def now(self) -> float:
         self.at += 0.001
@@ -164,12 +164,12 @@ async def played(desk: Desk, crew: Crew, model: Model, person: Person, leave: Le
             model=model,
             store=nowhere,
             breakers=nowhere,
-            surroundings=AttemptSurroundings(find_actor=present),
+            surroundings=AttemptServices(find_actor=present),
         )
         desk.report_soon(event)
         if not isinstance(event, ev.ApprovalAsked):
             return event
-        while (question := desk.find(REQUEST)[1].work["a"].question) is not None:
+        while (question := desk.find(REQUEST)[1].subtasks["a"].question) is not None:
             _decide(desk, question, person, leave)
 
 

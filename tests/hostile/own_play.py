@@ -161,7 +161,7 @@ async def _decided(scene: Scene, talk: Talk, play: Play, requests: int) -> int:
     seen: set[str] = set()
     while True:
         job = await talk.job()
-        if job is not None and job.current_request is None and len(job.asks) >= requests:
+        if job is not None and job.current_request is None and len(job.requests) >= requests:
             return cards
         card = _open_card(talk)
         if card is not None and card["ts"] not in seen:
@@ -180,9 +180,9 @@ async def _decided(scene: Scene, talk: Talk, play: Play, requests: int) -> int:
 
 
 def _waits(job: Job) -> bool:
-    ask = job.asks[-1]
-    asked = [work.question for work in ask.work.values() if work.question is not None]
-    shown = sum(":question:" in key for key in ask.posted)
+    request = job.requests[-1]
+    asked = [subtask.question for subtask in request.subtasks.values() if subtask.question is not None]
+    shown = sum(":question:" in key for key in request.posted_ids)
     return bool(asked) and all(one.approval is None for one in asked) and shown > 0
 
 
@@ -233,7 +233,7 @@ async def _remembered(scene: Scene) -> list[str]:
     """Name what is remembered that no person said to the bot; what Ben did is for his case alone."""
     team, kept = scene.workspace.team_id, scene.store.memories
     found = []
-    for place in await kept.places(team):
+    for place in await kept.read_places(team):
         for name, row in (await kept.read_place(team, place)).items():
             found += [f"remembered: {row}"] if json.loads(row)["user"] != scene.person("ben").id else []
             await kept.put(team, place, name, "", old_payload=row)

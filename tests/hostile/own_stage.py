@@ -158,7 +158,7 @@ def crew(there: Outside, folder: Path) -> Crew:
         """Glance at something that is no secret."""
         return ToolOutcome(f"nothing at {arguments.text}")
 
-    search = SearchSettings(provider="brave", key="k", base_url=there.site.url("/engine"))
+    search = SearchSettings(provider="brave", api_key="k", base_url=there.site.url("/engine"))
     fetch = FetchSettings(allow_hosts=(there.site.host,), resolver=resolver)
     own = (
         Tool("look_up", "read", OneText, look_up),

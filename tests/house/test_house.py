@@ -14,7 +14,7 @@ import pytest
 
 from bot.features.catalogue import FEATURES as FEATURES_REGISTERED
 from bot.features.catalogue import SUBCOMMANDS
-from bot.jobs.effect_runner import HANDLERS, find_handler
+from bot.jobs.effect_runner import EFFECT_HANDLERS, find_handler
 from handoff import effects as ef
 from handoff import events as ev
 from handoff.engine.transitions import TRANSITIONS
@@ -165,7 +165,7 @@ def test_each_event_of_a_request_has_its_transition() -> None:
 
 def test_each_effect_is_handled() -> None:
     for kind in get_args(ef.Effect):
-        assert kind in HANDLERS or kind.role in ef.ROLES
+        assert kind in EFFECT_HANDLERS or kind.role in ef.ROLES
         assert find_handler(object.__new__(kind))
 
 

@@ -93,8 +93,8 @@ class App:
         await self.at.stop()
 
     async def _is_up(self) -> bool:
-        if self.at.socket_mode:
-            return self.at.connections > 0
+        if self.at.uses_socket_mode:
+            return self.at.connection_count > 0
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", int(self.url.rpartition(":")[2].partition("/")[0]))
         except ConnectionRefusedError:
@@ -146,7 +146,7 @@ async def use_standup(app: App) -> None:
 
 
 async def use_kudos(app: App) -> None:
-    second = await app.at.open_beside("Second")
+    second = await app.at.start_further_workspace("Second")
     try:
         for workspace, where in ((app.at, "Local workspace"), (second, "Second")):
             await install(app, where)

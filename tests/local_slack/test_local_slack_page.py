@@ -7,7 +7,7 @@ import textwrap
 from pathlib import Path
 from typing import get_args
 
-from bot.workspace.command import MANIFESTS, render_support_tables
+from bot.workspace.command import MANIFEST_NAMES, render_support_tables
 from bot.workspace.fault_injection import FaultKind
 from bot.workspace.manifest import SENT_EVENTS
 from bot.workspace.web_api.method_table import METHODS
@@ -61,4 +61,4 @@ def test_it_names_the_options_faults_and_manifests_there_are() -> None:
     named = re.search(r"`slack.faults.add\(method, kind\)` \| (.*) \|", PAGE)
     assert named is not None
     assert set(re.findall(r"`(\w+)`", named[1])) == set(get_args(FaultKind))
-    assert [name for name in MANIFESTS if f"`{name}`" not in PAGE] == []
+    assert [name for name in MANIFEST_NAMES if f"`{name}`" not in PAGE] == []

@@ -25,6 +25,6 @@ class HeldSignIns:
         """Give a text."""
         return self.texts.get(name, "")
 
-    async def take(self, name: str) -> str:
+    async def pop(self, name: str) -> str:
         """Give a text and drop it."""
         return self.texts.pop(name, "")

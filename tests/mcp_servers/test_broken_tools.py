@@ -69,7 +69,7 @@ async def listed(harbour: Harbour, *tools: Any, pages: int = 1) -> dict[str, str
         await kit.close()
     assert outcome.text.endswith("High water at noon."), outcome.text
     assert not any(name in list_left_out_reasons("port", kept) for name in ("look",))
-    return dict(kit.left_out)
+    return dict(kit.unusable_tools)
 
 
 async def test_each_broken_tool_costs_itself_alone(harbour: Harbour, caplog: pytest.LogCaptureFixture) -> None:

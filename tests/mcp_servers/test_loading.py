@@ -24,8 +24,8 @@ from specialists.mcp.oauth_metadata import find_authorization_server
 from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_connection import ServerUnreachable, ServerConnection
 from specialists.mcp.server_tools import read_server_toolkits
-from specialists.tools.web.fetch import FetchFailed, FetchSettings, download
-from specialists.tools.mail.smtp_server import SmtpServer, prove_login
+from specialists.tools.web.fetch import FetchFailed, FetchSettings, download_page
+from specialists.tools.mail.smtp_server import SmtpServer, check_login
 from specialists.tools.toolkit import ToolSettings
 from bot.models.openai_chat import OpenAIChat
 from bot.models.anthropic_messages import AnthropicMessages
@@ -75,10 +75,10 @@ async def work():
         return True
 
     try:
-        await download(page, FetchSettings(), lambda _: "", follows)
+        await download_page(page, FetchSettings(), lambda _: "", follows)
     except FetchFailed:
         pass
-    await prove_login(SmtpServer("127.0.0.1", 9, "off", "", ""))
+    await check_login(SmtpServer("127.0.0.1", 9, "off", "", ""))
     for wire in (OpenAIChat("key", "http://127.0.0.1:9/v1"), AnthropicMessages("key", "http://127.0.0.1:9")):
         model = ProviderModel(wire, {"fast": "m", "balanced": "m", "deep": "m"}, provider="home")
         await model.warm()

@@ -29,7 +29,7 @@ def test_a_file_as_everyone_has_it_is_read_with_its_variables(tmp_path: Path) ->
         tmp_path, {"command": "serve", "args": ["--at", "${AT:-/srv}"], "env": {"KEY": "${KEY}"}}, KEY="k"
     ).servers
     assert (one.kind, one.command, one.args, one.env) == ("stdio", "serve", ("--at", "/srv"), {"KEY": "k"})
-    assert (one.read_only, one.is_local, one.recipient) == (frozenset(), False, "MCP server port")
+    assert (one.read_only_tools, one.is_local, one.recipient) == (frozenset(), False, "MCP server port")
     remote = {"type": "http", "url": "https://${HOST}/mcp", "headers": {"Authorization": "Bearer ${KEY}"}}
     (one,) = read(
         tmp_path, {**remote, "leadhand": {"readOnly": ["a"], "local": True}}, HOST="x.example", KEY="k"
@@ -39,7 +39,7 @@ def test_a_file_as_everyone_has_it_is_read_with_its_variables(tmp_path: Path) ->
         {"Authorization": "Bearer k"},
         "x.example",
     )
-    assert (one.read_only, one.is_local) == ({"a"}, True)
+    assert (one.read_only_tools, one.is_local) == ({"a"}, True)
     assert "Bearer" not in repr(one)
     assert server_config.read_servers(tmp_path / "none.json", {}) == server_config.ServerList()
 

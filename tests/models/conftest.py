@@ -28,7 +28,7 @@ from tests.store.kit import MovedClock, fresh_store
 
 CLAUDE: dict[Tier, str] = {"fast": "claude-haiku-5-5", "balanced": "claude-sonnet-5-5", "deep": "claude-opus-5-5"}
 GPT: dict[Tier, str] = {"fast": "gpt-6-luna", "balanced": "gpt-6.1-terra", "deep": "gpt-6.1-sol"}
-QUICK = RetryPolicy(first_pause=0.02, longest_pause=0.05)
+QUICK = RetryPolicy(first_pause_seconds=0.02, max_pause_seconds=0.05)
 HOME = "home-server"
 """The name of the provider that speaks chat completions here."""
 LOOK_UP = ToolSpec("look_up", "Looks a city up.", {"type": "object", "properties": {"city": {"type": "string"}}})
@@ -53,7 +53,7 @@ class Pair:
 
 def ask(text: str = "Hello", **more: Any) -> ModelCall:
     """A call with one message."""
-    more = {"purpose": "test", "system": "You are the analyst.", "deadline": 120.0, **more}
+    more = {"purpose": "test", "system": "You are the analyst.", "timeout_seconds": 120.0, **more}
     return ModelCall(messages=(ModelMessage(role="user", text=text),), **more)
 
 

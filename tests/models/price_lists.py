@@ -61,4 +61,4 @@ def _look_up_by(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     path.write_text(script)
     found: dict[Any, Any] = {}
     monkeypatch.setattr(prices, "_SCRIPT", path)
-    monkeypatch.setattr(prices, "_RATES_CACHE", found)
+    monkeypatch.setattr(prices, "_PRICES_CACHE", found)

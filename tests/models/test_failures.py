@@ -97,7 +97,7 @@ async def test_a_retry_after_beyond_the_deadline_is_not_waited_for(pair: Pair) -
     await pair.model.reply(ask())
     pair.server.fail_next(Fault("rate_limited", retry_after="36000"))
     with pytest.raises(ModelError) as caught:
-        await pair.model.reply(ask(deadline=3600.0))
+        await pair.model.reply(ask(timeout_seconds=3600.0))
     assert caught.value.kind == "rate_limited"
 
 
@@ -107,25 +107,25 @@ async def test_the_deadline_ends_a_call_that_hangs(pair: Pair, heard: Heard) -> 
     for listen in (None, heard[1]):
         began = time.monotonic()
         with pytest.raises(ModelError) as caught:
-            await pair.model.reply(ask(deadline=0.3, on_text=listen))
+            await pair.model.reply(ask(timeout_seconds=0.3, on_text=listen))
         assert (caught.value.kind, caught.value.transient) == ("timeout", True)
         assert caught.value.usage.calls == caught.value.tries == 1, "it was made all the same"
         assert time.monotonic() - began >= 0.3
 
 
 async def test_the_deadline_holds_over_all_attempts(api: Api) -> None:
-    limits = RetryPolicy(attempts=50, first_pause=0.1, longest_pause=0.1, draw_random=lambda: 1.0)
+    limits = RetryPolicy(max_attempts=50, first_pause_seconds=0.1, max_pause_seconds=0.1, draw_random=lambda: 1.0)
     async with paired(api, lambda _: Fault("overloaded"), limits) as pair:
         await pair.model.warm()
         with pytest.raises(ModelError) as caught:
-            await pair.model.reply(ask(deadline=0.5))
+            await pair.model.reply(ask(timeout_seconds=0.5))
     assert caught.value.kind in {"unavailable", "timeout"}
     assert pair.server.stats.calls <= 6
 
 
 async def test_pauses_have_full_jitter(api: Api) -> None:
     chances = iter([0.0, 1.0])
-    limits = RetryPolicy(first_pause=0.2, longest_pause=10.0, draw_random=lambda: next(chances))
+    limits = RetryPolicy(first_pause_seconds=0.2, max_pause_seconds=10.0, draw_random=lambda: next(chances))
     async with paired(api, lambda _: Fault("overloaded"), limits) as pair:
         await pair.model.warm()
         began = time.monotonic()
@@ -149,7 +149,7 @@ async def test_an_address_where_nobody_listens(api: Api) -> None:
 async def test_cancelling_ends_the_call_at_once(pair: Pair) -> None:
     await pair.model.reply(ask())
     pair.server.fail_next(Fault("hang"))
-    task = asyncio.create_task(pair.model.reply(ask(deadline=3600.0)))
+    task = asyncio.create_task(pair.model.reply(ask(timeout_seconds=3600.0)))
     async with asyncio.timeout(patience()):
         while pair.server.stats.calls < 2:  # noqa: ASYNC110 - a server's counter sets no event
             await asyncio.sleep(0.01)

@@ -18,7 +18,7 @@ import pytest
 from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
 from bot.models.reply_cleaning import ThinkTagStripper
-from bot.models.wire import MAX_CALLS, ProviderConnection
+from bot.models.wire import MAX_TOOL_CALLS, ProviderConnection
 from specialists.model import ModelError
 from tests.models.chat_replies import event as chat_event
 from tests.models.conftest import GPT, QUICK, ask, connect_to
@@ -120,8 +120,8 @@ async def test_thousands_of_calls_in_one_reply_are_refused_and_hold_nobody_up(na
     api, flood = FLOODS[name]
     ready = list(flood(MANY))
     async with flooded(api, lambda: ready) as model, watched() as held:
-        with pytest.raises(ModelError, match=f"more than {MAX_CALLS} tool calls") as caught:
-            await model.reply(ask(deadline=30.0))
+        with pytest.raises(ModelError, match=f"more than {MAX_TOOL_CALLS} tool calls") as caught:
+            await model.reply(ask(timeout_seconds=30.0))
     assert caught.value.kind == "bad_reply"
     assert held[0] <= HELD
 
@@ -129,9 +129,9 @@ async def test_thousands_of_calls_in_one_reply_are_refused_and_hold_nobody_up(na
 @pytest.mark.parametrize("name", FLOODS)
 async def test_as_many_as_are_believed_come_whole(name: str) -> None:
     api, flood = FLOODS[name]
-    async with flooded(api, lambda: flood(MAX_CALLS)) as model:
+    async with flooded(api, lambda: flood(MAX_TOOL_CALLS)) as model:
         turn = await model.reply(ask())
-    assert [call.id for call in turn.calls] == [f"c{number}" for number in range(MAX_CALLS)]
+    assert [call.id for call in turn.calls] == [f"c{number}" for number in range(MAX_TOOL_CALLS)]
 
 
 def endless(api: Api) -> Events:
@@ -147,7 +147,7 @@ def endless(api: Api) -> Events:
 async def test_words_without_end_stop_at_the_deadline(api: Api) -> None:
     async with flooded(api, lambda: endless(api)) as model, watched() as held:
         with pytest.raises(ModelError, match="LEADHAND_CALL_DEADLINE") as caught:
-            await model.reply(ask(deadline=0.5))
+            await model.reply(ask(timeout_seconds=0.5))
     assert caught.value.kind == "timeout"
     assert held[0] <= HELD
 
@@ -193,7 +193,7 @@ async def test_loading_the_sdk_counts_and_goes_on_for_the_next_call() -> None:
         model = ProviderModel(wire, GPT, provider="home", retry_policy=QUICK)
         try:
             with pytest.raises(ModelError) as caught:
-                await model.reply(ask(deadline=0.2))
+                await model.reply(ask(timeout_seconds=0.2))
             assert (caught.value.kind, caught.value.transient) == ("timeout", True)
             loaded.set()
             assert (await model.reply(ask())).text == "Hello."

@@ -10,7 +10,7 @@ import pytest
 from bot.limits.breakers import BREAKER_RULES
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SpendingBudget
-from bot.store.counters import CLOSED, Counter
+from bot.store.counters import CLOSED_BREAKER, Counter
 from specialists.model import CallWithheld, ModelCall, ModelError
 from tests.models import conftest
 from tests.models.conftest import ANA, FINE, Desk
@@ -27,7 +27,7 @@ BROKEN_CONNECTIONS: list[FaultKind] = ["reset", "server_error", "cut_stream", "r
 
 def ask(**more: Any) -> ModelCall:
     """A call whose deadline is too short to wait for a model that rests."""
-    return conftest.ask(**{"deadline": 20.0, **more})
+    return conftest.ask(**{"timeout_seconds": 20.0, **more})
 
 
 class Held:
@@ -70,7 +70,7 @@ async def test_a_model_that_keeps_failing_is_left_alone_by_all_and_tried_by_one(
     desk.said.words = lambda: Fault("server_error")
     for limits in (one, two, one, two, one, two, one):
         with pytest.raises(ModelError):
-            await limits.reply(ANA, ask(tries=1))
+            await limits.reply(ANA, ask(max_tries=1))
     assert len(desk.server.requests) == 5
     with pytest.raises(CallWithheld) as caught:
         await two.reply(ANA, ask())
@@ -100,7 +100,7 @@ async def test_a_provider_that_asks_to_be_left_alone_is_by_all_instances(desk: D
     one, two = desk.limits(), desk.limits()
     desk.said.words = lambda: Fault("rate_limited", retry_after="45")
     with pytest.raises(ModelError) as caught:
-        await one.reply(ANA, ask(deadline=5.0))
+        await one.reply(ANA, ask(timeout_seconds=5.0))
     assert (caught.value.kind, caught.value.pause) == ("rate_limited", 45.0)
     with pytest.raises(CallWithheld) as withheld:
         await two.reply(ANA, ask())
@@ -114,7 +114,7 @@ async def test_a_provider_that_asks_to_be_left_alone_is_by_all_instances(desk: D
 async def test_a_rest_that_ends_within_the_deadline_is_waited_for_and_costs_nothing(desk: Desk) -> None:
     one, two = desk.limits(), desk.limits()
     desk.said.words = lambda: Fault("rate_limited", retry_after="1")
-    assert await ended(one, ask(tries=1)) == "failed"
+    assert await ended(one, ask(max_tries=1)) == "failed"
     desk.said.words = lambda: FINE
     asked = asyncio.get_running_loop().time()
     assert await asyncio.gather(*(ended(limits, ask()) for limits in (one, two, two))) == ["fine"] * 3
@@ -126,7 +126,7 @@ async def test_a_rest_that_ends_within_the_deadline_is_waited_for_and_costs_noth
 async def test_a_call_that_waits_keeps_time_to_be_answered(desk: Desk) -> None:
     limits = desk.limits()
     await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=3.5)
-    assert await ended(limits, ask(deadline=4.0)) == "withheld"
+    assert await ended(limits, ask(timeout_seconds=4.0)) == "withheld"
 
 
 async def test_a_probe_that_is_stopped_leaves_its_place_to_the_next(desk: Desk) -> None:
@@ -140,11 +140,11 @@ async def test_a_probe_that_is_stopped_leaves_its_place_to_the_next(desk: Desk) 
     probe.cancel()
     await asyncio.wait({probe})
     desk.said.words = lambda: FINE
-    assert await ended(limits, ask(deadline=2.0)) == "fine"
+    assert await ended(limits, ask(timeout_seconds=2.0)) == "fine"
 
 
 async def test_a_probe_keeps_its_place_however_long_it_takes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.limits.call_limits.HOLD_SECONDS", 0.3)
+    monkeypatch.setattr("bot.limits.call_limits.SLOT_HOLD_SECONDS", 0.3)
     limits = desk.limits()
     await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=10.0)
     desk.clock.advance(11)
@@ -160,10 +160,10 @@ async def test_a_probe_keeps_its_place_however_long_it_takes(desk: Desk, monkeyp
         )  # well beyond what it was given at first
 
     await eventually(kept)
-    assert not (await desk.store.counters.try_breaker(MODEL, probe="other", hold=1))[0]
+    assert not (await desk.store.counters.request_passage(MODEL, probe="other", hold=1))[0]
     held.let()
     await probe
-    assert desk.store.counters.recall_breaker(MODEL) == CLOSED
+    assert desk.store.counters.recall_breaker(MODEL) == CLOSED_BREAKER
 
 
 async def test_a_probe_that_a_limit_keeps_out_leaves_its_place_to_the_next(desk: Desk) -> None:
@@ -172,7 +172,7 @@ async def test_a_probe_that_a_limit_keeps_out_leaves_its_place_to_the_next(desk:
     await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=10.0)
     desk.clock.advance(11)
     assert await ended(poor, ask()) == "withheld"
-    assert await ended(rich, ask(deadline=2.0)) == "fine"
+    assert await ended(rich, ask(timeout_seconds=2.0)) == "fine"
 
 
 @pytest.mark.parametrize("faults", [OF_THE_ACCOUNT, BROKEN_CONNECTIONS])
@@ -181,7 +181,7 @@ async def test_what_is_the_providers_is_no_fault_of_the_specialist(desk: Desk, f
     said = iter(map(Fault, faults))
     desk.said.words = lambda: next(said)
     for _ in faults:
-        assert await ended(limits, ask(purpose=WRITER, tries=1)) == "failed"
+        assert await ended(limits, ask(purpose=WRITER, max_tries=1)) == "failed"
     assert WRITER not in await desk.store.counters.read_breakers()
 
 
@@ -189,11 +189,11 @@ async def test_a_specialist_that_has_failed_is_asked_in_turn(desk: Desk) -> None
     limits = desk.limits()
     held = Held(Fault("bad_request"))
     desk.said.words = held
-    first = [asyncio.create_task(ended(limits, ask(purpose=WRITER, tries=1))) for _ in range(2)]
+    first = [asyncio.create_task(ended(limits, ask(purpose=WRITER, max_tries=1))) for _ in range(2)]
     await reached(desk, 2)
     held.let()
     assert await asyncio.gather(*first) == ["failed"] * 2
-    again = [ended(limits, ask(purpose=WRITER, tries=1)) for _ in range(3)]
+    again = [ended(limits, ask(purpose=WRITER, max_tries=1)) for _ in range(3)]
     assert sorted(await asyncio.gather(*again)) == ["failed", "withheld", "withheld"]
     assert len(desk.server.requests) == 3, "three failed calls, however many wanted to try"
 
@@ -202,7 +202,7 @@ async def test_a_specialist_that_works_again_is_asked_side_by_side(desk: Desk) -
     limits = desk.limits()
     desk.said.words = lambda: Fault("bad_request")
     for _ in range(2):
-        await ended(limits, ask(purpose=WRITER, tries=1))
+        await ended(limits, ask(purpose=WRITER, max_tries=1))
     held = Held(FINE)
     desk.said.words = held
     calls = [asyncio.create_task(ended(limits, ask(purpose=WRITER))) for _ in range(4)]

@@ -9,7 +9,7 @@ import pytest
 
 from bot.limits import held_slots
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import BadLimit, Payer, RateLimit, SpendingBudget, parse_budget, parse_rates
+from bot.limits.rules import InvalidLimitError, Payer, RateLimit, SpendingBudget, parse_budget, parse_rates
 from bot.models.server_facts import estimate_prompt_tokens
 from bot.store.counters import Counter
 from bot.store.redis.redis_counters import Counters
@@ -30,7 +30,7 @@ async def test_a_rate_is_shared_and_what_cannot_wait_is_not_called(desk: Desk) -
     for limits in (one, two, one):
         await limits.reply(ANA, ask())
     with pytest.raises(CallWithheld) as caught:
-        await two.reply(ANA, ask(deadline=10.0))
+        await two.reply(ANA, ask(timeout_seconds=10.0))
     assert (caught.value.reason, caught.value.transient) == ("rate", True)
     assert 50 < caught.value.pause <= 61
     assert "3 requests a minute for gpt-6.1-terra" in str(caught.value)
@@ -54,12 +54,12 @@ async def test_calls_at_once_are_limited_for_a_workspace_and_the_next_goes_when_
     held = await desk.store.counters.admit("held", [Counter("calls:T1", "slots", 1)], patience=0, hold=60)
     assert held.ruling == "ok"
     with pytest.raises(CallWithheld, match="This workspace already makes 1 model calls at once"):
-        await two.reply(ANA, ask(deadline=0.3))
+        await two.reply(ANA, ask(timeout_seconds=0.3))
     await call(4, two, Payer("T2", "C1", "U1", "J1"))
 
 
 async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held_slots, "RENEW_SECONDS", 0.01)
+    monkeypatch.setattr(held_slots, "RENEW_INTERVAL_SECONDS", 0.01)
     calls = Counter("calls:T1", "slots", 1)
     one, two = desk.limits(max_concurrent=1), desk.limits(max_concurrent=1)
     reached = asyncio.Event()
@@ -75,19 +75,19 @@ async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, mo
 
     async def renewed() -> bool:
         _, until = await desk.store._server.run_command("ZRANGE", held, 0, 0, "WITHSCORES")
-        return float(until) > desk.store.clock() + held_slots.HOLD_SECONDS - 1
+        return float(until) > desk.store.clock() + held_slots.SLOT_HOLD_SECONDS - 1
 
     for _ in range(3):
-        desk.clock.advance(held_slots.HOLD_SECONDS - 5)
+        desk.clock.advance(held_slots.SLOT_HOLD_SECONDS - 5)
         await eventually(renewed)
         assert await desk.store.counters.read_spending([calls]) == [1], "it is long, and goes on"
     desk.said.words = lambda: FINE
     await one._held_slots.close()  # its instance is killed, and nobody says that the call is over
-    desk.clock.advance(held_slots.HOLD_SECONDS - 2)
+    desk.clock.advance(held_slots.SLOT_HOLD_SECONDS - 2)
     with pytest.raises(CallWithheld, match="already makes 1 model calls"):
-        await two.reply(ANA, ask(deadline=0.3))
+        await two.reply(ANA, ask(timeout_seconds=0.3))
     desk.clock.advance(3)
-    await two.reply(ANA, ask(deadline=0.3))
+    await two.reply(ANA, ask(timeout_seconds=0.3))
     under_way.cancel()
     await asyncio.wait({under_way})
 
@@ -165,7 +165,7 @@ async def test_wherever_a_call_is_stopped_on_its_way_to_the_store_it_leaves_noth
     limits = await with_its_rate_used_up(desk)
     before = await desk.store.counters.read_spending(COUNTED)
     for moment in range(40):  # more turns of the loop than it takes to be let through
-        call = asyncio.create_task(limits.reply(ANA, ask(deadline=100.0)))
+        call = asyncio.create_task(limits.reply(ANA, ask(timeout_seconds=100.0)))
         for _ in range(moment):
             await asyncio.sleep(0)
         call.cancel()
@@ -186,7 +186,7 @@ async def test_what_is_sent_again_is_counted_again_and_of_a_silent_call_the_esti
     (before,) = await desk.store.counters.read_spending([TOKENS])
     desk.said.words = lambda: Fault("hang")
     with pytest.raises(ModelError, match="did not answer"):
-        await limits.reply(ANA, ask(deadline=0.2))
+        await limits.reply(ANA, ask(timeout_seconds=0.2))
     await limits.close(patience())
     assert await desk.store.counters.read_spending([requests, TOKENS]) == [
         4,
@@ -212,7 +212,7 @@ async def test_what_is_taken_of_each_limit_is_told(desk: Desk) -> None:
 
 
 async def test_a_budget_in_dollars_says_where_it_bounds_nothing(desk: Desk, caplog: pytest.LogCaptureFixture) -> None:
-    limits = desk.limits(budgets={"day": SpendingBudget(micros=1)})
+    limits = desk.limits(budgets={"day": SpendingBudget(micro_dollars=1)})
     for _ in range(2):
         await limits.reply(ANA, ask())
     assert [record.levelname for record in caplog.records if "no price is known" in record.message] == ["WARNING"]
@@ -261,11 +261,11 @@ def test_limits_are_read_as_they_are_documented() -> None:
 
 @pytest.mark.parametrize("text", ["50", "much", "$5", "10 requests, 5 requests", "0 tokens", "10 requests; 5 tokens"])
 def test_a_rate_that_is_not_one_is_refused(text: str) -> None:
-    with pytest.raises(BadLimit, match="it takes a"):
+    with pytest.raises(InvalidLimitError, match="it takes a"):
         parse_rates(text)
 
 
 @pytest.mark.parametrize("text", ["5", "10 requests", "$0", "-3 tokens", "0.2 tokens", "$5, $6"])
 def test_a_budget_that_is_not_one_is_refused(text: str) -> None:
-    with pytest.raises(BadLimit, match="it takes a"):
+    with pytest.raises(InvalidLimitError, match="it takes a"):
         parse_budget(text)

@@ -14,7 +14,7 @@ from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import (
     explain_unavailable_model,
-    list_provider_names,
+    list_provider_model_names,
     register_named_models,
     strip_provider,
 )
@@ -23,7 +23,7 @@ from bot.operation.metered import MeteredModel
 from bot.operation.metrics import Metrics
 from bot.settings import read_settings
 from bot.store.redis.redis_store import Store
-from bot.supervisor.planning import Planning
+from bot.supervisor.planning import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Plan, Subtask, Terms
 from handoff.engine.ladder import FailureSituation, choose_recovery_step
@@ -49,13 +49,15 @@ def crew(folder: Path, **keys: str) -> Crew:
 
 
 async def test_a_named_model_is_called_and_billed_by_its_own_name(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def listed(*asked: str) -> prices.ModelRates:  # its own child process takes seconds, and has tests of its own
+    async def listed(
+        *asked: str,
+    ) -> prices.ModelPrices:  # its own child process takes seconds, and has tests of its own
         dollars = {"claude-opus-5-5": 15.0, "gpt-6.1-sol": 10.0}
         none = dict.fromkeys(("output", "read", "written"))
         return {name: {"input": [(-1, dollars.get(name, 1.0))], **none} for name in asked[2:]}
 
-    monkeypatch.setattr(prices, "_RATES_CACHE", {})
-    monkeypatch.setattr(prices, "_load_listed_rates", listed)
+    monkeypatch.setattr(prices, "_PRICES_CACHE", {})
+    monkeypatch.setattr(prices, "_load_prices", listed)
     async with paired(api, lambda _: Reply("Yes."), is_own_server=True) as pair:
         name = CLAUDE if api == "anthropic" else GPT
         assert await pair.model.register_models([f"{pair.model.provider}/{name}"]) == {}
@@ -132,9 +134,9 @@ async def test_limits_and_metrics_know_it_by_its_real_name(
             MeteredModel(pair.model, metrics),
             rules,
             store.clock,
-            named_models=list_provider_names(pair.model, there),
+            named_models=list_provider_model_names(pair.model, there),
         )
-        call = ask(model=f"openai/{GPT}", deadline=2.0)
+        call = ask(model=f"openai/{GPT}", timeout_seconds=2.0)
         with pytest.raises(ModelError, match="at `model` in crew files"):
             await limits.reply(ANA, call)
         with pytest.raises(ModelError, match=f"1 requests a minute for {GPT}"):
@@ -147,9 +149,9 @@ async def test_limits_and_metrics_know_it_by_its_real_name(
 
 def test_it_stays_on_its_model_the_ladder_goes_on_to_the_fallback(tmp_path: Path) -> None:
     there = crew(tmp_path, ann=f"model: {CLAUDE}\nfallback: bob\neffort: low\ntemperature: 0.2", bob="model: fast")
-    wish = there.specialists["ann"].model_wish
+    wish = there.specialists["ann"].model_overrides
     assert (wish.name, wish.effort, wish.temperature) == (CLAUDE, "low", 0.2)
-    members = {one.name: one for one in Planning(there, RehearsalModel(), TrackRecord(), Terms())._members}
+    members = {one.name: one for one in CrewPlanner(there, RehearsalModel(), TrackRecord(), Terms())._members}
     now = FailureSituation(
         "ann", members["ann"].tier, tiers=members["ann"].tiers, fallback="bob", steps_taken=("refine",)
     )
@@ -210,7 +212,7 @@ async def test_a_rate_by_the_name_of_the_provider_limits_it_and_metrics_name_it_
         limits = CallLimits(store.counters, MeteredModel(model, metrics), rules, store.clock)
         await limits.reply(ANA, ask())
         with pytest.raises(CallWithheld, match=f"1 requests a minute for {name}"):
-            await limits.reply(ANA, ask(deadline=5.0))
+            await limits.reply(ANA, ask(timeout_seconds=5.0))
         assert server.stats.calls == 1
         assert Samples(metrics.render()[0].decode()).of("model_calls_total", provider=name, outcome="ok") == 1
         assert not [record for record in caplog.records if "LEADHAND_RATES" in record.message]

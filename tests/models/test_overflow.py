@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.models.context_overflow import estimate_fitting_share, find_numbers, is_overflow
+from bot.models.context_overflow import estimate_fitting_share, find_large_numbers, is_context_overflow
 from bot.models.model_faults import extract_code_and_message
 from tests.models.conftest import catch_failures
 from tests.providers.faults import Fault
@@ -25,7 +25,7 @@ DEEP = [[[[[[[[{"error": {"message": "x"}}]]]]]]]]
 def test_a_call_that_is_too_long_is_known_and_nothing_else_is_taken_for_one() -> None:
     lines = WORDS.read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
-    wrong = [row for row in rows if is_overflow(row[1], *extract_code_and_message(row[2])) is not row[0]]
+    wrong = [row for row in rows if is_context_overflow(row[1], *extract_code_and_message(row[2])) is not row[0]]
     assert (wrong, len({row[0] for row in rows})) == ([], 2)
 
 
@@ -34,8 +34,8 @@ def test_numbers_say_what_fits_however_they_are_written(limit: int, over: float,
     asked = int(limit * over) + 1
     shown = [f"{number:,}".replace(",", separator) for number in (limit, asked)]
     said = f"the maximum context length is {shown[0]} tokens, but the prompt has {shown[1]}"
-    assert find_numbers(said) == [limit, asked]
-    assert is_overflow(400, "", said)
+    assert find_large_numbers(said) == [limit, asked]
+    assert is_context_overflow(400, "", said)
     assert estimate_fitting_share(said) == pytest.approx(min(max(limit / asked, 0.1), 0.9))
 
 

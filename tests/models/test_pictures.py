@@ -32,7 +32,7 @@ SEEING = dict.fromkeys(TIERS, True)
 
 def showing(*pictures: Picture, text: str = "What is it?", **more: Any) -> ModelCall:
     messages = (ModelMessage(role="user", text=text, pictures=pictures),)
-    return ModelCall(purpose="test", system="You are the analyst.", messages=messages, deadline=20.0, **more)
+    return ModelCall(purpose="test", system="You are the analyst.", messages=messages, timeout_seconds=20.0, **more)
 
 
 def all_see(pair: Pair) -> Pair:
@@ -135,7 +135,7 @@ async def test_pictures_stay_in_the_first_message_once_tools_replied(pair: Pair)
     call = ToolCall(id="c1", name="look_up", arguments={})
     later = (ModelMessage(role="assistant", calls=(call,)), ModelMessage(role="user", text="Go on."))
     await all_see(pair).model.reply(
-        ModelCall(purpose="t", system="", messages=(*first.messages, *later), tools=TOOLS, deadline=20.0)
+        ModelCall(purpose="t", system="", messages=(*first.messages, *later), tools=TOOLS, timeout_seconds=20.0)
     )
     assert pair.server.requests[0].messages[0].pictures == TWO
 

@@ -16,7 +16,7 @@ from bot.limits.rules import LimitRules, SpendingBudget
 from bot.models import prices
 from bot.models.prices import Prices
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.wire import Tokens
+from bot.models.wire import TokenCounts
 from bot.store.counters import Counter
 from bot.store.redis.redis_store import Store
 from specialists.model import CallWithheld
@@ -30,17 +30,22 @@ from tests.store.kit import eventually
 
 MODELS = {"anthropic": [*CLAUDE.values()], "openai": [*GPT.values()]}
 FINE = Reply("Fine.", tokens_out=400)
-DOLLARS = LimitRules(budgets={"day": SpendingBudget(micros=1_000_000)})
+DOLLARS = LimitRules(budgets={"day": SpendingBudget(micro_dollars=1_000_000)})
 SPENT = Counter("day:T1/all:micros", "day", 1)
 
 
 @pytest.mark.parametrize("provider", sorted(MODELS))
 async def test_costs_agree_with_the_list_for_any_mix_of_tokens(provider: str) -> None:
     prices = Prices(MODELS[provider], provider=provider)
-    assert prices.compute_cost(MODELS[provider][0], Tokens(1000, 10)) is None  # nothing is known yet
+    assert prices.compute_cost(MODELS[provider][0], TokenCounts(1000, 10)) is None  # nothing is known yet
     await prices.wait_until_ready()
     for model in MODELS[provider]:
-        for tokens in (Tokens(1000, 10), Tokens(900_000, 500, 300_000, 1000), Tokens(150_000, 1), Tokens(7, 3, 7)):
+        for tokens in (
+            TokenCounts(1000, 10),
+            TokenCounts(900_000, 500, 300_000, 1000),
+            TokenCounts(150_000, 1),
+            TokenCounts(7, 3, 7),
+        ):
             usage = genai_prices.Usage(
                 input_tokens=tokens.input,
                 output_tokens=tokens.output,
@@ -54,10 +59,10 @@ async def test_costs_agree_with_the_list_for_any_mix_of_tokens(provider: str) ->
 async def test_an_unknown_model_has_no_price() -> None:
     prices = Prices(["my-own-model"], provider="openai")
     await prices.wait_until_ready()
-    assert prices.compute_cost("my-own-model", Tokens(1000, 10)) is None
+    assert prices.compute_cost("my-own-model", TokenCounts(1000, 10)) is None
     nameless = Prices(["gpt-6-luna"])
     await nameless.wait_until_ready()
-    assert nameless.compute_cost("gpt-6-luna", Tokens(1000, 10)) is None
+    assert nameless.compute_cost("gpt-6-luna", TokenCounts(1000, 10)) is None
 
 
 def test_heavy_modules_are_imported_by_nobody_who_does_not_use_them() -> None:
@@ -97,7 +102,7 @@ async def test_the_cost_of_a_call_waits_for_the_prices_however_long_they_take(
     async with ProviderServer(lambda _: FINE) as server:
         model = connect("responses", server)
         await model._connect()
-        call = asyncio.create_task(model.reply(ask(deadline=100_000.0)))
+        call = asyncio.create_task(model.reply(ask(timeout_seconds=100_000.0)))
 
         async def answered() -> bool:
             return server.stats.calls == 1 and await held.started()
@@ -126,7 +131,7 @@ async def test_a_reply_is_not_lost_for_a_price_that_does_not_come(
     async with ProviderServer(lambda _: FINE) as server:
         model = connect("responses", server)
         await model._connect()
-        turn = await model.reply(ask(deadline=1.0))
+        turn = await model.reply(ask(timeout_seconds=1.0))
         assert (turn.text, turn.usage.cost) == ("Fine.", None)
         await model.close()
 
@@ -142,9 +147,9 @@ async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
         limits = CallLimits(store.counters, model, DOLLARS, store.clock)
         limits.on_wait = said.waited
         with pytest.raises(CallWithheld, match="prices of models are still being looked up") as caught:
-            await limits.reply(ANA, ask(deadline=0.2))
+            await limits.reply(ANA, ask(timeout_seconds=0.2))
         assert (caught.value.reason, caught.value.transient) == ("budget", True)
-        call = asyncio.create_task(limits.reply(ANA, ask(deadline=100.0)))
+        call = asyncio.create_task(limits.reply(ANA, ask(timeout_seconds=100.0)))
         assert await eventually(held.started)
         await asyncio.sleep(0.05)
         assert server.stats.calls == 0, "its cost is unknown"

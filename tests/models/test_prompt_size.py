@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.models.server_facts import PromptSizes, estimate_prompt_tokens
+from bot.models.server_facts import PromptSizeEstimator, estimate_prompt_tokens
 from tests.models.conftest import ask, paired
 from tests.providers.rendering import Reply
 
@@ -12,21 +12,21 @@ CALL = ask("Total by region? " * 40)
 
 
 def test_an_estimate_is_corrected_by_what_was_counted() -> None:
-    sizes = PromptSizes()
+    sizes = PromptSizeEstimator()
     plain = estimate_prompt_tokens(CALL)
     assert sizes.estimate_tokens(CALL, "qwen") == plain
-    sizes.learn(CALL, "qwen", 2 * plain)
+    sizes.learn_token_count(CALL, "qwen", 2 * plain)
     assert sizes.estimate_tokens(CALL, "qwen") == 2 * plain
     assert sizes.estimate_tokens(CALL, "other") == plain
     for _ in range(20):
-        sizes.learn(CALL, "qwen", plain)
+        sizes.learn_token_count(CALL, "qwen", plain)
     assert sizes.estimate_tokens(CALL, "qwen") == pytest.approx(plain, rel=0.01)
 
 
 @pytest.mark.parametrize(("counted", "most"), [(0, 1), (10**9, 4)])
 def test_what_is_no_count_moves_an_estimate_little(counted: int, most: int) -> None:
-    sizes = PromptSizes()
-    sizes.learn(CALL, "qwen", counted)
+    sizes = PromptSizeEstimator()
+    sizes.learn_token_count(CALL, "qwen", counted)
     assert sizes.estimate_tokens(CALL, "qwen") <= most * estimate_prompt_tokens(CALL)
 
 
@@ -34,4 +34,4 @@ async def test_a_provider_learns_from_each_reply() -> None:
     async with paired("chat", lambda _: Reply("Yes.")) as pair:
         await pair.model.reply(CALL)
         counted = pair.server.stats.prompt_tokens
-        assert pair.model._sizes.estimate_tokens(CALL, "gpt-6.1-terra") == counted
+        assert pair.model._prompt_sizes.estimate_tokens(CALL, "gpt-6.1-terra") == counted

@@ -11,8 +11,8 @@ from bot.models.rehearsal.rehearsed_brief import NO_MODEL_MESSAGE, SUGGESTION_PR
 from bot.models.rehearsal.rehearsed_profile import read_profile
 from bot.models.rehearsal.rehearsed_query import Query
 from bot.models.rehearsal.rehearsed_request import read_request
-from bot.models.rehearsal.rehearsed_sql import SqlQuestion, make_question
-from bot.models.rehearsal.rehearsed_telling import format_figure, make_statements, read_rows
+from bot.models.rehearsal.rehearsed_sql import SqlQuery, make_sql_query
+from bot.models.rehearsal.rehearsed_telling import format_figure, make_sentences, read_rows
 from handoff.contracts import ToolCall, ToolReply
 
 PROFILE = """sales.csv is table sales: 1,216 rows, 11 columns (comma-separated, UTF-8)
@@ -42,7 +42,12 @@ def read(text: str, *before: str) -> Query:
 def test_a_profile_is_read_whole() -> None:
     assert (TABLE.file, TABLE.name, TABLE.row_count, len(TABLE.columns)) == ("sales.csv", "sales", 1216, 11)
     plan = TABLE.columns[2]
-    assert (plan.name, plan.sql, plan.distinct_count, plan.values) == ("Plan name", '"Plan name"', 2, ("Basic", "Pro"))
+    assert (plan.name, plan.quoted_name, plan.distinct_count, plan.frequent_values) == (
+        "Plan name",
+        '"Plan name"',
+        2,
+        ("Basic", "Pro"),
+    )
     assert (str(TABLE.columns[0].last_date), TABLE.columns[6].empty_count) == ("2026-06-01", 2)
 
 
@@ -85,7 +90,7 @@ def test_a_profile_is_read_whole() -> None:
 def test_what_is_asked_for_is_shown_and_nothing_else(tasks: str, title: str) -> None:
     *before, task = tasks.split(" / ")
     found = read(task, *before)
-    assert (found.trouble, found.unused, make_question(found).title) == ("", (), title)
+    assert (found.decline_reason, found.unused_words, make_sql_query(found).title) == ("", (), title)
 
 
 @pytest.mark.parametrize(
@@ -111,8 +116,8 @@ def test_what_is_asked_for_is_shown_and_nothing_else(tasks: str, title: str) -> 
     ],
 )
 def test_words_that_no_query_uses_decline_the_request(task: str, left: str) -> None:
-    assert {*left.split()} <= {*read(task).unused}
-    assert any(word in read(task).trouble for word in left.split())
+    assert {*left.split()} <= {*read(task).unused_words}
+    assert any(word in read(task).decline_reason for word in left.split())
 
 
 @pytest.mark.parametrize(
@@ -128,7 +133,7 @@ def test_words_that_no_query_uses_decline_the_request(task: str, left: str) -> N
     revenue by region highest first and lowest first""".replace("\n    ", " / ").split(" / "),
 )
 def test_what_is_not_certain_is_declined(task: str) -> None:
-    assert read(task).trouble
+    assert read(task).decline_reason
 
 
 def test_a_total_of_what_the_file_is_named_after_may_be_its_rows_or_its_figure() -> None:
@@ -136,11 +141,11 @@ def test_a_total_of_what_the_file_is_named_after_may_be_its_rows_or_its_figure()
 - region VARCHAR: 2 distinct: North (20), South (20)
 - revenue_eur DOUBLE: 1 to 20, mean 9, sum 360, 20 distinct""")
     for task in ("total signups", "total signups by region", "sum of signups"):
-        trouble = read_request(table, task, ["signups.csv"]).trouble
+        trouble = read_request(table, task, ["signups.csv"]).decline_reason
         assert trouble == "whether that counts rows or adds up “revenue_eur”", task
     for task in ("how many signups", "signups by region", "how many signups by region"):
         query = read_request(table, task, ["signups.csv"])
-        assert (query.counting, query.trouble) == (True, ""), task
+        assert (query.is_count, query.decline_reason) == (True, ""), task
 
 
 def test_a_person_chooses_the_figure_that_a_request_leaves_open() -> None:
@@ -157,21 +162,21 @@ def test_a_person_chooses_the_figure_that_a_request_leaves_open() -> None:
     ],
 )
 def test_rows_come_in_the_order_that_is_asked_for(task: str, order: str, said: list[str]) -> None:
-    question = make_question(read(task))
+    question = make_sql_query(read(task))
     rows = read_rows("region | total_revenue_eur\nNorth | 10\nSouth | 30\n(2 rows)")
     assert order in question.sql
     assert rows is not None
-    told = make_statements(question, rows)
+    told = make_sentences(question, rows)
     assert len(told) == len(said)
     assert all(one.startswith(begins) for one, begins in zip(told, said, strict=True))
 
 
 def test_rows_are_read_and_told_with_numbers_as_people_write_them() -> None:
-    question = SqlQuestion("t", "s", "region", "total_units", "groups")
+    question = SqlQuery("t", "s", "region", "total_units", "groups")
     rows = read_rows("region | total_units\nNorth | 30123.5\nSouth | 10\nNULL | 5\n(3 rows)")
     assert rows is not None
     assert rows.as_markdown().splitlines()[2::2] == ["| North | 30,123.50 |", "| (empty) | 5 |"]
-    assert make_statements(question, rows) == [
+    assert make_sentences(question, rows) == [
         "North has the largest total units: 30,123.50.",
         "(empty) has the smallest total units: 5.",
     ]
@@ -182,8 +187,8 @@ def test_rows_are_read_and_told_with_numbers_as_people_write_them() -> None:
 def test_of_more_days_than_are_shown_no_end_is_told() -> None:
     rows = read_rows("day | total_units\n2026-01-01 | 3\n2026-01-02 | 4\n(2 rows)")
     assert rows is not None
-    cut = SqlQuestion("t", "s", "day", "total_units", "time", most=2)
-    assert make_statements(cut, rows) == ["Only the first 2 are shown; ask about a shorter period, or by month."]
+    cut = SqlQuery("t", "s", "day", "total_units", "time", max_rows=2)
+    assert make_sentences(cut, rows) == ["Only the first 2 are shown; ask about a shorter period, or by month."]
 
 
 def say(task: str, rows: str = "") -> str:
@@ -191,7 +196,7 @@ def say(task: str, rows: str = "") -> str:
     profile = ToolCall(id="1", name="profile_table", arguments={"file": "sales.csv"})
     history = [(profile, ToolReply(call_id="1", text=PROFILE))]
     if rows:
-        query = ToolCall(id="2", name="query_table", arguments={"sql": make_question(read(task)).sql})
+        query = ToolCall(id="2", name="query_table", arguments={"sql": make_sql_query(read(task)).sql})
         history.append((query, ToolReply(call_id="2", text=rows)))
     ((_, told),) = choose_move(Brief(task, files=(ListedFile("sales.csv", "text/csv"),)), history, {}).calls
     return str(told.get("message", told.get("content")))
@@ -204,7 +209,7 @@ def test_a_refusal_says_why_and_names_two_questions_that_are_answered(task: str)
     assert NO_MODEL_MESSAGE in said
     tries = re.findall("“([^”]+)”", said.partition(SUGGESTION_PREFIX)[2])
     assert len(tries) == 2
-    assert not any(read(one).trouble for one in tries)
+    assert not any(read(one).decline_reason for one in tries)
 
 
 def test_rows_without_a_value_are_named_in_a_total_and_in_an_outline() -> None:

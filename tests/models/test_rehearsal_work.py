@@ -101,7 +101,7 @@ async def test_the_writer_puts_together_what_there_is_and_adds_nothing(tmp_path:
 
 
 async def test_a_pace_longer_than_the_deadline_is_a_model_error() -> None:
-    call = ModelCall(purpose="other", system="", messages=(ModelMessage(role="user", text="x"),), deadline=0.05)
+    call = ModelCall(purpose="other", system="", messages=(ModelMessage(role="user", text="x"),), timeout_seconds=0.05)
     with pytest.raises(ModelError) as caught:
         await RehearsalModel(pace=5).reply(call)
     assert caught.value.kind == "timeout"

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_demo import DENIED_WORDS, DEVIATION_MESSAGE, UNDECIDED_WORDS, DemoScript
-from handoff.contracts import SCRIPTED_REPLIES, ToolCall, ToolReply, Turn
-from specialists.loading.demo_file import DemoReplies, DemoStep
+from bot.models.rehearsal.rehearsed_demo import DENIED_TEXT, DEVIATION_MESSAGE, UNDECIDED_TEXT, DemoScript
+from handoff.contracts import SCRIPTED_MODEL_NAME, ToolCall, ToolReply, Turn
+from specialists.loading.demo_file import DemoReplies, DemoTurn
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 from specialists.turns import briefing
@@ -18,11 +18,11 @@ from specialists.turns.finish_tools import FINISH_SPECS
 ASK = "What does Acme charge, and is it in the contract?"
 PLAN = {"goal": ASK, "subtasks": [{"id": "read", "specialist": "scout"}], "strategy": "merge"}
 STEPS = (
-    DemoStep((("look", {"word": "acme"}), ("dig", {"depth": 2})), 5),
-    DemoStep((("search_material", {"words": "fee"}),), 6),
-    DemoStep((("escalate", {"reason": "ambiguous_input", "message": "Which Acme?", "options": ["one", "two"]}),), 7),
-    DemoStep((("publish", {"markdown": "The fee is 12."}),), 8),
-    DemoStep((("return_result", {"content": "The fee is 12.", "confidence": 90}),), 9),
+    DemoTurn((("look", {"word": "acme"}), ("dig", {"depth": 2})), 5),
+    DemoTurn((("search_material", {"words": "fee"}),), 6),
+    DemoTurn((("escalate", {"reason": "ambiguous_input", "message": "Which Acme?", "options": ["one", "two"]}),), 7),
+    DemoTurn((("publish", {"markdown": "The fee is 12."}),), 8),
+    DemoTurn((("return_result", {"content": "The fee is 12.", "confidence": 90}),), 9),
 )
 MODEL = RehearsalModel().with_scripts(DemoScript(ASK, DemoReplies(PLAN, {"scout": STEPS}, "Acme charges 12.")))
 TOOLS = tuple(ToolSpec(name, "", {"type": "object", "properties": {}}) for name in ("look", "dig", "publish"))
@@ -44,15 +44,15 @@ async def test_plan_and_answer_are_for_the_demos_own_request_alone() -> None:
     planned = await turn(brief=f"# Request\n{ASK}\n\n# Files\n", purpose="planner")
     assert json.loads(planned.text)["next"]["subtasks"] == PLAN["subtasks"]
     assert json.loads(planned.text)["next"]["goal"] == f"Scripted demo: {ASK}"
-    assert planned.usage.model == SCRIPTED_REPLIES
+    assert planned.usage.model == SCRIPTED_MODEL_NAME
     answer = await turn(brief=f"# Request\n{ASK}\n\n# Results\n", purpose="synthesizer")
     assert answer.text == "Acme charges 12."
-    for happened in (DEVIATION_MESSAGE, DENIED_WORDS, UNDECIDED_WORDS):
+    for happened in (DEVIATION_MESSAGE, DENIED_TEXT, UNDECIDED_TEXT):
         other = await turn(brief=f"# Request\n{ASK}\n\n# Results\n\n# Gaps\n- {happened}\n", purpose="synthesizer")
         assert "Acme charges 12." not in other.text, "it was written for another course"
     other = await turn(brief="# Request\nHello!", purpose="planner")
     assert json.loads(other.text)["next"]["who"] == "answer"
-    assert other.usage.model != SCRIPTED_REPLIES
+    assert other.usage.model != SCRIPTED_MODEL_NAME
 
 
 async def test_steps_are_taken_in_order_with_a_question_in_their_midst() -> None:
@@ -72,8 +72,8 @@ async def test_steps_are_taken_in_order_with_a_question_in_their_midst() -> None
     ("refused", "text", "end", "said"),
     [
         ("dig", "There is no shovel.", "escalate", f"{DEVIATION_MESSAGE} `dig` failed: There is no shovel."),
-        ("publish", "denied", "return_result", f"`publish` was shown, and {DENIED_WORDS}: nothing was done."),
-        ("publish", "not_decided", "return_result", f"`publish` was shown, and {UNDECIDED_WORDS}: nothing was done."),
+        ("publish", "denied", "return_result", f"`publish` was shown, and {DENIED_TEXT}: nothing was done."),
+        ("publish", "not_decided", "return_result", f"`publish` was shown, and {UNDECIDED_TEXT}: nothing was done."),
     ],
 )
 async def test_what_happened_is_handed_in_for_words_of_another_course(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.models.rehearsal.rehearsed_brief import Brief
-from bot.models.rehearsal.rehearsed_quotes import answer_from_texts, list_passages
+from bot.models.rehearsal.rehearsed_quotes import list_passages, make_text_answer
 
 WORD = st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=9)
 SENTENCE = st.lists(WORD, min_size=1, max_size=8).map(lambda words: " ".join(words).capitalize() + ".")
@@ -68,5 +68,5 @@ def test_every_word_of_a_text_stands_in_a_passage(lines: list[str]) -> None:
     ],
 )
 def test_a_question_is_answered_with_a_quotation_or_declined(question: str, name: str, text: str, said: str) -> None:
-    told = repr(answer_from_texts(Brief(question, material=((name, text),)))).replace('\\"', '"')
+    told = repr(make_text_answer(Brief(question, source_texts=((name, text),)))).replace('\\"', '"')
     assert [one for one in said.split("|") if one.strip() and one.strip("> ") not in told] == []

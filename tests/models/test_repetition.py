@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.models.reply_cleaning import RepetitionWatch
+from bot.models.reply_cleaning import RepetitionDetector
 from tests.models.chat_replies import chunks, part
 from tests.models.conftest import TOOLS, ask, take_turn
 
@@ -18,7 +18,7 @@ LONG = 60_000
 
 def noticed_after(text: str, piece: int = 4) -> int | None:
     """The characters of a text that were read when it was noticed; None if it was not."""
-    watch = RepetitionWatch()
+    watch = RepetitionDetector()
     for start in range(0, len(text), piece):
         if watch.feed(text[start : start + piece]):
             return start + piece

@@ -22,7 +22,7 @@ async def silent(pair: Pair, *, spoken: bool) -> None:
     """The next call ends in a silence, soon, and says which setting to raise."""
     began = time.monotonic()
     with pytest.raises(ModelError, match="LEADHAND_SILENCE") as caught:
-        await pair.model.reply(ask(deadline=3600.0))
+        await pair.model.reply(ask(timeout_seconds=3600.0))
     assert time.monotonic() - began >= SILENCE
     assert (caught.value.kind, caught.value.transient) == ("timeout", True)
     assert ("fell silent" in str(caught.value)) is spoken

@@ -94,7 +94,7 @@ async def test_a_port_that_is_taken(tmp_path: Path) -> None:
     failed(ended, f"LEADHAND_OPERATION: 127.0.0.1:{port} cannot be had", "or off")
     assert os.listdir(tmp_path) == [], "nothing was started"  # noqa: PTH208 - no async one
 
-    async with door(Address("127.0.0.1", port, fixed=False)) as url:
+    async with door(Address("127.0.0.1", port, is_fixed=False)) as url:
         assert not url.endswith(f":{port}"), "where none was asked for, any free one will do"
         assert (await look(url, "/healthz")).status == 200, "it starts"
         assert (await look(url, "/readyz")).text == "starting\nSlack is not connected\n"

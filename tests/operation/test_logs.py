@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from bot.jobs.quarantine import UnreadableLog, read_log
 from bot.logs import HIDDEN, configure, describe_error, get_log_ids, log_context, make_formatter
-from bot.settings import LogForm, SettingsError
+from bot.settings import LogFormat, SettingsError
 from bot.slack.connection import NotConnected
 from bot.slack.send.web_calls import SlackRefused
 from bot.slack.token_proof import TokenRefused
@@ -46,7 +46,7 @@ def record(message: str, *given: Any, error: BaseException | None = None, **extr
     return made
 
 
-def line(form: LogForm, *given: Any, secrets: tuple[str, ...] = (), **more: Any) -> str:
+def line(form: LogFormat, *given: Any, secrets: tuple[str, ...] = (), **more: Any) -> str:
     return make_formatter(form, secrets=secrets).format(record(*given, **more))
 
 
@@ -97,7 +97,7 @@ def test_a_line_as_text() -> None:
 
 @pytest.mark.parametrize("form", ["text", "json"])
 @pytest.mark.parametrize("token", TOKENS)
-def test_no_token_gets_out(form: LogForm, token: str) -> None:
+def test_no_token_gets_out(form: LogFormat, token: str) -> None:
     for text in ("{}", "token={}, and on", *TEXTS):
         said = text.format(token)
         secrets = ("hunter2-of-the-store",)
@@ -120,7 +120,7 @@ def test_our_own_exceptions_say_what_is_wrong_and_others_only_what_they_are(kind
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
-def test_addresses_keep_what_opens_nothing(form: LogForm) -> None:
+def test_addresses_keep_what_opens_nothing(form: LogFormat) -> None:
     made = line(form, "redis://default:pa55@10.0.0.7:6379/0, https://slack.com/api/, unix:///run/a:b@c.sock, 12:30")
     assert "10.0.0.7:6379/0, https://slack.com/api/, unix:///run/a:b@c.sock, 12:30" in made
     assert "pa55" not in made
@@ -175,7 +175,7 @@ def quoting() -> ValidationError:
 
 @pytest.mark.parametrize("form", ["text", "json"])
 async def test_no_words_of_an_event_that_cannot_be_read_get_out(
-    form: LogForm, caplog: pytest.LogCaptureFixture, server_url: str, store: Store
+    form: LogFormat, caplog: pytest.LogCaptureFixture, server_url: str, store: Store
 ) -> None:
     caplog.set_level("DEBUG")
     assert SECRET in str(quoting())

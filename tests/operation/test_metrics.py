@@ -63,7 +63,7 @@ async def test_a_store_that_is_away() -> None:
         with pytest.raises(StoreError):
             await store.explain_fullness()
     with pytest.raises(StoreError):
-        await store.jobs.head(JOB)
+        await store.jobs.read_head(JOB)
     with pytest.raises(PayloadTooLarge):
         await store.blobs.put(JOB, bytes(BLOB_LIMIT + 1))
     counts = samples(metrics)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.operation.periodic import StoreCheck, repeat_every
+from bot.operation.periodic import StoreSettingsCheck, repeat_every
 from bot.store.redis.redis_store import Store
 from tests.patience import patience
 from tests.store.kit import ask, tcp_server
@@ -20,7 +20,7 @@ async def test_a_server_that_begins_to_evict_is_told_once_and_so_is_its_mending(
     caplog.set_level(logging.INFO, "bot.operation.periodic")
     with tcp_server(tmp_path / "server", "--appendonly", "yes") as port:
         store = await Store.connect(f"redis://127.0.0.1:{port}")
-        check = StoreCheck(store)
+        check = StoreSettingsCheck(store)
         await check.run()
         assert caplog.messages == []
         ask(port, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")

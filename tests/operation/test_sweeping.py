@@ -98,7 +98,7 @@ def test_an_entry_that_was_never_finished_is_swept_from_the_tables(tmp_path: Pat
     made = cache.make_entry_folder("a" * 64)
     assert made is not None
     os.utime(made, (1, 1))
-    cache.remove_outdated()
+    cache.remove_outdated_entries()
     assert not made.exists()
 
 

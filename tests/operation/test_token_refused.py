@@ -34,7 +34,7 @@ async def test_a_refused_token_is_seen_and_what_is_said_meanwhile_is_answered_la
 
             await eventually(is_ready)
             assert Samples((await look(url, "/metrics")).text).of("slack_token_accepted") == 1
-            place.refuse_token("account_inactive")
+            place.set_token_error("account_inactive")
             await place.person("ben").say("#general", "@leadhand write a word")  # the answer to it is refused
             await eventually(is_refused)
             page = await look(url, "/readyz")
@@ -45,7 +45,7 @@ async def test_a_refused_token_is_seen_and_what_is_said_meanwhile_is_answered_la
             assert counts.of("slack_token_accepted") == 0
             assert counts.of("slack_token_refusals_total") == 1
             ts = await place.person("ana").say("#general", "@leadhand write a short note to the board")
-            place.refuse_token("")
+            place.set_token_error("")
             await eventually(is_ready)
 
             def answered() -> bool:

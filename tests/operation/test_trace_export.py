@@ -17,7 +17,7 @@ from bot.operation.trace_export import (
     NoCollector,
     SpanSender,
     TraceQueue,
-    open_sender,
+    make_sender,
 )
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
@@ -50,7 +50,7 @@ ALL = (REQUEST, ATTEMPT, CHAT, TOOL, OPEN)
 
 
 def sender(collector: Collector, **more: str) -> SpanSender:
-    found = open_sender({ENDPOINT_VARIABLE: collector.url, **more}, provider="openai", names={"analyst", "query_table"})
+    found = make_sender({ENDPOINT_VARIABLE: collector.url, **more}, provider="openai", names={"analyst", "query_table"})
     assert found is not None
     return found
 
@@ -116,8 +116,8 @@ async def test_whoever_sends_a_request_sends_the_same_ids() -> None:
 )
 def test_an_address_that_is_none_is_refused(env: Mapping[str, str], words: str) -> None:
     with pytest.raises(NoCollector, match=words):
-        open_sender(env)
-    assert open_sender({}) is None
+        make_sender(env)
+    assert make_sender({}) is None
 
 
 async def test_a_collector_that_is_away_or_refuses_is_told_from_one_that_takes_all() -> None:
@@ -125,9 +125,9 @@ async def test_a_collector_that_is_away_or_refuses_is_told_from_one_that_takes_a
         collector.answers = [503, 401, 400]
         there = sender(collector)
         assert (await there.send(KEY, ALL)).may_retry
-        assert await there.find_fault() == "answers 401 Unauthorized"
+        assert await there.probe_collector() == "answers 401 Unauthorized"
         assert await there.send(KEY, ALL) == ExportOutcome("answers 400 Bad Request")
-        assert await there.find_fault() == ""
+        assert await there.probe_collector() == ""
     assert (await there.send(KEY, ALL)).fault.startswith("cannot be reached")
 
 
@@ -146,7 +146,7 @@ async def test_nothing_is_lost_while_a_collector_is_away(
     store: Store, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And what it will never take holds nothing up."""
-    monkeypatch.setattr(trace_export, "MAX_QUEUED", 2)
+    monkeypatch.setattr(trace_export, "MAX_QUEUED_TRACES", 2)
     jobs = [await _asked(store, number) for number in (1, 2, 3)]
     async with collecting() as collector:
         export = TraceQueue(sender(collector), retry_seconds=0.01)

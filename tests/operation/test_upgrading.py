@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from bot.__main__ import _COMMAND_FUNCTIONS
-from bot.features.sign_in.page import PATH
+from bot.features.sign_in.page import LANDING_PATH
 from bot.operation.health import HealthState, _make_application
 from bot.operation.metrics import Metrics
 from bot.slack.receive.http import EVENTS_PATH
@@ -125,7 +125,7 @@ async def test_the_addresses_are_answered() -> None:
 
     application = _make_application("127.0.0.1", HealthState(), Metrics(), nothing)
     routes = {resource.canonical for resource in application.router.resources()}
-    assert words(public("HTTP")) == routes | {EVENTS_PATH, PATH}
+    assert words(public("HTTP")) == routes | {EVENTS_PATH, LANDING_PATH}
 
 
 def test_the_trace_has_the_version_that_is_promised() -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from specialists.outbound.network import VARIABLES
+from specialists.outbound.network import NETWORK_VARIABLES
 from tests.outbound.connect_proxy import Authority, ConnectProxy, connect_proxy, environment
 
 
 @pytest.fixture(autouse=True)
 def no_proxy_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what the machine that runs the tests says of proxies."""
-    for name in VARIABLES:
+    for name in NETWORK_VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
 

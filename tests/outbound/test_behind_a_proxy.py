@@ -23,7 +23,7 @@ from bot.models.choosing import OPENAI_TIERS
 from bot.models.chosen_model import ChosenModel
 from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
-from bot.operation.trace_export import open_sender
+from bot.operation.trace_export import make_sender
 from bot.settings import read_settings
 from bot.slack.send.web_calls import close_client, make_client
 from specialists.crew import Crew
@@ -37,7 +37,7 @@ from specialists.registry import load_crew
 from specialists.tools.code.code_tools import code_toolkit
 from specialists.tools.tool_sign_in import SignInFailed
 from specialists.tools.toolkit import ToolSettings
-from specialists.tools.web.fetch import FetchFailed, FetchSettings, download
+from specialists.tools.web.fetch import FetchFailed, FetchSettings, download_page
 from specialists.tools.web.search import SearchFailed, SearchSettings, search_web
 from tests.code.conftest import caller
 from tests.code.demo_repository import build
@@ -157,7 +157,7 @@ async def test_a_whole_job_goes_by_the_proxy_alone(scene: Scene, proxy: ConnectP
     assert "Whole euros" in said
     assert TIDES in said
     assert talk.files() == ["Tides.docx"]
-    assert [one.name for one in job.asks[0].materials if one.name == "sales.csv"], "the attachment was fetched"
+    assert [one.name for one in job.requests[0].materials if one.name == "sales.csv"], "the attachment was fetched"
     assert all(proxy.reached(host) for host in proxy.hosts), proxy.asked
     assert not any("127.0.0.1" in line for line in proxy.asked)
 
@@ -197,7 +197,7 @@ async def fetched(url: str, resolver: Any = None) -> bytes:
     async def follows(_: str, __: str) -> bool:
         return True
 
-    found = await download(url, FetchSettings(resolver=resolver), lambda _: "", follows)
+    found = await download_page(url, FetchSettings(resolver=resolver), lambda _: "", follows)
     return found.body
 
 
@@ -272,9 +272,9 @@ async def test_traces_go_by_the_proxy_over_plain_http_with_its_password(proxy: C
 
     async with serving(collect) as site:
         await proxy.route("otel.test", site.port)
-        sender = open_sender({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://otel.test:4318"})
+        sender = make_sender({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://otel.test:4318"})
         assert sender is not None
-        assert await sender.find_fault() == ""
+        assert await sender.probe_collector() == ""
     assert asked == ["None"], "the proxy keeps its password to itself"
     assert proxy.asked == ["POST http://otel.test:4318/v1/traces HTTP/1.1"]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from specialists.reading.reader import LARGEST_FILE
+from specialists.reading.reader import LARGEST_FILE_BYTES
 from tests.patience import slow_cores
 
 from . import hostile_files as hostile
@@ -44,7 +44,7 @@ def _processor_seconds() -> float:
 REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("empty.txt", lambda: b"", "is empty (0 bytes). Attach it again."),
     ("blank.txt", lambda: b" \n" * 50_000, "holds nothing but blanks"),
-    ("large.log", lambda: b"x" * (LARGEST_FILE + 1), "at most 32 MB are read"),
+    ("large.log", lambda: b"x" * (LARGEST_FILE_BYTES + 1), "at most 32 MB are read"),
     ("noise.txt", lambda: _NOISE, "is a binary file"),
     ("noise.pdf", lambda: b"%PDF-1.7\n" + _NOISE, "is a damaged PDF"),
     ("half.pdf", _half("report-chromium.pdf"), "is a damaged PDF"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from specialists.reading.reader import CPU_SECONDS, parse_reading
+from specialists.reading.reader import CPU_SECONDS, parse_child_reply
 from specialists.sandbox.child_process import ChildInputs as Places
 from specialists.sandbox.child_process import ChildLimits, run_child
 
@@ -25,8 +25,8 @@ async def test_the_process_reaches_no_network_no_program_and_no_file(tmp_path: P
         "tests.reading.locked_child",
         request,
         limits=limits,
-        deadline=30,
-        largest_reply=10_000,
+        timeout_seconds=30,
+        max_reply_bytes=10_000,
         inputs=Places(readable_paths=[TESTS]),
     )
     ends = json.loads(reply.output)
@@ -54,11 +54,11 @@ async def test_without_extras_much_is_read_and_a_missing_library_is_named(name: 
         "tests.reading.bare_child",
         {"file": "file", "name": name, "media_type": "", "columns": False},
         limits=ChildLimits(memory_mb=1500, cpu_seconds=CPU_SECONDS),
-        deadline=30,
-        largest_reply=1_000_000,
+        timeout_seconds=30,
+        max_reply_bytes=1_000_000,
         inputs=Places(files={"file": FILES / name}, readable_paths=[TESTS]),
     )
-    reading = parse_reading(reply.output, name)
+    reading = parse_child_reply(reply.output, name)
     assert bool(reading.text) != bool(library)
     assert not library or reading.fault == (
         f"{name} cannot be read here: {library} is missing. "

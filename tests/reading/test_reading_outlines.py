@@ -116,7 +116,9 @@ def test_a_page_that_the_outline_leaves_out_is_cited_by_its_number() -> None:
         contents.begin_section(f"page {number}: Title {number}")
         contents.add_text(f"[page {number}]\n# {number}\nClause of {word(number)}.\n\n")
     text = contents.finish_text()
-    outline = [Section(name=name, start=start, unnamed=contents.skipped_sections) for name, start in contents.outline]
+    outline = [
+        Section(name=name, start=start, unnamed=contents.skipped_per_section) for name, start in contents.outline
+    ]
     for number in (1, 2, 777, 1000, 1999, 2000):
         where = name_place(text, outline, text.index(word(number)))
         assert where.partition(":")[0] == f"page {number}"

@@ -30,28 +30,28 @@ async def answered(scene: Scene, asked: Asked) -> tuple[str, str]:
     for number, text in enumerate(asked.then, start=2):
         await talk.say(f"@leadhand {text}")
         job = await _end(talk, number)
-    ask = job.asks[-1]
-    text = ask.run.answer or (ask.run.failure.reason if ask.run.failure else "")
+    request = job.requests[-1]
+    text = request.run.answer or (request.run.failure.reason if request.run.failure else "")
     assert not _SAID_OF_NO_MODEL.search(talk.said()), talk.said()
-    return _outcome(ask, text, asked), text
+    return _outcome(request, text, asked), text
 
 
 async def _end(talk: Talk, number: int) -> Job:
     def ended(job: Job) -> Job | None:
-        if len(job.asks) < number:
+        if len(job.requests) < number:
             return None
-        return job if job.asks[number - 1].is_over or job.asks[number - 1].state == "input_required" else None
+        return job if job.requests[number - 1].is_over or job.requests[number - 1].state == "input_required" else None
 
     job = await talk.until(ended)
     assert job is not None
     return job
 
 
-def _outcome(ask: RequestState, text: str, asked: Asked) -> str:
-    if ask.state != "completed" or all(one.handed_over for one in ask.work.values()):
+def _outcome(request: RequestState, text: str, asked: Asked) -> str:
+    if request.state != "completed" or all(one.is_handed_over for one in request.subtasks.values()):
         return DECLINED
     # What reading the file had to change is said of every answer from it, and is no part of the request left open.
-    if any(not gap.startswith(asked.file or "-") for gap in list_answer_gaps(ask, ask.run)):
+    if any(not gap.startswith(asked.file or "-") for gap in list_answer_gaps(request, request.run)):
         return PART
     rows = rows_of(asked.file) if asked.file else []
     right = asked.want == RIGHT and asked.figures is not None and has_figures(text, asked.figures(rows))

@@ -14,11 +14,11 @@ from bot.access.time_zones import find_nearest_zone, find_zone, find_zone_name
 from bot.features.schedules.commands import match_schedule
 from bot.features.schedules.cron_text import normalize_cron
 from bot.features.schedules.form import render_form
-from bot.features.schedules.phrases import UNREAD, parse_schedule, parse_when
+from bot.features.schedules.phrases import NEEDS_MODEL, parse_schedule, parse_time_only
 from bot.features.schedules.rule_times import find_next_time
 from bot.features.schedules.rule_words import describe_rule, render_zone
 from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal
-from bot.features.schedules.when_forms import is_order
+from bot.features.schedules.when_forms import is_imperative
 
 BERLIN = "Europe/Berlin"
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=ZoneInfo(BERLIN)).timestamp()  # a Monday
@@ -215,7 +215,7 @@ def test_plain_phrases_are_read(said: str, when: str, asks: str) -> None:
     assert (describe_rule(found.rule, BERLIN), found.asks) == (when, asks)
     assert find_next_time(found.rule, BERLIN, NOW) is not None
     one = Schedule(team="T1", channel="C1", owner="U1", asks=asks, rule=found.rule, zone=BERLIN)
-    again = parse_when(render_form(one, "-")["blocks"][0]["element"]["initial_value"], now=NOW, zone=BERLIN)
+    again = parse_time_only(render_form(one, "-")["blocks"][0]["element"]["initial_value"], now=NOW, zone=BERLIN)
     assert isinstance(again, ParsedSchedule), "the form shows words, a date or cron text, and reads them again"
     assert describe_rule(again.rule, BERLIN) == when
 
@@ -227,7 +227,7 @@ def test_an_ordinary_request_is_none(said: str) -> None:
 
 @pytest.mark.parametrize("said", UNREAD_PHRASES)
 def test_other_words_that_say_when_go_to_a_model(said: str) -> None:
-    assert parse_schedule(said, now=NOW, zone=BERLIN) == UNREAD
+    assert parse_schedule(said, now=NOW, zone=BERLIN) == NEEDS_MODEL
     assert match_schedule(said) == said
 
 
@@ -272,7 +272,7 @@ def test_nothing_behind_a_time_becomes_part_of_a_task_that_begins_with_an_order(
     if isinstance(found, ParsedSchedule):
         task = found.asks
         is_sentence_of_its_own = stray.strip(" ,").startswith(("-", ".")) or re.search(r"[-.]\s", f"{stray} ")
-        assert task == "list the invoices" or is_order(task) or is_sentence_of_its_own, task
+        assert task == "list the invoices" or is_imperative(task) or is_sentence_of_its_own, task
 
 
 @pytest.mark.parametrize(("said", "words"), WRONG)

@@ -10,9 +10,9 @@ import pytest
 from bot.access.access_ruling import AccessRefusal
 from bot.features.schedules.rights import (
     ACCESS_REFUSAL_TEXTS,
-    MAX_PER_PERSON,
+    MAX_SCHEDULES_PER_PERSON,
     RunRefusal,
-    find_halt,
+    find_run_refusal,
     find_schedule_fault,
     may_change,
 )
@@ -34,7 +34,7 @@ from bot.features.schedules.service import (
     ScheduleService,
     make_schedule_id,
 )
-from bot.features.schedules.talk import check_written_rule
+from bot.features.schedules.talk import parse_model_rule
 from bot.store.redis import layout
 from bot.store.redis.redis_store import Store
 from handoff.access.audit_entry import AuditEntry
@@ -96,33 +96,39 @@ def test_an_admin_may_have_one_a_minute() -> None:
 
 @pytest.mark.parametrize("why", ACCESS_REFUSAL_TEXTS)
 def test_a_run_of_somebody_who_may_no_longer_pauses(why: AccessRefusal) -> None:
-    assert find_halt(ruling=why, channel="", budget="", reads="") == RunRefusal(ACCESS_REFUSAL_TEXTS[why])
+    assert find_run_refusal(access_refusal=why, channel_fault="", budget="", unreadable_reason="") == RunRefusal(
+        ACCESS_REFUSAL_TEXTS[why]
+    )
 
 
 def test_what_may_pass_pauses_nothing() -> None:
-    assert find_halt(ruling=None, channel="", budget="", reads="") is None
+    assert find_run_refusal(access_refusal=None, channel_fault="", budget="", unreadable_reason="") is None
     for found in (
-        find_halt(ruling="unknown", channel="", budget="", reads=""),
-        find_halt(ruling=None, channel="", budget="the budget of the day is used up", reads=""),
+        find_run_refusal(access_refusal="unknown", channel_fault="", budget="", unreadable_reason=""),
+        find_run_refusal(
+            access_refusal=None, channel_fault="", budget="the budget of the day is used up", unreadable_reason=""
+        ),
     ):
         assert found is not None
         assert not found.pauses_schedule
-    both = find_halt(ruling=None, channel="it is archived", budget="used up", reads="private")
+    both = find_run_refusal(
+        access_refusal=None, channel_fault="it is archived", budget="used up", unreadable_reason="private"
+    )
     assert both == RunRefusal("it is archived")
 
 
 async def test_made_listed_changed_and_removed_with_an_audit(desk: ScheduleService, noted: list[AuditEntry]) -> None:
-    one = await desk.make(wanted())
-    other = await desk.make(wanted(rule=ScheduleRule(cron="0 9 * * *")))
+    one = await desk.create(wanted())
+    other = await desk.create(wanted(rule=ScheduleRule(cron="0 9 * * *")))
     assert isinstance(one, Schedule)
     assert isinstance(other, Schedule)
-    await desk.make(wanted(owner="U2"))
+    await desk.create(wanted(owner="U2"))
     listed = await desk.list_schedules("T1", "U1")
     assert {each.id for each in listed} == {one.id, other.id}
     times = [each.next_at or 0.0 for each in listed]
     assert times == sorted(times), "the next to run first"
-    assert await desk.find("T1", one.id, "U2") is None
-    assert await desk.find("T1", one.id.lower(), "UADMIN") == one
+    assert await desk.find_changeable("T1", one.id, "U2") is None
+    assert await desk.find_changeable("T1", one.id.lower(), "UADMIN") == one
     assert await desk.edit(one, "U2", paused, "paused") == NOT_OWNER_REFUSAL
     after = await desk.edit(one, "UADMIN", paused, "paused")
     assert isinstance(after, Schedule)
@@ -142,7 +148,7 @@ async def test_made_listed_changed_and_removed_with_an_audit(desk: ScheduleServi
 
 
 async def test_of_two_edits_at_once_one_counts_and_the_other_is_told(desk: ScheduleService) -> None:
-    one = await desk.make(wanted())
+    one = await desk.create(wanted())
     assert isinstance(one, Schedule)
 
     async def asks(text: str) -> Schedule | ScheduleRefusal:
@@ -157,7 +163,7 @@ async def test_of_two_edits_at_once_one_counts_and_the_other_is_told(desk: Sched
 
 
 async def test_what_a_run_notes_and_what_a_person_edits_both_stay(desk: ScheduleService) -> None:
-    one = await desk.make(wanted())
+    one = await desk.create(wanted())
     assert isinstance(one, Schedule)
     last = LastRun(due=1.0, at=2.0, trace="J1", job="J2")
     await asyncio.gather(
@@ -173,29 +179,29 @@ async def test_what_a_run_notes_and_what_a_person_edits_both_stay(desk: Schedule
 
 
 async def test_the_same_wish_twice_is_one(desk: ScheduleService) -> None:
-    first = await desk.make(wanted(state="draft", id=make_schedule_id("C1/5.0")))
+    first = await desk.create(wanted(state="draft", id=make_schedule_id("C1/5.0")))
     assert isinstance(first, Schedule)
     saved = await desk.edit(first, "U1", lambda now: now.model_copy(update={"state": "on"}), "made")
-    again = await desk.make(wanted(state="draft", id=make_schedule_id("C1/5.0")))
+    again = await desk.create(wanted(state="draft", id=make_schedule_id("C1/5.0")))
     assert isinstance(saved, Schedule)
     assert isinstance(again, Schedule)
     assert again.state == "on", "a second delivery does not make a draft of it again"
 
 
 async def test_nobody_fills_it_up(desk: ScheduleService, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(MAX_PER_PERSON):
+    for number in range(MAX_SCHEDULES_PER_PERSON):
         one = wanted(id=f"S{number}")
         await store.schedules.put("T1", make_store_name(one), one.model_dump_json(exclude_defaults=True), NOW * 2)
-    assert await desk.make(wanted()) == TOO_MANY_REFUSAL
-    monkeypatch.setattr(layout, "SCHEDULE_LIMIT", MAX_PER_PERSON)
-    assert await desk.make(wanted(owner="U2")) == STORE_FULL_REFUSAL
-    assert len(await store.schedules.list_all("T1", SCHEDULE_PREFIX)) == MAX_PER_PERSON
+    assert await desk.create(wanted()) == TOO_MANY_REFUSAL
+    monkeypatch.setattr(layout, "SCHEDULE_LIMIT", MAX_SCHEDULES_PER_PERSON)
+    assert await desk.create(wanted(owner="U2")) == STORE_FULL_REFUSAL
+    assert len(await store.schedules.list_all("T1", SCHEDULE_PREFIX)) == MAX_SCHEDULES_PER_PERSON
 
 
 def test_a_models_rule_is_checked_as_any_other() -> None:
     of = {"schedule": True, "asks": "x", "cron": "", "at": "", "zone": "", "until": "", "cannot": ""}
     read = {
-        cron: check_written_rule({**of, "cron": cron}, "UTC")
+        cron: parse_model_rule({**of, "cron": cron}, "UTC")
         for cron in ("0 9 * * mon-fri", "0 9 * *", "* * * * * *", "rm -rf /", "0 9 * * 1")
     }
     rules = {cron: getattr(getattr(found, "rule", None), "cron", None) for cron, found in read.items()}
@@ -206,12 +212,12 @@ def test_a_models_rule_is_checked_as_any_other() -> None:
         "rm -rf /": None,
         "0 9 * * 1": "0 9 * * mon",
     }
-    fortnight = check_written_rule({**of, "at": "2026-11-27 09:30", "every_days": 14, "only_if_new": True}, "UTC")
+    fortnight = parse_model_rule({**of, "at": "2026-11-27 09:30", "every_days": 14, "only_if_new": True}, "UTC")
     assert isinstance(fortnight, ParsedSchedule)
     assert (fortnight.rule, fortnight.only_if_new) == (ScheduleRule(start=1_795_771_800.0, days=14), True)
-    zone = check_written_rule({**of, "cron": "0 9 * * mon", "zone": "Berln"}, "UTC")
+    zone = parse_model_rule({**of, "cron": "0 9 * * mon", "zone": "Berln"}, "UTC")
     assert isinstance(zone, ScheduleRefusal)
     assert "Europe/Berlin" in zone.words
-    assert check_written_rule({**of, "schedule": False, "cron": "0 9 * * mon"}, "UTC") is None
-    cannot = check_written_rule({**of, "cannot": "no rule for business days"}, "UTC")
+    assert parse_model_rule({**of, "schedule": False, "cron": "0 9 * * mon"}, "UTC") is None
+    cannot = parse_model_rule({**of, "cannot": "no rule for business days"}, "UTC")
     assert isinstance(cannot, ScheduleRefusal)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bot.features.schedules.cron_text import WEEKDAYS
-from bot.features.schedules.loop import BATCH_SIZE, MAX_CAUGHT_UP, ScheduleLoop
+from bot.features.schedules.loop import BATCH_SIZE, MAX_CATCH_UP_RUNS, ScheduleLoop
 from bot.features.schedules.schedule import SCHEDULE_PREFIX, Schedule, ScheduleRule, make_store_name
 from bot.features.schedules.service import ScheduleService, make_run_place, make_schedule_id, start_run
 from bot.store.redis.redis_store import Store
@@ -51,7 +51,7 @@ async def runs(store: Store) -> Counter[str]:
 
 
 async def make_schedule(store: Store, **more: Any) -> Schedule:
-    one = await ScheduleService(store).make(wanted(**more))
+    one = await ScheduleService(store).create(wanted(**more))
     assert isinstance(one, Schedule)
     return one
 
@@ -68,7 +68,7 @@ async def test_two_instances_begin_each_due_time_once(pair: tuple[Store, Store])
             MovedClock(store).advance(one.next_at + day * DAY + 1 - store.clock())
         await asyncio.gather(*(loop_on(store).start_due_runs() for store in pair))
     assert await runs(pair[0]) == {job_of(one, one.next_at + day * DAY): 1 for day in range(3)}
-    assert await pair[0].schedules.next_due(SCHEDULE_PREFIX) == one.next_at + 3 * DAY
+    assert await pair[0].schedules.read_next_due(SCHEDULE_PREFIX) == one.next_at + 3 * DAY
 
 
 async def test_no_run_begins_in_the_quiet_hours_of_its_channel(pair: tuple[Store, Store]) -> None:
@@ -88,7 +88,7 @@ async def test_no_run_begins_in_the_quiet_hours_of_its_channel(pair: tuple[Store
     MovedClock(store).advance(7200)
     await loop.start_due_runs()
     assert await runs(store) == {job_of(one, quiet): 1}
-    assert await store.schedules.next_due(SCHEDULE_PREFIX) == one.next_at + DAY
+    assert await store.schedules.read_next_due(SCHEDULE_PREFIX) == one.next_at + DAY
 
 
 class Dying:
@@ -135,7 +135,7 @@ async def test_a_run_that_was_begun_long_ago_is_not_begun_again(store: Store) ->
     key = await start_run(store, one, 5.0)
     await store._server.run_command("DEL", *(await store._server.run_command("KEYS", f"{store._keys.prefix}:*:seen:*")))
     assert await start_run(store, one, 5.0) == key
-    lines = [entry.payload for entry in await store.jobs.inbox(key)]
+    lines = [entry.payload for entry in await store.jobs.read_inbox(key)]
     assert len({line.partition('"request":')[2].partition('"at":')[0] for line in lines}) == 1, "one request by its id"
 
 
@@ -148,7 +148,7 @@ async def test_missed_runs(store: Store, missed: str, begun: int) -> None:
     expected = {"once": [0], "all": range(5), "skip": []}[missed]
     assert await runs(store) == {job_of(one, one.next_at + day * DAY): 1 for day in expected}
     assert len(list(expected)) == begun
-    assert await store.schedules.next_due(SCHEDULE_PREFIX) == one.next_at + 5 * DAY
+    assert await store.schedules.read_next_due(SCHEDULE_PREFIX) == one.next_at + 5 * DAY
 
 
 async def test_of_many_missed_runs_the_last_ten_are_made_up_for(store: Store) -> None:
@@ -156,7 +156,7 @@ async def test_of_many_missed_runs_the_last_ten_are_made_up_for(store: Store) ->
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 400 * DAY + 1800 - store.clock())  # at the full hour one more falls due
     await loop_on(store).start_due_runs()
-    assert len(await runs(store)) == MAX_CAUGHT_UP
+    assert len(await runs(store)) == MAX_CATCH_UP_RUNS
 
 
 async def test_one_that_is_a_little_late_was_not_missed(store: Store) -> None:
@@ -194,7 +194,7 @@ async def test_the_loop_wakes_when_one_is_made_and_sleeps_until_it_is_due(store:
     desk = ScheduleService(store)
     loop = asyncio.create_task(ScheduleLoop(store, desk).run())
     await asyncio.sleep(0)
-    one = await desk.make(wanted(rule=ScheduleRule(start=store.clock() + 0.3)))
+    one = await desk.create(wanted(rule=ScheduleRule(start=store.clock() + 0.3)))
     assert isinstance(one, Schedule)
     assert one.next_at is not None
     assert await eventually(lambda: runs(store))
@@ -211,7 +211,7 @@ async def test_a_week_of_two_thousand_schedules_on_two_instances(pair: tuple[Sto
     first, second = pair
     now = first.clock() // 60 * 60 + 30  # rules come up at full minutes: none falls due while the test looks
     every = [_weekly(number, now) for number in range(TWO_THOUSAND)]
-    payloads, due, _ = first._keys.schedules  # all in two commands: what is looked at is what becomes of them
+    payloads, due, _ = first._keys.schedule_keys  # all in two commands: what is looked at is what becomes of them
     rows = [(f"T1/{make_store_name(one)}", one.model_dump_json(exclude_defaults=True), at) for one, at, _ in every]
     await first._server.run_command("HSET", payloads, *(part for name, payload, _ in rows for part in (name, payload)))
     await first._server.run_command("ZADD", due, *(part for name, _, at in rows for part in (repr(at), name)))
@@ -251,4 +251,4 @@ async def test_the_jobs_of_runs_are_known_to_the_store(store: Store) -> None:
     one = await make_schedule(store)
     key = await start_run(store, one, 5.0)
     assert key == JobKey("T1", job_of(one, 5.0))
-    assert await store.jobs.list_asked_by("T1", "U1") == [], "a list of jobs shows the thread, not what opened it"
+    assert await store.jobs.read_heads_asked_by("T1", "U1") == [], "a list of jobs shows the thread, not what opened it"

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.features.channel_settings.window import SETTINGS_WINDOW
 from bot.features.erasure.view import ERASURE_WINDOW
-from bot.features.requests.actions import encode_metadata
+from bot.features.requests.actions import encode_shortcut
 from bot.slack.receive.payloads import MessageShortcut
 from handoff.contracts import Place
 
@@ -88,7 +88,7 @@ _CLICK: Json = {
 _BUTTON: Json = {"type": "button", "block_id": "b", "action_ts": "2.5", "value": '{"request": "1.1"}'}
 _ACTIONS = ("answer:0", "answer:other", "stop", "feedback", "show_evidence", "unheard_of")
 _THREAD = Place(team="T1", channel="C1", thread_ts="1.1")
-_OPENED_ON = encode_metadata(MessageShortcut(_THREAD, "1.1", "", "", "U2", "a", ()))
+_OPENED_ON = encode_shortcut(MessageShortcut(_THREAD, "1.1", "", "", "U2", "a", ()))
 _TYPED: Json = {"values": {"request": {"text": {"type": "plain_text_input", "value": "do it"}}}}
 _VIEW: Json = {
     "id": "V1",

@@ -13,7 +13,7 @@ from bot.features.catalogue import register_all
 from bot.features.channel_settings.actions import SettingsForm
 from bot.features.crews.service import CrewService
 from bot.features.erasure.service import ErasureService
-from bot.features.erasure.view import ErasureTarget, JobToForget
+from bot.features.erasure.view import ErasureTarget, JobToErase
 from bot.features.feedback.service import FeedbackService, ThumbOutcome
 from bot.features.home.service import HomeService, PublishHome, SectionPages
 from bot.features.job_controls.lists import JobFilter, JobLists
@@ -23,7 +23,7 @@ from bot.features.memory.service import MemoriesService
 from bot.features.requests.service import AnswerOutcome, RequestService
 from bot.features.requests.typed import TypedRequests
 from bot.features.retries.service import RetryService
-from bot.features.schedules import InstanceSchedules
+from bot.features.schedules import ScheduleRuntime
 from bot.features.sign_in.service import SignInService
 from bot.features.traces.service import TraceService, VisibleTrace
 from bot.jobs.job_records import DenialReason, JobRecords
@@ -38,10 +38,10 @@ from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import ListPage, select_page
 from bot.slack.views.question import AnswerChoice
 from bot.store.values import LogEntry, StoreError
-from bot.tracing.whole_trace import read_trace
+from bot.tracing.whole_trace import derive_trace
 from handoff import events as ev
 from handoff.contracts import Place, Request
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from handoff.state.job_state import Job
 from specialists.tools.tool_sign_in import LOCAL_RETURN_URL
 
@@ -65,7 +65,7 @@ class MemoryService:
     note: Any = None
     open_thread: Any = None
     can_be_raised: bool = True
-    talk: Any = field(default_factory=lambda: SimpleNamespace(desk=SimpleNamespace(of=None)))
+    drafts: Any = field(default_factory=lambda: SimpleNamespace(service=SimpleNamespace(of=None)))
     opener: Any = field(default_factory=lambda: SimpleNamespace(open_thread=None))
 
     def clock(self) -> float:
@@ -139,7 +139,7 @@ class MemoryService:
         del place, user, scope, admin, operation
         return None
 
-    async def read_usage_lines(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
+    async def describe_usage(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
         del team, channel, user, job
         return []
 
@@ -214,7 +214,7 @@ class MemoryService:
             return "not_yours"
         events = [ev.RequestAdded(at=r.at, place=p, request=r, refusal=why) for p, r, why in found]
         entries = [LogEntry(seq, ev.dump_event(event)) for seq, event in enumerate(events, 1)]
-        return VisibleTrace(read_trace(entries), fold(events))
+        return VisibleTrace(derive_trace(entries), fold_log(events))
 
     async def find_thread_job(self, place: Place) -> Job | None:
         return self.kept.get(place)
@@ -226,7 +226,7 @@ class MemoryService:
         self, team: str, user: str, *, job: str = "", person: str = ""
     ) -> ErasureTarget | DenialReason:
         del team
-        one = JobToForget(job or "JAAAAAAAAAA", "old", "C1", "1.0", 3, 1, 10, 2, False, {"1.0": user})
+        one = JobToErase(job or "JAAAAAAAAAA", "old", "C1", "1.0", 3, 1, 10, 2, False, {"1.0": user})
         return ErasureTarget((one,), person=person)
 
     async def start_erasure(self, team: str, user: str, mark: str, *, job: str = "", person: str = "") -> bool:
@@ -279,7 +279,7 @@ OTHERS = (
     MemoriesService,
     ApprovalService,
     SignInService,
-    InstanceSchedules,
+    ScheduleRuntime,
 )
 SERVICES = (
     RequestService,

@@ -19,7 +19,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.features.job_controls.lists import JobFilter
 from bot.features.job_controls.service import StopOutcome
-from bot.features.requests.actions import encode_metadata
+from bot.features.requests.actions import encode_shortcut
 from bot.features.requests.service import AnswerOutcome
 from bot.settings import Settings
 from bot.slack.receive.http import make_web_app
@@ -232,7 +232,7 @@ class Door:
 
     def _view(self, person: str, place: str) -> Json:
         thread = Place(team=self.town.team_id, channel=self.place(place, person), thread_ts=ROOT)
-        told = encode_metadata(MessageShortcut(thread, ROOT, "", "", "", "", ()))
+        told = encode_shortcut(MessageShortcut(thread, ROOT, "", "", "", "", ()))
         put_in = {REQUEST_BLOCK: {REQUEST_ACTION: {"type": "plain_text_input", "value": "do it"}}}
         view = {"id": f"V{next(_COUNT)}", "type": "modal", "callback_id": START_JOB, "state": {"values": put_in}}
         return {**self._base("view_submission", person), "view": {**view, "private_metadata": told}}

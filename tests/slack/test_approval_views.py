@@ -18,9 +18,9 @@ from bot.features.approvals.view import (
 )
 from bot.slack.views.approval import (
     ApprovalRef,
-    name_deciders,
     render_approval,
     render_decided_approval,
+    render_deciders,
     render_dropped_approval,
 )
 from bot.slack.views.argument_blocks import FIELD_PREFIX, format_value, make_fields, read_fields
@@ -51,7 +51,7 @@ def asking(arguments: dict[str, Any], **more: Any) -> tuple[Job, Question]:
         at=10.0, request="1.0", subtask="a", attempt=1, approval=Approval(call="c", terms=terms, **{**of, **more})
     )
     state = job(asked(), planned(subtask("a")), started("a"), wanted)
-    question = ask(state).work["a"].question
+    question = ask(state).subtasks["a"].question
     assert question is not None
     return state, question
 
@@ -163,13 +163,13 @@ def test_a_card_says_when_it_expires_and_who_may_decide() -> None:
     )
     assert "It expires <!date^2000000000" in text
     assert "Waits for <@U222>, <!subteam^S34> or an admin." in text
-    assert name_deciders(("U222",)) == "<@U222>"
+    assert render_deciders(("U222",)) == "<@U222>"
 
 
 def test_each_end_is_told_apart() -> None:
     tea = {"text": "tea"}
     assert ":white_check_mark: <@U111> approved this <!date" in shown(closed("approved", tea))
-    assert "approved this and similar calls" in shown(closed("approved", tea, alike=True))
+    assert "approved this and similar calls" in shown(closed("approved", tea, covers_similar=True))
     edited = shown(closed("edited", tea, arguments={"text": "cake"}))
     assert "cake" in edited
     assert "tea" not in edited

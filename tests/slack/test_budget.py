@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from bot.slack.send import budget as budgets
-from bot.slack.send.budget import CallBudget, OwnShare
-from bot.slack.send.published_limits import JITTER_SECONDS, LIMITS, RANK, Priority
+from bot.slack.send.budget import CallBudget, LocalTurnGranter
+from bot.slack.send.published_limits import JITTER_SECONDS, LIMIT_BY_METHOD, RANK_BY_PRIORITY, Priority
 from bot.store.counters import CallLane, LaneRequest, TurnGrant
 from bot.store.redis import redis_counters
 from bot.store.redis.redis_store import Store
@@ -44,7 +44,9 @@ async def test_a_burst_goes_at_once_and_the_next_waits() -> None:
 async def test_answers_overtake_cards_that_wait_also_those_of_other_instances(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(redis_counters, "LATE", patience())  # a busy machine is not taken for an instance that left
+    monkeypatch.setattr(
+        redis_counters, "LATENESS_SECONDS", patience()
+    )  # a busy machine is not taken for an instance that left
     here, there = (CallBudget(store.counters, instance=name, team="T1") for name in ("here", "there"))
     assert await all_there_are(here, POST) == 3
     await here.hold_calls(POST, "C1", patience(3))  # nobody goes before all of them wait
@@ -68,16 +70,16 @@ async def test_instances_share_what_slack_allows_and_take_some_at_a_time(store: 
     asked: list[TurnGrant] = []
 
     class CountersThatRecord(type(store.counters)):  # type: ignore[misc]
-        async def take_turns(self, lane: CallLane, who: str, wish: LaneRequest) -> TurnGrant:
-            asked.append(await super().take_turns(lane, who, wish))
+        async def request_turns(self, lane: CallLane, who: str, wish: LaneRequest) -> TurnGrant:
+            asked.append(await super().request_turns(lane, who, wish))
             return asked[-1]
 
     both = [CallBudget(CountersThatRecord(store._calls), instance=str(number), team="T1") for number in range(2)]
     await asyncio.gather(*(budget.wait_for_turn(EDIT) for budget in both for _ in range(calls)))
     assert len(asked) == (2 if calls == 1 else 4), "five at a time, and two more while there are plenty"
     left = sum([await all_there_are(budget) for budget in both])
-    assert left + sum(one.turns for one in asked[: 2 if calls == 1 else 4]) >= LIMITS[EDIT].calls
-    assert sum(one.turns for one in asked) == LIMITS[EDIT].calls
+    assert left + sum(one.turns for one in asked[: 2 if calls == 1 else 4]) >= LIMIT_BY_METHOD[EDIT].calls
+    assert sum(one.turns for one in asked) == LIMIT_BY_METHOD[EDIT].calls
 
 
 async def test_progress_leaves_room_for_the_edits_that_are_sure_to_come(store: Store) -> None:
@@ -86,16 +88,18 @@ async def test_progress_leaves_room_for_the_edits_that_are_sure_to_come(store: S
     there.reserve_turns(EDIT, lambda: 15)
     lane = CallLane("a lane", 50, 62.0)
     at_once = [
-        await store.counters.take_turns(lane, name, LaneRequest(50, 5, yields=True, expected_calls=20))
+        await store.counters.request_turns(lane, name, LaneRequest(50, 5, yields=True, expected_calls=20))
         for name in ("a", "b")
     ]
     assert sum(one.turns for one in at_once) == 13, "a fourth of them in a fourth of the time"
-    assert (await store.counters.take_turns(lane, "c", LaneRequest(50, RANK["settled"]))).turns == 50 - 2 - 13
-    assert (await store.counters.take_turns(lane, "c", LaneRequest(50, RANK["answer"]))).turns == 2, (
+    assert (
+        await store.counters.request_turns(lane, "c", LaneRequest(50, RANK_BY_PRIORITY["settled"]))
+    ).turns == 50 - 2 - 13
+    assert (await store.counters.request_turns(lane, "c", LaneRequest(50, RANK_BY_PRIORITY["answer"]))).turns == 2, (
         "and those are for answers"
     )
-    refused = await store.counters.take_turns(lane, "c", LaneRequest(1, 0))
-    assert (refused.turns, refused.askers) == (0, 3)
+    refused = await store.counters.request_turns(lane, "c", LaneRequest(1, 0))
+    assert (refused.turns, refused.asker_count) == (0, 3)
     assert 55 < refused.wait <= 62
 
 
@@ -109,7 +113,7 @@ async def test_who_gives_up_uses_no_turn() -> None:
     for task in given_up:
         task.cancel()
     await asyncio.gather(*given_up, return_exceptions=True)
-    now = LIMITS[POST].seconds
+    now = LIMIT_BY_METHOD[POST].seconds
     assert await all_there_are(budget, POST) == 3
 
 
@@ -130,7 +134,7 @@ class Away:
 
     asked = 0
 
-    async def take_turns(self, *_: object) -> TurnGrant:
+    async def request_turns(self, *_: object) -> TurnGrant:
         self.asked += 1
         raise StoreError("away")
 
@@ -139,13 +143,13 @@ async def test_without_the_store_each_instance_keeps_to_its_share() -> None:
     counters = Away()
     budget = CallBudget(counters, instance="here", team="T1")  # type: ignore[arg-type]
     budget._sharers = 2
-    assert await all_there_are(budget) == LIMITS[EDIT].calls // 2
+    assert await all_there_are(budget) == LIMIT_BY_METHOD[EDIT].calls // 2
     assert counters.asked == 1, "it is not asked again and again"
 
 
 def test_after_too_many_an_instance_on_its_own_goes_on_evenly() -> None:
     now = 0.0
-    share = OwnShare(lambda: now)
+    share = LocalTurnGranter(lambda: now)
     lane = CallLane("edits", 50, 60.0)
     share.hold_lane(lane, 30)
     now = 29.0
@@ -160,7 +164,7 @@ def test_after_too_many_an_instance_on_its_own_goes_on_evenly() -> None:
 
 def test_more_instances_than_turns_take_theirs_more_rarely() -> None:
     now = 0.0
-    share = OwnShare(lambda: now)
+    share = LocalTurnGranter(lambda: now)
     lane = CallLane("posts", 3, 3.0)
     assert share.grant_turns(lane, LaneRequest(5, 0), sharers=6).turns == 1
     now = 5.9
@@ -178,9 +182,9 @@ async def test_unlimited_and_unknown_methods_never_wait() -> None:
 
 async def test_no_minute_sees_more_than_slack_allows(store: Store) -> None:
     """A call may reach Slack `JITTER` seconds after its turn; so any minute there is a window of ours."""
-    for limit in LIMITS.values():
-        assert limit.calls * 60 / (limit.seconds - (0 if limit.by_channel else JITTER_SECONDS)) <= 100
+    for limit in LIMIT_BY_METHOD.values():
+        assert limit.calls * 60 / (limit.seconds - (0 if limit.is_per_channel else JITTER_SECONDS)) <= 100
     lane = CallLane("edits", 50, 60.0 + JITTER_SECONDS)
-    given = [await store.counters.take_turns(lane, "a", LaneRequest(7, 0)) for _ in range(10)]
+    given = [await store.counters.request_turns(lane, "a", LaneRequest(7, 0)) for _ in range(10)]
     assert sum(one.turns for one in given) == 50
     assert given[-1].wait > 60.0 - 5.0

@@ -41,11 +41,11 @@ class Card:
             )
             for n, state in enumerate(states)
         ]
-        plan = Plan(goal="Parts", subtasks=tuple(work.subtask for work in works)) if works else None
-        request = Request(id=self.place.thread_ts, user=self.workspace.person("ana").id, text="do it", at=1000.0)
-        mapping = MappingProxyType({work.subtask.id: work for work in works})
-        ask = RequestState(request=request, run=PlanRun(state="working", plan=plan), gathered=True, work=mapping)
-        return Job(place=self.place, asks=(ask,)), ask
+        plan = Plan(goal="Parts", subtasks=tuple(subtask.spec for subtask in works)) if works else None
+        spec = Request(id=self.place.thread_ts, user=self.workspace.person("ana").id, text="do it", at=1000.0)
+        mapping = MappingProxyType({subtask.spec.id: subtask for subtask in works})
+        request = RequestState(spec=spec, run=PlanRun(state="working", plan=plan), is_gathered=True, subtasks=mapping)
+        return Job(place=self.place, requests=(request,)), request
 
     def show(self, *states: SubtaskStatus) -> None:
         self.painter.show(*self.job(*states), self.ts)
@@ -93,7 +93,7 @@ async def test_changes_that_come_together_are_one_edit(card: Card) -> None:
 
 async def test_the_last_change_is_drawn_on_leaving(card: Card) -> None:
     card.show("complete", "input_required")
-    await card.painter.stop(up_to_date=True)
+    await card.painter.stop(draw_latest=True)
     assert len(card.edits) == 1
 
 
@@ -116,7 +116,7 @@ async def test_an_owner_that_was_frozen_draws_nothing_over_the_next_ones_card(ca
 async def test_an_owner_that_freezes_within_an_edit_puts_the_next_ones_card_right(card: Card) -> None:
     painter, outbox = card.painter, card.painter._outbox
     holds = outbox.make_claim_check(card.claim)
-    ended, ask = card.job("complete", "complete")
+    ended, request = card.job("complete", "complete")
     card.now_job = ended
 
     async def freezes() -> bool:
@@ -125,7 +125,7 @@ async def test_an_owner_that_freezes_within_an_edit_puts_the_next_ones_card_righ
             await outbox.store.jobs.release(card.claim, due=0.0)
             assert await outbox.store.jobs.claim("next", lease=30, schema=1)
             await outbox.edit_message(
-                card.place, card.ts, render_plan_card(ended, ask, card.now(), with_stop=False), allowed=None
+                card.place, card.ts, render_plan_card(ended, request, card.now(), with_stop=False), allowed=None
             )
         return held
 
@@ -156,12 +156,12 @@ async def test_a_job_that_is_lost_and_claimed_again_at_once_gets_its_card(card: 
 
 
 async def test_a_second_look_at_the_plan_is_drawn_and_so_is_what_came_of_it(card: Card) -> None:
-    job, ask = card.job("in_progress", "pending")
-    card.painter.show(job, replace(ask, replans=(ReplanTrigger("s0", "no bug here", "finding"),)), card.ts)
+    job, request = card.job("in_progress", "pending")
+    card.painter.show(job, replace(request, replan_triggers=(ReplanTrigger("s0", "no bug here", "finding"),)), card.ts)
     await card.workspace.until(lambda: card.edits, timeout=patience())
     assert "Taking a second look at the plan" in card.edits[0]
-    changed = replace(ask.work["s1"], changed="new brief: it is an option")
-    card.painter.show(job, replace(ask, work=MappingProxyType({**ask.work, "s1": changed})), card.ts)
+    changed = replace(request.subtasks["s1"], change_note="new brief: it is an option")
+    card.painter.show(job, replace(request, subtasks=MappingProxyType({**request.subtasks, "s1": changed})), card.ts)
     await card.workspace.until(lambda: len(card.edits) == 2, timeout=patience())
     assert "Plan changed: Part 1 (new brief: it is an option)" in card.edits[1]
 
@@ -170,15 +170,15 @@ async def test_what_looks_the_same_is_not_sent_and_time_alone_is_when_it_shows(
     card: Card, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.slack.show.card_painter.REDRAW_SECONDS", 0.05)
-    job, ask = card.job("in_progress", "pending")
-    started = replace(ask.work["s0"], started=card.now())
-    ask = replace(ask, work=MappingProxyType({**ask.work, "s0": started}))
-    card.painter.record_posted(render_plan_card(job, ask, card.now(), with_stop=False))
-    card.painter.show(job, replace(ask, usage=Usage(calls=3)), card.ts)
+    job, request = card.job("in_progress", "pending")
+    started = replace(request.subtasks["s0"], started=card.now())
+    request = replace(request, subtasks=MappingProxyType({**request.subtasks, "s0": started}))
+    card.painter.record_posted(render_plan_card(job, request, card.now(), with_stop=False))
+    card.painter.show(job, replace(request, usage=Usage(calls=3)), card.ts)
     await asyncio.sleep(4 * GATHER_SECONDS)
     assert card.edits == [], "it was looked at several times by now"
     long_ago = replace(started, started=card.now() - 70)
-    card.painter.show(job, replace(ask, work=MappingProxyType({**ask.work, "s0": long_ago})), card.ts)
+    card.painter.show(job, replace(request, subtasks=MappingProxyType({**request.subtasks, "s0": long_ago})), card.ts)
     await card.workspace.until(lambda: card.edits, timeout=patience())
     assert "over 1 min" in card.edits[0]
 

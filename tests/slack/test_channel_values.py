@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from bot.access import channels_file
-from bot.access.access_values import VALUE_NAMES, Access, ChannelValues, merge_sources
+from bot.access.access_values import VALUE_NAMES, ChannelValues, EffectiveValues, merge_sources
 from bot.access.channel_settings import ChannelSettings
 from bot.access.channels_file import CHANNELS_FILE, read_channels_file
 from bot.access.quiet_hours import BadQuietHours, normalize_quiet_hours
-from bot.access.time_zones import NoSuchZone, compute_offset, parse_zone_name
+from bot.access.time_zones import NoSuchZone, compute_utc_offset, parse_zone_name
 from bot.app import load_crew_of_settings
 from bot.limits.rules import LimitRules, SpendingBudget
 from bot.settings import Settings, SettingsError, read_settings
@@ -43,8 +43,8 @@ def test_the_example_of_the_docs_sets_every_value(tmp_path: Path) -> None:
 def test_off_is_a_word_in_the_file() -> None:
     values = ChannelValues(budget=" OFF ", quiet_hours="off", instructions="off")
     assert (values.budget, values.quiet_hours, values.instructions) == ("off", "off", "")
-    assert Access(budget="off").daily_budget is None
-    assert Access(budget="$5, 200k tokens").daily_budget == SpendingBudget(5_000_000, 200_000)
+    assert EffectiveValues(budget="off").daily_budget is None
+    assert EffectiveValues(budget="$5, 200k tokens").daily_budget == SpendingBudget(5_000_000, 200_000)
 
 
 def test_instructions_keep_no_character_that_nobody_sees() -> None:
@@ -77,7 +77,7 @@ def test_quiet_hours_are_read_and_kept_in_one_form() -> None:
     ],
 )
 def test_when_quiet_hours_end(hours: str, moment: str, until: str) -> None:
-    access = Access(quiet_hours=hours, zone="Europe/Berlin")
+    access = EffectiveValues(quiet_hours=hours, zone="Europe/Berlin")
     assert access.find_quiet_end(at(moment)) == at(until or moment)
 
 
@@ -86,9 +86,9 @@ def test_a_zone_is_found_whatever_its_case_and_the_nearest_is_named() -> None:
     assert parse_zone_name("Berlin") == parse_zone_name("CET") == "Europe/Berlin"
     with pytest.raises(NoSuchZone, match="did you mean Europe/Zurich"):
         parse_zone_name("Zürihc")
-    assert compute_offset("Europe/Berlin", at("2026-07-01T12:00+00:00")) == 7200
-    assert compute_offset("Europe/Berlin", at("2026-12-01T12:00+00:00")) == 3600
-    assert compute_offset("Gone/Zone", 0.0) == 0, "another machine may know more zones"
+    assert compute_utc_offset("Europe/Berlin", at("2026-07-01T12:00+00:00")) == 7200
+    assert compute_utc_offset("Europe/Berlin", at("2026-12-01T12:00+00:00")) == 3600
+    assert compute_utc_offset("Gone/Zone", 0.0) == 0, "another machine may know more zones"
 
 
 def test_each_value_comes_from_the_first_source_that_sets_it() -> None:
@@ -106,7 +106,7 @@ def test_each_value_comes_from_the_first_source_that_sets_it() -> None:
         crews={"general": "", "law": ""},
         crew_values=of_crews,
     )
-    access = channels.build_access_without_form(C)
+    access = channels.merge_without_form(C)
     found = {name: (getattr(access, name), access.find_origin(name).source) for name in VALUE_NAMES}
     assert found["highest_tier"] == ("balanced", "crew")
     assert found["follow_ups"] == (False, "crew")
@@ -114,7 +114,7 @@ def test_each_value_comes_from_the_first_source_that_sets_it() -> None:
     assert found["quiet_hours"] == ("22-6", "environment")
     assert found["budget"] == ("$9", "environment")
     assert found["instructions"] == ("", "default")
-    other = channels.build_access_without_form("C0456EFGH")
+    other = channels.merge_without_form("C0456EFGH")
     assert (other.zone, other.highest_tier) == ("UTC", "fast"), "what another crew's file says counts there"
 
 
@@ -122,15 +122,15 @@ async def test_the_budget_of_a_channel_takes_the_place_of_that_of_all_channels()
     usual = LimitRules(budgets={"channel": SpendingBudget(9), "day": SpendingBudget(99)})
 
     class Fixed(ChannelSettings):
-        async def read_access(self, team: str, channel: str) -> Access:
+        async def read_effective_values(self, team: str, channel: str) -> EffectiveValues:
             del team
             return merge_sources([(ChannelValues(budget=channel), "file")] if channel else [])
 
     settings = Fixed(None, lambda _: ChannelValues(), {})  # type: ignore[arg-type] - nothing is read
-    assert await settings.with_channel_budget(usual, "T1", "") == usual
-    own = await settings.with_channel_budget(usual, "T1", "$2")
+    assert await settings.apply_channel_budget(usual, "T1", "") == usual
+    own = await settings.apply_channel_budget(usual, "T1", "$2")
     assert own.budgets == {"channel": SpendingBudget(2_000_000), "day": SpendingBudget(99)}
-    assert (await settings.with_channel_budget(usual, "T1", "off")).budgets == {"day": SpendingBudget(99)}
+    assert (await settings.apply_channel_budget(usual, "T1", "off")).budgets == {"day": SpendingBudget(99)}
 
 
 def test_what_is_wrong_in_a_crews_file_or_in_the_environment_is_said_at_the_start(tmp_path: Path) -> None:

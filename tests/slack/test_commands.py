@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.features.catalogue import SPOKEN, SUBCOMMANDS
+from bot.features.catalogue import SPOKEN_COMMANDS, SUBCOMMANDS
 from bot.features.home.actions import decode_job_id
 from bot.slack.receive.action import read_action
-from bot.slack.receive.job_references import find_named_job
+from bot.slack.receive.job_references import parse_job_reference
 from bot.slack.receive.payload_reader import read_payload
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import match_spoken_commands
@@ -41,8 +41,8 @@ INSIDE = "https://x.slack.com/archives/C0123/p1700000009000100?thread_ts=1700000
     ],
 )
 def test_a_job_is_named_by_its_id_and_by_links_to_its_thread(words: str) -> None:
-    assert find_named_job("T1", words) == (PLACE.job_id, "")
-    assert find_named_job("T1", f"{words}  from prices ") == (PLACE.job_id, "from prices")
+    assert parse_job_reference("T1", words) == (PLACE.job_id, "")
+    assert parse_job_reference("T1", f"{words}  from prices ") == (PLACE.job_id, "from prices")
 
 
 @pytest.mark.parametrize(
@@ -60,17 +60,17 @@ def test_a_job_is_named_by_its_id_and_by_links_to_its_thread(words: str) -> None
     ],
 )
 def test_what_names_no_job_is_left_as_words(words: str) -> None:
-    assert find_named_job("T1", words) == ("", words)
+    assert parse_job_reference("T1", words) == ("", words)
 
 
 def test_a_link_into_another_workspace_names_no_job_of_ours() -> None:
-    assert find_named_job("T2", LINK)[0] != PLACE.job_id
+    assert parse_job_reference("T2", LINK)[0] != PLACE.job_id
 
 
 @pytest.mark.parametrize("text", ["status", "Status!", " help ", "stop.", "cancel"])
 def test_a_command_is_said_alone(text: str) -> None:
-    assert [one.name for one, _ in match_spoken_commands(SPOKEN, text)]
-    assert not list(match_spoken_commands(SPOKEN, text, has_files=True)), "with a file it is a request"
+    assert [one.name for one, _ in match_spoken_commands(SPOKEN_COMMANDS, text)]
+    assert not list(match_spoken_commands(SPOKEN_COMMANDS, text, has_files=True)), "with a file it is a request"
 
 
 @pytest.mark.parametrize(
@@ -87,14 +87,14 @@ def test_a_command_is_said_alone(text: str) -> None:
 )
 def test_a_request_is_never_taken_for_one_of_our_commands(text: str) -> None:
     ours = {"status", "cancel", "help"}
-    assert not [one.name for one, _ in match_spoken_commands(SPOKEN, text) if one.name in ours]
+    assert not [one.name for one, _ in match_spoken_commands(SPOKEN_COMMANDS, text) if one.name in ours]
 
 
 def test_names_of_commands_are_told_apart() -> None:
     names = [one.name for one in SUBCOMMANDS]
     assert len(set(names)) == len(names)
     assert all(one.name == one.name.lower() and " " not in one.name for one in SUBCOMMANDS)
-    assert len({one.name for one in SPOKEN}) == len(SPOKEN)
+    assert len({one.name for one in SPOKEN_COMMANDS}) == len(SPOKEN_COMMANDS)
 
 
 def test_pages_hold_whatever_number_is_asked_for() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.slack.views.answer_message import render_answer_end
+from bot.slack.views.answer_message import render_answer_footer
 from bot.slack.views.request_ends import render_failure as failed_message
 from handoff import events as ev
 from handoff.contracts import RequestSetting
@@ -49,7 +49,7 @@ def test_a_failure_says_once_who_can_go_on(contact: str, words: str) -> None:
 
 def test_nobody_is_named_where_the_crew_names_nobody_or_the_requester() -> None:
     assert "Who can help" not in end("")
-    requester = ask(job(asked())).request.user
+    requester = ask(job(asked())).spec.user
     assert "Who can help" not in end(requester)
 
 
@@ -58,7 +58,7 @@ def in_part(contact: str, *lost: ev.Event) -> Any:
     of_answer: dict[str, Any] = {"at": 9.0, "request": R, "text": "Half of it."}
     log = (asked(), known(contact), planned(subtask("x"), subtask("y")), started("x"), started("y"))
     state: Job = job(*log, returned("x"), *lost, ev.AnswerWritten(**of_answer))
-    return render_answer_end(state, ask(state), "model")[0]["text"]["text"]
+    return render_answer_footer(state, ask(state), "model")[0]["text"]["text"]
 
 
 LOST = failed("y")

@@ -20,13 +20,13 @@ from bot.features.channel_settings.window import (
     render_settings_window,
 )
 from bot.settings import Settings, SettingsError, read_settings
-from bot.slack.views.channel_words import SECTIONS, list_setting_names
+from bot.slack.views.channel_words import SETTINGS_SECTIONS, list_setting_names
 from bot.store.redis.redis_store import Store
 from bot.workspace.blocks import check_view
 
 CREWS = ("general", "review")
 NOTHING = ChannelValues()
-WORK = SECTIONS[1]
+WORK = SETTINGS_SECTIONS[1]
 WINDOW = SettingsWindow("C0123ABCD", WORK, {})
 
 

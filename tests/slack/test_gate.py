@@ -186,7 +186,7 @@ async def test_what_a_payload_claims_counts_against_a_person_only() -> None:
     async with signed_door() as door:
         for person, place, way, claims, line in FORGED:
             door.gate.marks.clear()
-            door.gate.people._known.clear()
+            door.gate.people._cache.clear()
             home = json.loads(json.dumps(claims).replace('"HOME"', json.dumps(door.town.team_id)))
             found = await outcome(door, way, person, place, **home)
             told = (bool(found.reached), line in found.line, bool(found.line))
@@ -224,7 +224,7 @@ async def test_a_mention_is_put_off_where_slack_cannot_be_asked_and_taken_when_i
         await door.knock(body)
         assert door.service.seen == ["request"]
         door.town.faults.add("users.info", "error", error="internal_thing")
-        door.gate.people._known.clear()
+        door.gate.people._cache.clear()
         door.wanted = 500
         assert await outcome(door, "follow_up", "ana", "sales") == Outcome(), "put off, without a word"
 

@@ -14,7 +14,7 @@ from bot.settings import SettingsError, read_settings, require_slack
 from bot.slack.installation.install_pages import OAuthStates
 from bot.slack.installation.records import BadKey, InstallationRecords, TokenCipher
 from bot.slack.receive.payload_reader import PayloadAddressee, read_addressee
-from bot.slack.token_proof import TokenProof
+from bot.slack.token_proof import TokenMonitor
 from bot.store.redis.redis_store import Store
 from tests.system.installing import KEY, OTHER_KEY
 
@@ -213,11 +213,11 @@ async def test_a_proof_of_a_token_that_was_refreshed_meanwhile_says_nothing_of_t
         token = "xoxb-2"
         return "token_revoked"
 
-    proof = TokenProof(prove, AuthorizeResult(enterprise_id=None, team_id="T1"), lambda: token)
+    proof = TokenMonitor(prove, AuthorizeResult(enterprise_id=None, team_id="T1"), lambda: token)
     proof.on_refused = lambda code, of: told.append((code, of))
     proof._proven_at = 0.0
-    await proof.prove()
+    await proof.check_token()
     assert (proof.fault, told) == ("", [])
     proof._proven_at = 0.0
-    await proof.prove()
+    await proof.check_token()
     assert told == [("token_revoked", "xoxb-2")]

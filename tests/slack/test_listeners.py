@@ -9,7 +9,7 @@ import pytest
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from bot.features.catalogue import SPOKEN, SUBCOMMANDS
+from bot.features.catalogue import SPOKEN_COMMANDS, SUBCOMMANDS
 from bot.slack.receive.router import list_help_words
 from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
@@ -71,14 +71,16 @@ async def test_the_bots_own_words_are_no_request(scene: Scene) -> None:
 
 async def test_a_button_from_another_thread_is_refused(scene: Scene) -> None:
     ts, other = [await scene.ana.say("#general", "root") for _ in range(2)]
-    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1.0, whom=(scene.ana.id,))
+    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked_at=1.0, whom=(scene.ana.id,))
     subtask = Subtask(id="a", title="Profile", intent="i", specialist="analyst")
-    work = SubtaskState(subtask=subtask, specialist="analyst", state="input_required", question=asked)
-    request = Request(id=ts, user=scene.ana.id, text="t", at=1.0)
-    ask = RequestState(
-        request=request, run=PlanRun(plan=Plan(goal="g", subtasks=(subtask,))), work={"a": work}, gathered=True
+    work = SubtaskState(spec=subtask, specialist="analyst", state="input_required", question=asked)
+    spec = Request(id=ts, user=scene.ana.id, text="t", at=1.0)
+    request = RequestState(
+        spec=spec, run=PlanRun(plan=Plan(goal="g", subtasks=(subtask,))), subtasks={"a": work}, is_gathered=True
     )
-    moved = await scene.post(scene.place(other), render_question(Job(place=scene.place(ts), asks=(ask,)), ask, "a"))
+    moved = await scene.post(
+        scene.place(other), render_question(Job(place=scene.place(ts), requests=(request,)), request, "a")
+    )
     await scene.ana.click("#general", moved, "answer:0")
     await scene.told(scene.ana, notices.OLD_BUTTON)
     assert scene.service.answers == []
@@ -97,14 +99,14 @@ async def test_a_stop_with_nothing_to_stop_frees_the_session(scene: Scene) -> No
 async def test_the_evidence_of_a_job_that_is_forgotten_is_missed_in_words(scene: Scene) -> None:
     await scene.ana.say("#general", f"{scene.bot} a question")
     await scene.asked()
-    place, request, _ = scene.service.requests[0]
+    place, spec, _ = scene.service.requests[0]
     result = Result(summary="4", content="4", queries=("SELECT 4",))
-    work = SubtaskState(
-        subtask=Subtask(id="a", title="A", intent="Do it.", specialist="s"), specialist="s", result=result
+    subtask = SubtaskState(
+        spec=Subtask(id="a", title="A", intent="Do it.", specialist="s"), specialist="s", result=result
     )
-    ask = RequestState(request=request, run=PlanRun(answer="Yes.", written=2.0), work={"a": work})
-    job = Job(place=place, asks=(ask,))
-    (message,) = render_answer(job, ask, "m")
+    request = RequestState(spec=spec, run=PlanRun(answer="Yes.", concluded_at=2.0), subtasks={"a": subtask})
+    job = Job(place=place, requests=(request,))
+    (message,) = render_answer(job, request, "m")
     sent = await scene.post(place, message)
     value = next(block for block in message.blocks if block["type"] == "actions")["elements"][0]["value"]
     await scene.ben.click("#general", sent, SHOW_EVIDENCE, value)
@@ -248,7 +250,9 @@ async def test_that_it_was_received_is_said_although_slack_is_slow_to_take_it(sc
 async def test_who_cannot_be_told_in_the_channel_is_told_directly(scene: Scene) -> None:
     ts = await scene.ana.say("#general", "root")
     await scene.ana.kick("#general")
-    await notices.show_ephemeral(scene.app.client, scene.place(ts), scene.ana.id, notices.make_note("hello there"))
+    await notices.show_ephemeral_message(
+        scene.app.client, scene.place(ts), scene.ana.id, notices.make_note("hello there")
+    )
     assert [message["text"] for message in scene.workspace.messages(scene.ana.dm)] == ["hello there"]
 
 
@@ -258,5 +262,5 @@ async def test_every_subcommand_is_in_the_help(scene: Scene) -> None:
     (helped,) = await scene.workspace.until(lambda: ana.ephemerals("#general"))
     for one in SUBCOMMANDS:
         assert f"/leadhand {one.name}" in helped["blocks"][0]["text"]["text"]
-    for word in list_help_words(SPOKEN):
+    for word in list_help_words(SPOKEN_COMMANDS):
         assert f"`{word}`" in helped["blocks"][0]["text"]["text"]

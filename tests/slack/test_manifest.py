@@ -19,7 +19,7 @@ from bot.slack.receive.payload_reader import EVENT_READERS
 from bot.slack.receive.payloads import CHANNEL_EVENTS
 from bot.slack.receive.router import Event
 from bot.slack.token_proof import INSTALLATION_EVENTS
-from bot.slack.views.home import PROMPTS, START_JOB
+from bot.slack.views.home import START_JOB, USUAL_PROMPTS
 from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryHomes, MemoryService, listening
 
@@ -94,10 +94,10 @@ def test_the_events_are_those_that_have_a_listener() -> None:
 
 def test_command_shortcut_and_prompts_are_those_of_the_code() -> None:
     features = MANIFEST["features"]
-    assert [each["command"] for each in features["slash_commands"]] == [commands.COMMAND]
+    assert [each["command"] for each in features["slash_commands"]] == [commands.SLASH_COMMAND]
     assert [(each["type"], each["callback_id"]) for each in features["shortcuts"]] == [("message", START_JOB)]
     told = [(each["title"], each["message"]) for each in features["agent_view"]["suggested_prompts"]]
-    assert told == list(PROMPTS)
+    assert told == list(USUAL_PROMPTS)
 
 
 def test_every_subcommand_is_in_the_usage_hint() -> None:

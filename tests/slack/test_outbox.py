@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from bot.jobs.lease import Lease, boottime
+from bot.jobs.lease import Lease, read_boot_clock
 from bot.slack.send.budget import CallBudget
-from bot.slack.send.lookup import READ_WAITS, Lookup, _compute_remaining_waits
-from bot.slack.send.outbox import NOT_ALLOWED_FAULT, STOP_TRIES, Outbox, SentMessage
-from bot.slack.send.web_calls import CALL_SECONDS, TRIES, JobGone
+from bot.slack.send.lookup import READ_WAIT_SECONDS, ThreadLookup, _compute_remaining_waits
+from bot.slack.send.outbox import MAX_STOP_TRIES, NOT_ALLOWED_FAULT, Outbox, SentMessage
+from bot.slack.send.web_calls import CALL_TIMEOUT_SECONDS, MAX_TRIES, JobGone
 from bot.slack.show.open_questions import redraw_closed_questions
 from bot.slack.show.publisher import ArtifactPublisher
 from bot.slack.show.session import SessionView, set_status
@@ -24,7 +24,7 @@ from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Artifact, Escalation, Member, Place, Plan, Request, Subtask
 from handoff.effects import make_question_key
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from tests.patience import patience
 from tests.slack.workspaces import owned_thread
 from tests.store.kit import MovedClock
@@ -156,7 +156,7 @@ async def test_a_new_owner_posts_what_the_old_one_only_meant_to(scene: Scene) ->
     [(0.0, [0.0, 1.0, 2.0, 4.0]), (0.5, [0.0, 0.5, 2.0, 4.0]), (3.0, [0.0, 4.0]), (7.0, [0.0]), (99.0, [0.0])],
 )
 def test_who_comes_late_looks_as_long_after_the_post_as_who_does_not(waited: float, left: list[float]) -> None:
-    assert _compute_remaining_waits(READ_WAITS, waited) == left
+    assert _compute_remaining_waits(READ_WAIT_SECONDS, waited) == left
 
 
 async def test_who_takes_over_is_as_patient_as_the_last_that_sent_it_needs(scene: Scene) -> None:
@@ -167,11 +167,11 @@ async def test_who_takes_over_is_as_patient_as_the_last_that_sent_it_needs(scene
     assert not intent.is_first
     assert intent.sent_at == 0
     ts = await scene.outbox._post_once(second, scene.place, "k", HELLO, 0.0)
-    [intent] = (await scene.store.outbox.messages(scene.claim.key)).values()
+    [intent] = (await scene.store.outbox.read_messages(scene.claim.key)).values()
     assert intent.sent_at > intent.began_at + 59, "the store knows when it was sent last"
     scene.workspace.faults.add("conversations.replies", "lagging_history", times=1, seconds=3600)
     third = await scene.taken_over()
-    scene.clock.advance(-60 + CALL_SECONDS + 0.05)  # as soon as no call of the second can be under way
+    scene.clock.advance(-60 + CALL_TIMEOUT_SECONDS + 0.05)  # as soon as no call of the second can be under way
     posted = await scene.outbox.post(third, scene.place, "k", HELLO)
     assert (posted.ts, posted.is_adopted, len(scene.seen())) == (ts, True, 1), (
         f"{posted}: one look is not enough where history lags"
@@ -299,7 +299,7 @@ async def test_what_the_answer_has_more_than_the_stream_is_added(scene: Scene) -
 
 async def test_a_half_written_stream_of_a_dead_owner_is_replaced(scene: Scene) -> None:
     stream = await scene.half_written()
-    stream.drop()
+    stream.abandon()
     claim = await scene.taken_over()
     await scene.end(claim)
     assert scene.shows("Hello")
@@ -396,9 +396,9 @@ async def test_a_canvas_in_a_direct_message_is_opened_to_its_person_after_a_cras
 @pytest.fixture
 def short_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     """A call is under way for a second at most, so that nobody waits ten for one that got lost."""
-    monkeypatch.setattr("bot.slack.send.outbox.CALL_SECONDS", min(CALL_SECONDS, patience(0.3)))
-    monkeypatch.setattr("bot.slack.send.outbox.TRY_PAUSES", (0.0, 0.01, 0.01))
-    monkeypatch.setattr("bot.slack.send.web_calls.RETRY_WAITS", (0.01,))
+    monkeypatch.setattr("bot.slack.send.outbox.CALL_TIMEOUT_SECONDS", min(CALL_TIMEOUT_SECONDS, patience(0.3)))
+    monkeypatch.setattr("bot.slack.send.outbox.TRY_PAUSE_SECONDS", (0.0, 0.01, 0.01))
+    monkeypatch.setattr("bot.slack.send.web_calls.RETRY_WAIT_SECONDS", (0.01,))
 
 
 @pytest.mark.usefixtures("short_calls")
@@ -406,7 +406,7 @@ def short_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     ("lost", "more"),
     [
         ("lost_reply", {}),
-        ("lost_reply", {"method": "chat.delete", "kind": "server_error_before", "times": TRIES + 1}),
+        ("lost_reply", {"method": "chat.delete", "kind": "server_error_before", "times": MAX_TRIES + 1}),
         (
             "server_error_after",
             {"method": "conversations.replies", "kind": "lagging_history", "times": 2, "seconds": 60},
@@ -431,15 +431,15 @@ async def test_a_stream_is_ended_where_the_history_does_not_call_it_one(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`streaming_state` is documented for events alone; without it, what Slack lets us end was a stream."""
-    half_written = Lookup.list_unfinished_streams
+    half_written = ThreadLookup.list_unfinished_streams
 
-    def without_state(self: Lookup, messages: list[dict], record: str, since: float) -> list[dict]:
+    def without_state(self: ThreadLookup, messages: list[dict], record: str, since: float) -> list[dict]:
         found = half_written(self, messages, record, since)
         return [{name: value for name, value in one.items() if name != "streaming_state"} for one in found]
 
-    monkeypatch.setattr(Lookup, "list_unfinished_streams", without_state)
+    monkeypatch.setattr(ThreadLookup, "list_unfinished_streams", without_state)
     scene.workspace.faults.add("chat.startStream", "lost_reply")
-    scene.workspace.faults.add("chat.stopStream", "lost_reply", times=STOP_TRIES - 1)
+    scene.workspace.faults.add("chat.stopStream", "lost_reply", times=MAX_STOP_TRIES - 1)
     await scene.broken_stream()
     await scene.outbox.client.chat_postMessage(
         channel=scene.place.channel, thread_ts=scene.place.thread_ts, text="a notice"
@@ -486,7 +486,7 @@ async def test_a_job_that_is_set_aside_loses_the_half_of_its_answer_and_keeps_th
     await scene.outbox.record_intent(scene.claim, "earlier:answer:stream")
     await scene.outbox.record_draft(scene.claim, "earlier:answer:stream", scene.seen()[0]["ts"])
     stream = await scene.half_written(beside=1)
-    stream.drop()
+    stream.abandon()
     claim = await scene.taken_over()
     await scene.outbox.clear_streams(claim, scene.place, allowed=scene.outbox.make_claim_check(claim))
     assert scene.shows("Hello")
@@ -500,7 +500,7 @@ async def test_a_second_stream_of_an_answer_is_never_started(scene: Scene) -> No
     await second.write("Half of anoth")
     await polled(lambda: second._broken)
     assert scene.workspace.call_count("chat.startStream") == 1
-    await first.settle()
+    await first.stop_sending()
     await scene.end()
     assert scene.shows("Hello")
 
@@ -509,7 +509,7 @@ async def test_a_question_is_closed_in_a_thread_too_new_for_the_history(scene: S
     """Told by its key, where its log entry was never made: the thread is looked at until it shows it."""
     of = {"request": "1.1", "subtask": "a", "attempt": 1}
     part = Subtask(id="a", title="Part a", intent="Work out part a.", specialist="clerk")
-    job = fold(
+    job = fold_log(
         [
             ev.RequestAdded(at=1, place=scene.place, request=Request(id="1.1", user="U1", text="Do it", at=1)),
             ev.PlanProposed(
@@ -539,7 +539,7 @@ async def test_a_stream_that_died_before_its_id_was_recorded_is_replaced(scene: 
     assert stream._pump is not None
     stream._pump.cancel()
     claim = await scene.taken_over()
-    intents = await scene.store.outbox.messages(claim.key)
+    intents = await scene.store.outbox.read_messages(claim.key)
     assert intents["answer:stream"].draft_ts == ""
     await scene.end(claim)
     assert scene.shows("Hello")
@@ -564,7 +564,7 @@ async def test_only_our_own_unfinished_stream_is_ever_deleted(scene: Scene) -> N
     await scene.outbox.post(scene.claim, scene.place, "question", HELLO)
     await client.chat_postMessage(channel=channel, thread_ts=thread_ts, text="a notice")
     stream = await scene.half_written(beside=2)
-    stream.drop()
+    stream.abandon()
     await client.chat_postMessage(channel=channel, thread_ts=thread_ts, text="another notice")
     claim = await scene.taken_over()
     await scene.end(claim, Outgoing("The answer", ()))
@@ -575,8 +575,8 @@ async def test_a_plain_message_deletes_nothing(scene: Scene) -> None:
     """A second request's card is posted while something of ours without a key is in the thread."""
     await scene.outbox.record_intent(scene.claim, "card")
     stream = await scene.half_written()
-    stream.drop()
-    await stream.settle()  # its id is recorded: an owner that lost the job before would take it away itself
+    stream.abandon()
+    await stream.stop_sending()  # its id is recorded: an owner that lost the job before would take it away itself
     claim = await scene.taken_over()
     await scene.outbox.post(claim, scene.place, "card", HELLO)
     assert len(scene.seen()) == 2
@@ -593,8 +593,8 @@ async def test_a_thread_that_may_not_be_read_leaves_a_message_in_doubt(scene: Sc
 
 
 async def test_a_look_that_failed_is_no_look(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.slack.send.lookup.FURTHER_PAUSE", 0.01)
-    monkeypatch.setattr("bot.slack.send.web_calls.RETRY_WAITS", (0.01,))
+    monkeypatch.setattr("bot.slack.send.lookup.FURTHER_READ_SECONDS", 0.01)
+    monkeypatch.setattr("bot.slack.send.web_calls.RETRY_WAIT_SECONDS", (0.01,))
     await scene.outbox.record_intent(scene.claim, "k")
     ts = await scene.outbox._post_once(scene.claim, scene.place, "k", HELLO, time.time())
     scene.outbox.lookup.read_waits = (0.0,)
@@ -617,10 +617,10 @@ async def test_a_message_is_found_on_the_second_page_of_a_long_thread(scene: Sce
 async def test_who_looked_long_for_an_earlier_post_and_lost_the_job_meanwhile_posts_nothing(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.slack.send.outbox.FRESH_SECONDS", 0.3)
+    monkeypatch.setattr("bot.slack.send.outbox.CLAIM_FRESH_SECONDS", 0.3)
     await scene.outbox.record_intent(scene.claim, "k")
     claim = await scene.taken_over()
-    scene.outbox.lookup.read_waits = (0.0, 60 - CALL_SECONDS + 1)  # it comes a minute late
+    scene.outbox.lookup.read_waits = (0.0, 60 - CALL_TIMEOUT_SECONDS + 1)  # it comes a minute late
     posting = asyncio.create_task(scene.outbox.post(claim, scene.place, "k", HELLO))
     await polled(lambda: scene.workspace.call_count("conversations.replies"))
     await scene.taken_over()
@@ -632,7 +632,7 @@ async def test_who_looked_long_for_an_earlier_post_and_lost_the_job_meanwhile_po
 async def test_who_waited_for_slack_and_lost_the_job_meanwhile_posts_nothing(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.slack.send.outbox.FRESH_SECONDS", 0.3)
+    monkeypatch.setattr("bot.slack.send.outbox.CLAIM_FRESH_SECONDS", 0.3)
     scene.workspace.faults.add("chat.postMessage", "rate_limited", retry_after=1)
     posting = asyncio.create_task(scene.post())
     await polled(lambda: scene.workspace.call_count("chat.postMessage"))
@@ -647,7 +647,7 @@ def lease(scene: Scene) -> Lease:
     """Our hold on the job, on the clock that the store is on as well."""
 
     def clock() -> float:
-        return boottime() + scene.clock.moved
+        return read_boot_clock() + scene.clock.moved
 
     return Lease(scene.claim, scene.store, seconds=30, claimed_at=clock(), clock=clock)
 
@@ -708,7 +708,7 @@ async def test_an_owner_whose_lease_is_over_asks_before_it_shows_anything(scene:
     for seconds in (19, 2, 31):
         scene.clock.advance(seconds)
         assert await lease.may_show()
-        expires = await scene.store.jobs.next_due()
+        expires = await scene.store.jobs.read_next_due()
         assert expires is not None
         left = expires - scene.store.clock()
         assert left == pytest.approx(11 if seconds == 19 else 30, abs=0.9), "renewed once a call could outlive it"
@@ -745,7 +745,7 @@ async def test_a_message_outlives_a_bad_minute_of_slacks(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, fault: FaultKind
 ) -> None:
     """Before, three tries within seconds were all: the message, a plan card as well, was given up for good."""
-    monkeypatch.setattr("bot.slack.send.outbox.TRY_PAUSES", (0.0, *(0.01,) * 9))
+    monkeypatch.setattr("bot.slack.send.outbox.TRY_PAUSE_SECONDS", (0.0, *(0.01,) * 9))
     scene.outbox.calls.budget = CallBudget(unlimited=True)
     scene.outbox.lookup.read_waits = (0.0,)
     scene.workspace.faults.add("chat.postMessage", fault, times=7)

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.features.requests.actions import METADATA_LIMIT, decode_metadata, encode_metadata, find_quoted_text
-from bot.slack.receive.action import read_action, set_own_workspace
+from bot.features.requests.actions import MAX_METADATA_CHARS, decode_shortcut, encode_shortcut, find_quoted_text
+from bot.slack.receive.action import read_action, replace_workspace_id
 from bot.slack.receive.markup import to_plain_text
 from bot.slack.receive.message_reader import parse_files
 from bot.slack.receive.payload_reader import EVENT_READERS, read_payload
 from bot.slack.receive.payloads import (
+    AppContext,
+    AppContextChanged,
     Click,
     HomeOpened,
     Ignored,
@@ -21,18 +23,16 @@ from bot.slack.receive.payloads import (
     MessageDeleted,
     MessageEdited,
     MessageShortcut,
-    OpenView,
     SlashCommand,
     StopPressed,
-    ViewChanged,
     find_window_channel,
     parse_change,
     parse_click,
     parse_command,
+    parse_context_changed,
     parse_home_opened,
     parse_message,
     parse_stop,
-    parse_view_changed,
 )
 from handoff.contracts import Attachment, Place
 from handoff.conversation.memory import MemoryWish, parse_memory_wish
@@ -84,31 +84,34 @@ CANVAS = {"type": "slack#/types/canvas_id", "value": "F1A"}
 @pytest.mark.parametrize(
     ("entities", "view"),
     [
-        ([IN_C1], OpenView("C1A")),
-        ([MESSAGE_IN_C1, IN_C1], OpenView("C1A", "1.5")),
-        ([IN_C1, MESSAGE_IN_C1], OpenView("C1A")),
-        ([{"type": "slack#/types/thread_ts", "value": "1.7"}, IN_C1], OpenView("C1A", "1.7")),
+        ([IN_C1], AppContext("C1A")),
+        ([MESSAGE_IN_C1, IN_C1], AppContext("C1A", "1.5")),
+        ([IN_C1, MESSAGE_IN_C1], AppContext("C1A")),
+        ([{"type": "slack#/types/thread_ts", "value": "1.7"}, IN_C1], AppContext("C1A", "1.7")),
         ([{"type": "slack#/types/thread_ts", "value": "1.7"}], None),
-        ([{"type": "slack#/types/message_context", "channel_id": "C1A", "message_ts": "1.5"}], OpenView("C1A", "1.5")),
-        ([CANVAS, IN_C1], OpenView(canvas="F1A")),
-        ([{"type": "slack#/types/list_id", "value": "F2A"}, IN_C1], OpenView("C1A")),
-        ([{**IN_C1, "team_id": "T2"}, CANVAS], OpenView(canvas="F1A")),
+        (
+            [{"type": "slack#/types/message_context", "channel_id": "C1A", "message_ts": "1.5"}],
+            AppContext("C1A", "1.5"),
+        ),
+        ([CANVAS, IN_C1], AppContext(canvas="F1A")),
+        ([{"type": "slack#/types/list_id", "value": "F2A"}, IN_C1], AppContext("C1A")),
+        ([{**IN_C1, "team_id": "T2"}, CANVAS], AppContext(canvas="F1A")),
         ([{**IN_C1, "value": "D1A"}], None),
-        ([{**IN_C1, "value": None}, 7, {}, {"type": None}, MESSAGE_IN_C1], OpenView("C1A", "1.5")),
+        ([{**IN_C1, "value": None}, 7, {}, {"type": None}, MESSAGE_IN_C1], AppContext("C1A", "1.5")),
         ([{**MESSAGE_IN_C1, "value": {"channel_id": "C1A", "message_ts": "now"}}], None),
         ([], None),
     ],
 )
-def test_what_somebody_has_open_is_read_in_all_forms(entities: list[Any], view: OpenView | None) -> None:
+def test_what_somebody_has_open_is_read_in_all_forms(entities: list[Any], view: AppContext | None) -> None:
     context = {"entities": entities}
     direct = read(channel="D1", channel_type="im", app_context=context)
-    assert direct.open_view == view
-    assert read(app_context=context).open_view is None, "only direct messages count"
+    assert direct.app_context == view
+    assert read(app_context=context).app_context is None, "only direct messages count"
     home = {"type": "app_home_opened", "user": "U1", "channel": "D1", "tab": "messages"}
     for field in ("context", "app_context"):
         opened = parse_home_opened({"team_id": "T1", "event": {**home, field: context}})
         assert isinstance(opened, HomeOpened)
-        assert opened.open_view == view
+        assert opened.app_context == view
 
 
 def test_who_has_something_else_open_stands_in_the_event_or_in_the_envelope() -> None:
@@ -116,11 +119,11 @@ def test_who_has_something_else_open_stands_in_the_event_or_in_the_envelope() ->
     person, bot = {"user_id": "U1", "is_bot": False}, {"user_id": BOT, "is_bot": True}
     told = {"team_id": "T1", "authorizations": [person], "event": event}
     place = Place(team="T1", channel="", thread_ts="")
-    assert parse_view_changed(told) == ViewChanged(place, "U1", OpenView("C1A"))
+    assert parse_context_changed(told) == AppContextChanged(place, "U1", AppContext("C1A"))
     named = {**told, "authorizations": [bot], "event": {**event, "user": "U2", "channel": "D2", "context": {}}}
-    assert parse_view_changed(named) == ViewChanged(place.model_copy(update={"channel": "D2"}), "U2", None)
-    assert parse_view_changed({**told, "authorizations": [bot]}) == Malformed("user")
-    who = read_action(told, parse_view_changed(told), {})
+    assert parse_context_changed(named) == AppContextChanged(place.model_copy(update={"channel": "D2"}), "U2", None)
+    assert parse_context_changed({**told, "authorizations": [bot]}) == Malformed("user")
+    who = read_action(told, parse_context_changed(told), {})
     assert who is not None
     assert (who.kind, who.user) == ("event", "U1"), "the gate asks about them, and refuses in silence"
 
@@ -233,7 +236,7 @@ def test_a_click_in_a_window_is_of_that_window() -> None:
     here = {name: CLICK[name] for name in ("team", "user", "trigger_id")}
     click = parse_click({**here, "view": view, "actions": [menu]})
     assert isinstance(click, Click)
-    assert (click.window, find_window_channel(click.metadata), click.value, click.in_home) == (
+    assert (click.window_id, find_window_channel(click.metadata), click.value, click.in_home) == (
         "V1",
         "C1",
         "edit a",
@@ -254,7 +257,7 @@ def test_commands() -> None:
     assert (said.text, said.trigger_id) == ("Why did @U2 say\n<no> in #ops?", "t1"), "as a message would say it"
     again = parse_command({**body, "text": "<@UBOT> status\nJ1  now"}, "UBOT")
     assert isinstance(again, SlashCommand)
-    assert (again.word, again.rest) == ("status", "J1  now"), "who names the bot besides means the same"
+    assert (again.first_word, again.rest) == ("status", "J1  now"), "who names the bot besides means the same"
     assert parse_command({**body, "user_id": None}) == Malformed("user_id")
     assert parse_command({**body, "text": {"a": 1}}) == Malformed("text")
 
@@ -276,13 +279,13 @@ def test_what_a_window_carries_comes_back(text: str, files: int) -> None:
         for n in range(files)
     )
     place = Place(team="T1", channel="C1", thread_ts="5.0")
-    packed = encode_metadata(MessageShortcut(place, "5.1", "U1", "t", "U2", text, attached))
-    assert len(packed) <= METADATA_LIMIT
-    back = decode_metadata(packed, "U9")
+    packed = encode_shortcut(MessageShortcut(place, "5.1", "U1", "t", "U2", text, attached))
+    assert len(packed) <= MAX_METADATA_CHARS
+    back = decode_shortcut(packed, "U9")
     assert isinstance(back, MessageShortcut)
     assert (back.place, back.message_ts, back.user, back.author) == (place, "5.1", "U9", "U2")
     assert text.startswith(back.text)
-    assert back.cut == (back.text != text)
+    assert back.is_cut == (back.text != text)
     assert [file.url for file in back.attachments] == [file.url for file in attached[: len(back.attachments)]]
     assert [file.file_id for file in back.attachments] == [file.file_id for file in attached[: len(back.attachments)]]
 
@@ -291,7 +294,7 @@ def test_what_a_window_carries_comes_back(text: str, files: int) -> None:
 def test_what_others_wrote_of_a_request_is_told_apart(author: str, size: int, quoted: str) -> None:
     place = Place(team="T1", channel="C1", thread_ts="5.0")
     message = "see https://evil.com " * (size // 20)
-    back = decode_metadata(encode_metadata(MessageShortcut(place, "5.1", "U1", "t", author, message, ())), "U1")
+    back = decode_shortcut(encode_shortcut(MessageShortcut(place, "5.1", "U1", "t", author, message, ())), "U1")
     assert isinstance(back, MessageShortcut)
     text = f"{message}\nSum it up"
     assert find_quoted_text(text, back) == {"message": message, "": "", "all": text}[quoted]
@@ -299,7 +302,7 @@ def test_what_others_wrote_of_a_request_is_told_apart(author: str, size: int, qu
 
 @pytest.mark.parametrize("packed", ["", "{}", "[1]", '{"files": 3}', '{"files": [[1]]}', "null"])
 def test_a_foreign_window_carries_no_message(packed: str) -> None:
-    assert decode_metadata(packed, "U1") is None
+    assert decode_shortcut(packed, "U1") is None
 
 
 JSON = st.recursive(
@@ -332,7 +335,7 @@ def test_no_payload_raises(kind: str | None, body: dict[str, Any], event: str) -
     payload = {**body, "type": kind, "trigger_id": "t"}
     if isinstance(said := payload.get("event"), dict):
         payload["event"] = {**said, "type": event}
-    read_action(set_own_workspace(payload, "T1"), read_payload(set_own_workspace(payload, "T1"), BOT), {})
+    read_action(replace_workspace_id(payload, "T1"), read_payload(replace_workspace_id(payload, "T1"), BOT), {})
     json.dumps(body)
 
 

@@ -34,21 +34,21 @@ async def test_names_are_asked_for_once() -> None:
     async with slack() as (workspace, found):
         ana, general = workspace.person("ana"), workspace.channel_id("#general")
         for _ in range(2):
-            setting = await found.find_setting(place(workspace, general), ana.id)
+            setting = await found.fetch_request_setting(place(workspace, general), ana.id)
         assert setting == RequestSetting(
             requester="Ana Duarte", channel="#general", zone="UTC", offset=0, kind="public"
         )
         methods = [call.method for call in workspace.calls() if call.method.endswith(".info")]
         assert sorted(methods) == ["conversations.info", "users.info"]
         direct = ana.find_channel("@leadhand").id
-        assert (await found.find_setting(place(workspace, direct), ana.id)).channel == DIRECT_MESSAGE
+        assert (await found.fetch_request_setting(place(workspace, direct), ana.id)).channel == DIRECT_MESSAGE
 
 
 async def test_an_app_without_the_scopes_does_without_names(tmp_path: Path) -> None:
     async with slack(manifest_without(tmp_path, "users:read", "channels:read")) as (workspace, found):
         general = place(workspace, workspace.channel_id("#general"))
-        assert await found.find_setting(general, workspace.person("ana").id) == RequestSetting()
-        assert await found.find_setting(general, "U0NOBODY") == RequestSetting()
+        assert await found.fetch_request_setting(general, workspace.person("ana").id) == RequestSetting()
+        assert await found.fetch_request_setting(general, "U0NOBODY") == RequestSetting()
 
 
 async def test_a_slack_that_is_away_holds_nothing_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,9 +56,9 @@ async def test_a_slack_that_is_away_holds_nothing_up(monkeypatch: pytest.MonkeyP
     try:
         looked = People(client, WebCalls(CallBudget()))
         where = Place(team="T1", channel="C1", thread_ts="1.0")
-        assert people.NAME_PATIENCE <= 3.0
-        monkeypatch.setattr(people, "NAME_PATIENCE", 0.2)
-        assert await looked.find_setting(where, "U1") == RequestSetting()
+        assert people.NAME_TIMEOUT_SECONDS <= 3.0
+        monkeypatch.setattr(people, "NAME_TIMEOUT_SECONDS", 0.2)
+        assert await looked.fetch_request_setting(where, "U1") == RequestSetting()
     finally:
         await close_client(client)
 
@@ -127,7 +127,7 @@ def test_people_of_our_organisation_are_ours_and_of_others_strangers() -> None:
 async def test_groups_are_read_at_the_click_and_count_as_none_where_slack_fails(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(people, "GROUPS_KEPT", 0.0)
+    monkeypatch.setattr(people, "GROUPS_CACHE_SECONDS", 0.0)
     async with at_home() as (workspace, found):
         ana, ben, group = workspace.person("ana").id, workspace.person("ben").id, workspace.group_id("reviewers")
         assert await found.find_current_groups(ben) == ()

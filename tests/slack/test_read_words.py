@@ -9,7 +9,7 @@ import pytest
 
 from bot.slack.views.answer_message import render_context_line
 from bot.slack.views.card import render_card_title, render_plan_card
-from bot.slack.views.thread_read_note import describe_read
+from bot.slack.views.thread_read_note import describe_thread_coverage
 from handoff.contracts import Artifact, Material, Place, Request, Section
 from handoff.state.job_state import Job, RequestState
 
@@ -18,7 +18,7 @@ PLACE = Place(team="T1", channel="C1", thread_ts="1.0")
 
 def ask_of(*materials: Material, **more: Any) -> RequestState:
     request = Request(id="2.0", user="U1", text="sum it up", at=2.0, look_back="thread")
-    return RequestState(request=request, **{"gathered": True, "materials": materials, **more})
+    return RequestState(spec=request, **{"is_gathered": True, "materials": materials, **more})
 
 
 def thread(messages: int, *gaps: str) -> Material:
@@ -31,7 +31,7 @@ def file(name: str, author: str = "Ben") -> Material:
 
 
 @pytest.mark.parametrize(
-    ("ask", "words"),
+    ("state", "words"),
     [
         (ask_of(), ""),
         (ask_of(file("own.csv", author="")), ""),
@@ -52,16 +52,16 @@ def file(name: str, author: str = "Ben") -> Material:
         ),
     ],
 )
-def test_what_was_read_is_counted(ask: RequestState, words: str) -> None:
-    assert describe_read(ask) == words
-    assert render_context_line(ask, "a model") == " · ".join(filter(None, (words, "0.0 s")))
-    assert "rehearsal (rules)" in render_context_line(ask, "rehearsal (rules)"), (
+def test_what_was_read_is_counted(state: RequestState, words: str) -> None:
+    assert describe_thread_coverage(state) == words
+    assert render_context_line(state, "a model") == " · ".join(filter(None, (words, "0.0 s")))
+    assert "rehearsal (rules)" in render_context_line(state, "rehearsal (rules)"), (
         "that no model answered is for everybody"
     )
 
 
 def test_a_gap_makes_no_mention() -> None:
-    assert "<!channel>" not in describe_read(ask_of(thread(1, "cut <!channel>")))
+    assert "<!channel>" not in describe_thread_coverage(ask_of(thread(1, "cut <!channel>")))
 
 
 NO_SCOPE = "The thread could not be read: the app lacks a scope."
@@ -69,31 +69,33 @@ LATE = "Slack did not give the whole thread in time."
 
 
 @pytest.mark.parametrize(
-    ("ask", "row"),
+    ("state", "row"),
     [
-        (ask_of(gathered=False), ("in_progress", "")),
+        (ask_of(is_gathered=False), ("in_progress", "")),
         (ask_of(thread(3)), ("complete", "Read 3 messages")),
         (ask_of(Material(name="thread", kind="thread", fault=NO_SCOPE), file_faults=(NO_SCOPE,)), ("error", NO_SCOPE)),
         (ask_of(thread(3, LATE), file_faults=(LATE,)), ("error", "Read 3 messages, Slack did not give")),
     ],
 )
-def test_the_card_tells_of_the_thread_until_there_is_a_plan(ask: RequestState, row: tuple[str, str]) -> None:
-    assert render_card_title(ask, 3.0) == ("Planning…: sum it up" if ask.gathered else "Reading the thread: sum it up")
-    blocks = render_plan_card(Job(place=PLACE, asks=(ask,)), ask, 3.0).blocks
+def test_the_card_tells_of_the_thread_until_there_is_a_plan(state: RequestState, row: tuple[str, str]) -> None:
+    assert render_card_title(state, 3.0) == (
+        "Planning…: sum it up" if state.is_gathered else "Reading the thread: sum it up"
+    )
+    blocks = render_plan_card(Job(place=PLACE, requests=(state,)), state, 3.0).blocks
     task = blocks[0]["tasks"][0]
     assert (task["title"], task["status"]) == ("Read the thread", row[0])
     assert row[1] in str(task)
 
 
 def test_a_look_for_files_that_may_not_be_is_not_shown() -> None:
-    request = Request(id="1.0", user="U1", text="sum it up", at=2.0, look_back="files")
-    ask = RequestState(request=request)
-    assert render_card_title(ask, 3.0) == "Planning…: sum it up"
-    (task,) = render_plan_card(Job(place=PLACE, asks=(ask,)), ask, 3.0).blocks[0]["tasks"]
+    spec = Request(id="1.0", user="U1", text="sum it up", at=2.0, look_back="files")
+    request = RequestState(spec=spec)
+    assert render_card_title(request, 3.0) == "Planning…: sum it up"
+    (task,) = render_plan_card(Job(place=PLACE, requests=(request,)), request, 3.0).blocks[0]["tasks"]
     assert (task["title"], task["status"]) == ("Make a plan", "in_progress")
 
 
 def test_a_reply_without_a_plan_claims_no_more_than_that() -> None:
-    ask = ask_of(ended=3.5)
-    ask = replace(ask, run=replace(ask.run, answer="I can't do that.", written=3.5))
-    assert render_card_title(ask, 9.0).startswith("Replied in ")
+    request = ask_of(ended=3.5)
+    request = replace(request, run=replace(request.run, answer="I can't do that.", concluded_at=3.5))
+    assert render_card_title(request, 9.0).startswith("Replied in ")

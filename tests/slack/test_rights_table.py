@@ -25,13 +25,13 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.slack.views.answer_message import FEEDBACK
 from bot.slack.views.card import STOP_ACTION
 from bot.slack.views.question import ANSWER_PREFIX
-from bot.slack.views.try_again import TRY_AGAIN
+from bot.slack.views.try_again import TRY_AGAIN_ACTION
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place, Request
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from handoff.state.job_state import Job
 from handoff.summaries.summary import build_initial_summary, make_summary_fields
 from tests.slack.memory_service import Real
@@ -168,9 +168,9 @@ class Table:
         log.append(ev.RequestFailed(**of, **broke) if failed else ev.PlannerAsked.model_validate({**of, **asked}))
         claim = await self.store.jobs.claim("me", lease=60, schema=ev.SCHEMA, preferred_job=key)
         assert claim is not None
-        job = fold(log)
+        job = fold_log(log)
         assert job is not None
-        taken = [entry.seq for entry in await self.store.jobs.inbox(key)]
+        taken = [entry.seq for entry in await self.store.jobs.read_inbox(key)]
         written = [ev.dump_event(event) for event in log]
         await self.store.jobs.commit(
             claim, "made", 0, written, taken_entries=taken, fields=make_summary_fields(job), schema=ev.SCHEMA
@@ -181,8 +181,8 @@ class Table:
     async def state(self, where: Place) -> tuple[Job, list[ev.Event]]:
         """The job with what came in, and what that was."""
         key = JobKey(where.team, where.job_id)
-        came = [ev.load_event(entry.payload) for entry in await self.store.jobs.inbox(key)]
-        job = fold([*(ev.load_event(entry.payload) for entry in await self.store.jobs.log(key)), *came])
+        came = [ev.load_event(entry.payload) for entry in await self.store.jobs.read_inbox(key)]
+        job = fold_log([*(ev.load_event(entry.payload) for entry in await self.store.jobs.read_log(key)), *came])
         assert job is not None
         return job, came
 
@@ -208,7 +208,7 @@ class Table:
         if deed == "feedback":
             return self.click(person, where, FEEDBACK, json.dumps({"job": where.job_id, "request": root, "good": True}))
         if deed == "again":
-            return self.click(person, where, TRY_AGAIN, json.dumps({"job": where.job_id, "request": root}))
+            return self.click(person, where, TRY_AGAIN_ACTION, json.dumps({"job": where.job_id, "request": root}))
         if deed in BY_ID:
             of = {"channel_id": where.channel, "text": f"{deed} {where.job_id}", "trigger_id": f"1.2.{self.count}"}
             return {**door._command(person, place), **of}
@@ -261,13 +261,15 @@ class Table:
     def changes(self, job: Job, came: list[ev.Event]) -> list[str]:
         """What the deed did, by people's names."""
         names = {self.door.user(name): name for name in ("ana", "ben", "cleo", "gus", "sol")}
-        found = [f"{names[ask.request.user]} asked" for ask in job.asks[2:]]
-        for ask in job.asks:
-            name = names[ask.request.user]
-            found += [f"{name} withdrew"] if ask.withdrawn else [f"{name} stopped"] if ask.cancelled_by else []
-            found += [f"{names[one.user]} answered {one.text}" for one in ask.answered]
-            found += [f"{name} edited"] if ask.request.text == "something else" else []
-        waits = [one for one in job.heard if not one.outcome]
+        found = [f"{names[request.spec.user]} asked" for request in job.requests[2:]]
+        for request in job.requests:
+            name = names[request.spec.user]
+            found += (
+                [f"{name} withdrew"] if request.is_withdrawn else [f"{name} stopped"] if request.cancelled_by else []
+            )
+            found += [f"{names[one.user]} answered {one.text}" for one in request.question_answers]
+            found += [f"{name} edited"] if request.spec.text == "something else" else []
+        waits = [one for one in job.pending_messages if not one.outcome]
         found += [f"heard {names[one.message.user]}" for one in waits]
         return found + [f"thumb of {names[one.user]}" for one in came if isinstance(one, ev.FeedbackGiven)]
 

@@ -20,7 +20,7 @@ from bot.features.channel_settings.window import (
     render_settings_window,
 )
 from bot.slack.show import notices
-from bot.slack.views.channel_words import EVERYBODY, NAMED, NO, SECTIONS, YES
+from bot.slack.views.channel_words import EVERYBODY, NAMED, NO, SETTINGS_SECTIONS, YES
 from bot.store.redis.redis_store import Store
 from bot.workspace.blocks import check_message_blocks, check_view
 from bot.workspace.workspace_server import Workspace
@@ -62,7 +62,9 @@ class Town:
         return dict(next(body for body in reversed(self.sent) if body["type"] == "view_errors")["errors"])
 
     async def holds(self, channel: str = "#sales") -> Any:
-        return await self.gate.settings.read_access(self.workspace.team_id, self.workspace.channel_id(channel))
+        return await self.gate.settings.read_effective_values(
+            self.workspace.team_id, self.workspace.channel_id(channel)
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -198,7 +200,7 @@ async def test_a_direct_message_cannot_be_left_out() -> None:
         assert "allowed" not in [block.get("block_id") for block in view["blocks"]]
         view = await place.opened("@leadhand", "times")
         assert await place.ana.submit(view["id"], filled(view, follow_ups=NO))
-        access = await place.gate.settings.read_access(place.workspace.team_id, place.ana.dm)
+        access = await place.gate.settings.read_effective_values(place.workspace.team_id, place.ana.dm)
         assert (access.follow_ups, access.find_origin("allowed").source) == (False, "environment")
 
 
@@ -209,11 +211,11 @@ async def test_settings_outlive_the_instance_and_are_seen_by_another(store: Stor
         "users",
         "guests",
     )
-    access = await other.read_access("T1", "C0123ABCD")
+    access = await other.read_effective_values("T1", "C0123ABCD")
     assert (access.guests, access.users, access.find_origin("guests").user) == (True, ("S0123ABCD",), "U1")
     assert abs(access.find_origin("guests").at - store.clock()) < 60
     assert await other.read_groups("T1") == {"S0123ABCD"}
-    assert not (await other.read_access("T2", "C0123ABCD")).guests, (
+    assert not (await other.read_effective_values("T2", "C0123ABCD")).guests, (
         "another team's channel of that id is another channel"
     )
     assert await nothing.save_form("T1", "C0123ABCD", ChannelValues(guests=True, users=("S0123ABCD",)), user="U2") == ()
@@ -246,7 +248,7 @@ async def test_two_admins_who_save_at_once_lose_nothing_of_what_they_typed() -> 
 
 async def test_admins_who_change_other_values_are_not_in_each_others_way(store: Store) -> None:
     one, other = (ChannelSettings(store, lambda _: ChannelValues(), {}) for _ in range(2))
-    seen = {name: (await one.read_form("T1", "C0123ABCD")).stamp(name) for name in VALUE_NAMES}
+    seen = {name: (await one.read_form("T1", "C0123ABCD")).compute_stamp(name) for name in VALUE_NAMES}
     of: Json = {"user": "U1", "seen_stamps": seen}
     assert await one.save_form("T1", "C0123ABCD", ChannelValues(guests=True), names=("guests",), **of) == ("guests",)
     assert await other.save_form("T1", "C0123ABCD", ChannelValues(zone="UTC"), names=("zone",), **of) == ("zone",)
@@ -255,11 +257,11 @@ async def test_admins_who_change_other_values_are_not_in_each_others_way(store: 
         other.save_form("T1", "C0123ABCD", ChannelValues(quiet_hours="20-8"), names=("quiet_hours",), **of),
     )
     assert both == [("budget",), ("quiet_hours",)]
-    access = await ChannelSettings(store, lambda _: ChannelValues(), {}).read_access("T1", "C0123ABCD")
+    access = await ChannelSettings(store, lambda _: ChannelValues(), {}).read_effective_values("T1", "C0123ABCD")
     assert (access.guests, access.zone, access.budget, access.quiet_hours) == (True, "UTC", "$1", "20-8")
     late = await other.save_form("T1", "C0123ABCD", ChannelValues(guests=False), names=("guests",), **of)
     assert isinstance(late, FormNotSaved)
-    assert late.overtaken == ("guests",)
+    assert late.conflicting_names == ("guests",)
 
 
 async def test_what_is_wrong_with_what_is_typed_is_said_at_the_field() -> None:
@@ -307,9 +309,9 @@ async def test_a_row_that_a_newer_release_wrote_closes_the_channel_and_is_not_wr
 async def test_a_row_that_is_broken_closes_the_channel_until_it_is_set_again(store: Store) -> None:
     await store.settings.put("T1", "C0123ABCD", "{broken")
     settings = ChannelSettings(store, lambda _: ChannelValues(), {})
-    assert not (await settings.read_access("T1", "C0123ABCD")).allowed
+    assert not (await settings.read_effective_values("T1", "C0123ABCD")).allowed
     assert await settings.save_form("T1", "C0123ABCD", ChannelValues(allowed=True), user="U1") == ("allowed",)
-    assert (await settings.read_access("T1", "C0123ABCD")).allowed
+    assert (await settings.read_effective_values("T1", "C0123ABCD")).allowed
 
 
 @pytest.mark.parametrize("count", [0, 1, 150])
@@ -323,10 +325,10 @@ def test_slack_takes_the_windows_however_much_is_in_them(count: int) -> None:
         highest_tier="fast",
     )
     settings = ChannelSettings(None, lambda _: values, {})  # type: ignore[arg-type] - nothing is read
-    without = settings.build_access_without_form("C0123ABCD")
+    without = settings.merge_without_form("C0123ABCD")
     for channel in ("C0123ABCD", "D0123ABCD"):
         check_message_blocks(list(render_settings(channel, without, {}, can_change=True, crews=("a", "b")).blocks))
-        for section in SECTIONS:
+        for section in SETTINGS_SECTIONS:
             form = FormValues(values)
             check_view(
                 render_settings_window(

@@ -14,7 +14,7 @@ from bot.store.values import LogEntry
 from bot.tracing.steps import list_steps
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Place, Plan, Request, Result, Subtask, Usage
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from handoff.state.job_state import Job
 
 PARTS = tuple(
@@ -45,14 +45,14 @@ TOOK = Usage(calls=2, tokens_in=3_900, tokens_out=100, cost=0.02)
 
 
 def job_of(log: list[ev.Event]) -> Job:
-    job = fold(log)
+    job = fold_log(log)
     assert job is not None
     return job
 
 
 def row(log: list[ev.Event], name: str) -> str:
     job = job_of(log)
-    plan = render_plan_card(job, job.asks[0], 5.0).blocks[0]
+    plan = render_plan_card(job, job.requests[0], 5.0).blocks[0]
     return next(str(task.get("details")) for task in plan["tasks"] if task["task_id"] == name)
 
 

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.attachments import LARGEST_FILE, download_attachment, is_slack_address
+from bot.slack.receive.attachments import MAX_FILE_BYTES, download_attachment, is_slack_address
 from bot.slack.receive.message_reader import CANVAS_TYPE, parse_files
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls
@@ -173,7 +173,7 @@ async def test_what_slack_answers_instead_of_the_file(scene: Scene) -> None:
     scene.client.token = "xoxb-revoked"
     assert "login page" in await scene.fault()
     assert "HTTP 404" in await scene.fault(url=scene.workspace.api_url.replace("/api/", "/nothing"))
-    assert "too large" in await scene.fault(size=LARGEST_FILE + 1)
+    assert "too large" in await scene.fault(size=MAX_FILE_BYTES + 1)
 
 
 @pytest.mark.parametrize(

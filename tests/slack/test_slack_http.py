@@ -12,10 +12,10 @@ import pytest
 from slack_sdk.errors import SlackApiError
 
 from bot.slack import token_proof as token_proof_module
-from bot.slack.connection import fetch_bot_account, make_bolt, make_token_proof
-from bot.slack.receive.bolt_dispatch import answer_unhandled
+from bot.slack.connection import fetch_bot_account, make_bolt, make_token_monitor
+from bot.slack.receive.bolt_dispatch import make_error_response
 from bot.slack.send.web_calls import NoReply
-from bot.slack.token_proof import REFUSED_TOKEN, TokenProof, TokenRefused
+from bot.slack.token_proof import REFUSED_TOKEN_ADVICE, TokenMonitor, TokenRefused
 from bot.store.values import PayloadTooLarge, StoreError
 from bot.workspace.fault_injection import FaultKind
 from bot.workspace.workspace_server import Workspace
@@ -31,7 +31,7 @@ FORM = "application/x-www-form-urlencoded"
 
 class Door:
     def __init__(
-        self, url: str, session: aiohttp.ClientSession, service: MemoryService, town: Workspace, proof: TokenProof
+        self, url: str, session: aiohttp.ClientSession, service: MemoryService, town: Workspace, proof: TokenMonitor
     ) -> None:
         self.url, self.session, self.service, self.town, self.proof = url, session, service, town, proof
         self.team, self.ana = town.team_id, town.person("ana").id
@@ -51,7 +51,7 @@ class Door:
 @pytest.fixture
 async def door() -> AsyncIterator[Door]:
     async with workspace_and_client() as (workspace, client):
-        proof = make_token_proof(client, await fetch_bot_account(client))
+        proof = make_token_monitor(client, await fetch_bot_account(client))
         app = make_bolt(client, proof, signing_secret=SECRET)
         service = MemoryService()
         background = listening(app, MemoryGate(client, workspace.team_id), service).background
@@ -115,22 +115,22 @@ async def test_a_cold_start_burst_asks_nothing_that_the_start_did_not(door: Door
     assert door.town.call_count("auth.test") == asked
 
 
-@pytest.mark.parametrize("error", [*sorted(REFUSED_TOKEN), "ekm_access_denied", "enterprise_is_restricted"])
+@pytest.mark.parametrize("error", [*sorted(REFUSED_TOKEN_ADVICE), "ekm_access_denied", "enterprise_is_restricted"])
 async def test_an_event_comes_again_while_slack_refuses_the_token(
     door: Door, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(token_proof_module, "MIN_PROOF_SECONDS", 60.0)
-    door.town.refuse_token(error)
+    monkeypatch.setattr(token_proof_module, "MIN_CHECK_SECONDS", 60.0)
+    door.town.set_token_error(error)
     door.proof._proven_at = 0.0
-    await door.proof.prove()
+    await door.proof.check_token()
     burst = [door.knock(door.event(ts=f"{number}.1")) for number in range(50)]
     assert {status for status, _ in await asyncio.gather(*burst)} == {500}
     assert door.service.requests == [], "what was not acknowledged was not recorded"
     assert error in door.proof.fault
-    assert REFUSED_TOKEN.get(error, "look it up at https://docs.slack.dev/") in door.proof.fault
+    assert REFUSED_TOKEN_ADVICE.get(error, "look it up at https://docs.slack.dev/") in door.proof.fault
     assert door.town.call_count("auth.test") == 2, "at the start, and by us: a burst asks no more"
-    door.town.refuse_token("")
-    monkeypatch.setattr(token_proof_module, "MIN_PROOF_SECONDS", 0.0)
+    door.town.set_token_error("")
+    monkeypatch.setattr(token_proof_module, "MIN_CHECK_SECONDS", 0.0)
 
     async def accepted() -> bool:
         return (await door.knock(door.event()))[0] == 200
@@ -144,18 +144,18 @@ async def test_an_event_comes_again_while_slack_refuses_the_token(
 async def test_a_proof_without_an_answer_says_nothing_against_the_token(door: Door, fault: FaultKind) -> None:
     door.town.faults.add("auth.test", fault)
     door.proof._proven_at = 0.0
-    await door.proof.prove()
+    await door.proof.check_token()
     assert door.proof.fault == ""
     door.town.faults.add("auth.test", "error", error="service_unavailable")
     door.proof._proven_at = 0.0
-    await door.proof.prove()
+    await door.proof.check_token()
     assert door.proof.fault == ""
     assert (await door.knock(door.event()))[0] == 200
 
 
 async def test_the_end_of_an_installation_is_heard(door: Door) -> None:
-    watching = asyncio.create_task(door.proof.run())
-    door.town.refuse_token("account_inactive")
+    watching = asyncio.create_task(door.proof.check_periodically())
+    door.town.set_token_error("account_inactive")
     body = {"type": "event_callback", "team_id": door.team, "event_id": "Ev2", "event": {"type": "app_uninstalled"}}
     assert (await door.knock(json.dumps(body).encode()))[0] == 200
 
@@ -169,7 +169,7 @@ async def test_the_end_of_an_installation_is_heard(door: Door) -> None:
 
 
 async def test_a_revoked_token_of_somebody_else_changes_nothing(door: Door) -> None:
-    watching = asyncio.create_task(door.proof.run())
+    watching = asyncio.create_task(door.proof.check_periodically())
     asked = door.town.call_count("auth.test")
     revoked = {"type": "tokens_revoked", "tokens": {"oauth": ["U1"], "bot": []}}
     body = {"type": "event_callback", "team_id": door.team, "event_id": "Ev3", "event": revoked}
@@ -198,4 +198,4 @@ async def test_a_revoked_token_of_somebody_else_changes_nothing(door: Door) -> N
     ],
 )
 def test_what_was_not_recorded_comes_again_unless_the_payload_is_at_fault(error: Exception, status: int) -> None:
-    assert answer_unhandled(error, {"type": "event_callback"}).status == status
+    assert make_error_response(error, {"type": "event_callback"}).status == status

@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from bot.features.catalogue import SPOKEN, SUBCOMMANDS
+from bot.features.catalogue import SPOKEN_COMMANDS, SUBCOMMANDS
 from bot.slack.receive.router import list_help_words, list_usage_lines
 from bot.slack.views.answer_message import (
-    MARKDOWN_LIMIT,
+    MAX_MARKDOWN_CHARACTERS,
     list_detail_lines,
     list_sources,
     render_answer,
-    render_answer_end,
+    render_answer_footer,
 )
 from bot.slack.views.button_data import decode_data
 from bot.slack.views.card import render_card_title, render_plan_card
 from bot.slack.views.home import render_help, render_home, render_note_window, render_start_job_modal
 from bot.slack.views.job_rows import JobLine, render_job_line
 from bot.slack.views.outgoing import (
-    SECTION_LIMIT,
+    SECTION_CHAR_LIMIT,
     Outgoing,
     format_duration,
     make_button,
@@ -33,7 +33,7 @@ from bot.slack.views.outgoing import (
 )
 from bot.slack.views.paging import HomeList, ListPage, select_page
 from bot.slack.views.question import AnswerChoice, render_answered_question, render_dropped_question, render_question
-from bot.slack.views.request_ends import render_cancellation, render_failure, render_refusal, render_unreachable
+from bot.slack.views.request_ends import render_cancellation, render_failure, render_refusal, render_undeliverable_end
 from bot.slack.views.status import render_job_list, render_job_status, render_timeline, render_trace
 from bot.store.values import LogEntry
 from bot.tracing.steps import list_steps
@@ -55,30 +55,30 @@ def work(
     subtask = Subtask(id=name, title=title or f"Do {name}", intent="i", specialist="analyst", after=after)
     if state == "complete":
         more = {"result": Result(summary="s", content="c"), **more}
-    return SubtaskState(subtask=subtask, specialist="analyst", state=state, **more)
+    return SubtaskState(spec=subtask, specialist="analyst", state=state, **more)
 
 
 OF_RUN = {field.name for field in fields(PlanRun)}
 """What a request has in its run."""
 
 
-def changed(ask: RequestState, **changes: Any) -> RequestState:
+def changed(request: RequestState, **changes: Any) -> RequestState:
     """The request with these fields of it, or of its run, changed."""
-    run = replace(ask.run, **{name: value for name, value in changes.items() if name in OF_RUN})
-    return replace(ask, run=run, **{name: value for name, value in changes.items() if name not in OF_RUN})
+    run = replace(request.run, **{name: value for name, value in changes.items() if name in OF_RUN})
+    return replace(request, run=run, **{name: value for name, value in changes.items() if name not in OF_RUN})
 
 
 def ask_of(*works: SubtaskState, **more: Any) -> RequestState:
     request = Request(id="100.1", user="U0000000A", text="compare the offers", at=1000.0)
-    plan = Plan(goal="Compare the offers", subtasks=tuple(each.subtask for each in works)) if works else None
-    mapping = MappingProxyType({each.subtask.id: each for each in works})
+    plan = Plan(goal="Compare the offers", subtasks=tuple(each.spec for each in works)) if works else None
+    mapping = MappingProxyType({each.spec.id: each for each in works})
     return changed(
-        RequestState(request=request, gathered=True, work=mapping), **{"state": "working", "plan": plan, **more}
+        RequestState(spec=request, is_gathered=True, subtasks=mapping), **{"state": "working", "plan": plan, **more}
     )
 
 
-def job_of(ask: RequestState) -> Job:
-    return Job(place=PLACE, asks=(ask,))
+def job_of(request: RequestState) -> Job:
+    return Job(place=PLACE, requests=(request,))
 
 
 def taken(message: Outgoing) -> str:
@@ -97,12 +97,12 @@ def rows(message: Outgoing) -> list[tuple[str, str, str]]:
 
 
 def question_work(**more: Any) -> SubtaskState:
-    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked=1001.0, whom=("U0000000A",))
+    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked_at=1001.0, whom=("U0000000A",))
     return work("a", "input_required", question=asked, **more)
 
 
-def asked_of(ask: RequestState) -> Question:
-    asked = ask.work["a"].question
+def asked_of(request: RequestState) -> Question:
+    asked = request.subtasks["a"].question
     assert asked is not None
     return asked
 
@@ -122,7 +122,7 @@ def doubtful(what: str, reason: str) -> RequestState:
 
 
 def test_a_card_has_a_row_for_each_subtask() -> None:
-    ask = ask_of(
+    request = ask_of(
         work("a", "complete", started=1000.0, ended=1003.0),
         work("b", "in_progress", started=1002.0, attempt=2),
         work("c", "pending", after=("a", "b")),
@@ -130,7 +130,7 @@ def test_a_card_has_a_row_for_each_subtask() -> None:
         work("e", "skipped", reason="it needed 'Do d'"),
         question_work(),
     )
-    card = render_plan_card(job_of(ask), ask, 1010.0)
+    card = render_plan_card(job_of(request), request, 1010.0)
     assert rows(card) == [
         ("Do a", "in_progress", "analyst · waits for "),
         ("Do b", "in_progress", "analyst · attempt 2"),
@@ -145,27 +145,27 @@ def test_a_card_has_a_row_for_each_subtask() -> None:
 
 
 def test_a_row_waits_for_nothing_that_was_left_out() -> None:
-    gone = work("b", "skipped", dropped=True, reason="no finding is high")
-    ask = ask_of(work("a", "in_progress", started=1000.0), gone, work("c", after=("a", "b")))
-    assert rows(render_plan_card(job_of(ask), ask, 1001.0))[1:] == [
+    gone = work("b", "skipped", is_dropped=True, reason="no finding is high")
+    request = ask_of(work("a", "in_progress", started=1000.0), gone, work("c", after=("a", "b")))
+    assert rows(render_plan_card(job_of(request), request, 1001.0))[1:] == [
         ("Do b", "pending", "analyst · no finding is high"),
         ("Do c", "pending", "analyst · waits for Do a"),
     ]
 
 
 def test_what_was_not_needed_is_told_below_a_card_that_is_over_and_leaves_no_open_circle() -> None:
-    gone = work("b", "skipped", dropped=True, reason="no finding is high")
-    ask = ask_of(work("a", "complete", started=1000.0, ended=1001.0), gone, answer="x", written=1002.0)
-    card = render_plan_card(job_of(ask), ask, 1003.0)
+    gone = work("b", "skipped", is_dropped=True, reason="no finding is high")
+    request = ask_of(work("a", "complete", started=1000.0, ended=1001.0), gone, answer="x", concluded_at=1002.0)
+    card = render_plan_card(job_of(request), request, 1003.0)
     assert [status for _, status, _ in rows(card)] == ["complete"]
     assert "Not needed: Do b (no finding is high)" in taken(card)
 
 
 def test_a_row_tells_no_time_that_stands_still() -> None:
-    ask = ask_of(work("a", "in_progress", started=1000.0), work("b"))
+    request = ask_of(work("a", "in_progress", started=1000.0), work("b"))
 
     def details(now: float) -> str:
-        return rows(render_plan_card(job_of(ask), ask, now))[0][2]
+        return rows(render_plan_card(job_of(request), request, now))[0][2]
 
     assert details(1000.2) == details(1029.0) == "analyst"
     assert details(1031.0) == details(1059.0) == "analyst · over 30 s"
@@ -182,23 +182,23 @@ def test_what_was_only_stopped_wears_no_red_cross_and_what_is_over_no_spinner() 
         work("c"),
         work("d", "error", reason="no such file"),
     )
-    stopped = ask_of(works[0], *works[2:], cancelled_by="U0000000B", failure=Failure("j", "s"), written=5.0)
+    stopped = ask_of(works[0], *works[2:], cancelled_by="U0000000B", failure=Failure("j", "s"), concluded_at=5.0)
     assert rows(render_plan_card(job_of(stopped), stopped, 6.0)) == [
         ("Do a", "pending", "analyst · stopped"),
         ("Do b", "complete", "analyst · 1.0 s"),
         ("Do c", "pending", "analyst · not started"),
         ("Do d", "error", "analyst · no such file"),
     ]
-    broke = ask_of(*works[1:3], failure=Failure("planning", "it broke"), written=5.0)
+    broke = ask_of(*works[1:3], failure=Failure("planning", "it broke"), concluded_at=5.0)
     assert [status for _, status, _ in rows(render_plan_card(job_of(broke), broke, 6.0))] == ["pending", "complete"]
-    planning = ask_of(cancelled_by="U0000000B", failure=Failure("j", "s"), written=5.0)
+    planning = ask_of(cancelled_by="U0000000B", failure=Failure("j", "s"), concluded_at=5.0)
     assert rows(render_plan_card(job_of(planning), planning, 6.0)) == [("Make a plan", "pending", "")]
 
 
 def test_no_tick_stands_before_what_brought_nothing_or_lacks_something() -> None:
     def row(result: Result | None, *others: SubtaskState, **more: Any) -> tuple[str, str, str]:
-        ask = ask_of(work("a", "complete", result=result), *others, **more)
-        return rows(render_plan_card(job_of(ask), ask, 6.0))[0]
+        request = ask_of(work("a", "complete", result=result), *others, **more)
+        return rows(render_plan_card(job_of(request), request, 6.0))[0]
 
     whole = Result(summary="s", content="c")
     gap = ("the year 2024 is not in the file",)
@@ -211,7 +211,7 @@ def test_no_tick_stands_before_what_brought_nothing_or_lacks_something() -> None
     )
     part = Result(summary="s", content="c", gaps=gap)
     assert row(part, work("b")) == ("Do a", "pending", f"analyst · 0.0 s · in part: {gap[0]}")
-    missing = Plan(goal="Deploy it", subtasks=(work("a").subtask,), missing=("deploy it",))
+    missing = Plan(goal="Deploy it", subtasks=(work("a").spec,), missing=("deploy it",))
     assert row(whole, plan=missing) == (
         "Do a",
         "pending",
@@ -220,52 +220,55 @@ def test_no_tick_stands_before_what_brought_nothing_or_lacks_something() -> None
     assert row(whole, work("b"), plan=missing)[1] == "complete", (
         "the part was done, it is the whole that lacks something"
     )
-    ask = ask_of(work("a", "complete", result=None), work("b", "complete"), work("c"))
-    assert render_card_title(ask, 6.0).startswith("Working, 1 of 3 done")
+    request = ask_of(work("a", "complete", result=None), work("b", "complete"), work("c"))
+    assert render_card_title(request, 6.0).startswith("Working, 1 of 3 done")
     file = Attachment(file_id="F1", name="scan.png")
-    fetched = replace(ask_of(), request=ask.request.model_copy(update={"attachments": (file,)}))
+    fetched = replace(ask_of(), spec=request.spec.model_copy(update={"attachments": (file,)}))
     assert rows(render_plan_card(job_of(fetched), fetched, 6.0))[0] == ("Fetch the attached file", "complete", "")
     lost = replace(fetched, file_faults=("scan.png is too large.",))
     assert rows(render_plan_card(job_of(lost), lost, 6.0))[0][1] == "error"
 
 
 def test_a_card_has_no_stop_button_beside_slacks_own() -> None:
-    ask = ask_of(work("a", "in_progress", started=1.0))
-    assert '"button"' not in taken(render_plan_card(job_of(ask), ask, 6.0, with_stop=False))
+    request = ask_of(work("a", "in_progress", started=1.0))
+    assert '"button"' not in taken(render_plan_card(job_of(request), request, 6.0, with_stop=False))
 
 
 @pytest.mark.parametrize(
     ("changes", "title"),
     [
-        ({"plan": None, "work": MappingProxyType({})}, "Planning…: compare the offers"),
-        ({"plan": None, "work": MappingProxyType({}), "rejections": (("x",),)}, "Planning again…: compare the offers"),
+        ({"plan": None, "subtasks": MappingProxyType({})}, "Planning…: compare the offers"),
         (
-            {"plan": None, "work": MappingProxyType({}), "gathered": False},
+            {"plan": None, "subtasks": MappingProxyType({}), "rejections": (("x",),)},
+            "Planning again…: compare the offers",
+        ),
+        (
+            {"plan": None, "subtasks": MappingProxyType({}), "is_gathered": False},
             "Looking at what it names: compare the offers",
         ),
         ({}, "Working, 1 of 2 done: Compare the offers"),
         ({"state": "input_required"}, "Waiting for an answer: Compare the offers"),
         ({"state": "synthesizing"}, "Writing the answer: Compare the offers"),
-        ({"answer": "x", "written": 1012.4}, "Done in 12 s: Compare the offers"),
-        ({"answer": "x", "written": 1012.4, "file_faults": ("f",)}, "Done in part in 12 s: Compare the offers"),
-        ({"failure": Failure("s", "r"), "written": 1065.0}, "Failed after 1 min 5 s: Compare the offers"),
+        ({"answer": "x", "concluded_at": 1012.4}, "Done in 12 s: Compare the offers"),
+        ({"answer": "x", "concluded_at": 1012.4, "file_faults": ("f",)}, "Done in part in 12 s: Compare the offers"),
+        ({"failure": Failure("s", "r"), "concluded_at": 1065.0}, "Failed after 1 min 5 s: Compare the offers"),
         (
-            {"failure": Failure("s", "r"), "cancelled_by": "U2", "written": 1002.0},
+            {"failure": Failure("s", "r"), "cancelled_by": "U2", "concluded_at": 1002.0},
             "Stopped after 2.0 s: Compare the offers",
         ),
     ],
 )
 def test_the_cards_title_tells_the_phase(changes: dict[str, Any], title: str) -> None:
-    ask = changed(ask_of(work("a", "complete", started=1000.0, ended=1001.0), work("b")), **changes)
-    assert render_card_title(ask, 1012.0) == title
-    taken(render_plan_card(job_of(ask), ask, 1012.0))
+    request = changed(ask_of(work("a", "complete", started=1000.0, ended=1001.0), work("b")), **changes)
+    assert render_card_title(request, 1012.0) == title
+    taken(render_plan_card(job_of(request), request, 1012.0))
 
 
 def test_a_stopped_card_names_who_stopped_it_and_has_no_button() -> None:
-    ask = ask_of(
-        work("a", "in_progress", started=1.0), cancelled_by="U0000000B", failure=Failure("j", "s"), written=5.0
+    request = ask_of(
+        work("a", "in_progress", started=1.0), cancelled_by="U0000000B", failure=Failure("j", "s"), concluded_at=5.0
     )
-    shown = taken(render_plan_card(job_of(ask), ask, 6.0))
+    shown = taken(render_plan_card(job_of(request), request, 6.0))
     assert "Stopped by <@U0000000B>" in shown
     assert '"button"' not in shown
 
@@ -274,8 +277,8 @@ def test_a_stopped_card_names_who_stopped_it_and_has_no_button() -> None:
 def test_many_rows_are_folded_and_fit(count: int) -> None:
     title = "Müller " * 30
     works = [work(f"s{n}", "in_progress" if n == count - 1 else "complete", title=title) for n in range(count)]
-    ask = ask_of(*works)
-    card = render_plan_card(job_of(ask), ask, 1.0)
+    request = ask_of(*works)
+    card = render_plan_card(job_of(request), request, 1.0)
     taken(card)
     shown = rows(card)
     assert len(shown) <= 40
@@ -284,8 +287,8 @@ def test_many_rows_are_folded_and_fit(count: int) -> None:
 
 
 def test_a_question_offers_its_options_and_says_who_is_asked() -> None:
-    ask = ask_of(question_work())
-    message = render_question(job_of(ask), ask, "a")
+    request = ask_of(question_work())
+    message = render_question(job_of(request), request, "a")
     shown = taken(message)
     assert "<@U0000000A>" in shown
     assert "reply in this thread" in shown
@@ -295,7 +298,7 @@ def test_a_question_offers_its_options_and_says_who_is_asked() -> None:
     choice = decode_data(elements[1]["value"], AnswerChoice)
     assert choice is not None
     assert (choice.job, choice.request, choice.subtask, choice.number, choice.option) == (
-        job_of(ask).id,
+        job_of(request).id,
         "100.1",
         "a",
         1,
@@ -305,9 +308,9 @@ def test_a_question_offers_its_options_and_says_who_is_asked() -> None:
 
 def test_long_and_many_options_become_numbers() -> None:
     options = tuple(f"{number} " + 'ä"\\' * 900 for number in range(9))
-    asked = Question(number=1, message="x" * 9000, options=options, asked=1.0)
-    ask = ask_of(work("a", "input_required", question=asked))
-    message = render_question(job_of(ask), ask, "a")
+    asked = Question(number=1, message="x" * 9000, options=options, asked_at=1.0)
+    request = ask_of(work("a", "input_required", question=asked))
+    message = render_question(job_of(request), request, "a")
     taken(message)
     buttons = message.blocks[2]["elements"]
     assert [each["text"]["text"] for each in buttons] == ["1", "2", "3", "4", "5"]
@@ -321,8 +324,8 @@ def test_long_and_many_options_become_numbers() -> None:
 
 
 def test_an_answered_question_has_no_buttons_and_says_who_decided() -> None:
-    ask = ask_of(question_work())
-    shown = taken(render_answered_question("Do a", QuestionAnswer(asked_of(ask), "U0000000A", "2026", 1005.0)))
+    request = ask_of(question_work())
+    shown = taken(render_answered_question("Do a", QuestionAnswer(asked_of(request), "U0000000A", "2026", 1005.0)))
     assert '"button"' not in shown
     assert "<@U0000000A> answered “2026”" in shown
     assert "Which year?" in shown
@@ -337,11 +340,11 @@ def test_a_question_of_a_stopped_request_has_no_buttons() -> None:
 def test_a_question_links_what_the_requester_named_open_or_closed() -> None:
     named, made = "https://docs.example/x", "https://evil.com/?d=1"
     asked = Question(1, f"Do you mean {named} or {made}?", (f"{named} or {made}, the first of them",), 1000.0)
-    ask = ask_of(work("a", "input_required", question=asked))
-    ask = replace(ask, request=ask.request.model_copy(update={"text": f"Read {named}"}))
+    request = ask_of(work("a", "input_required", question=asked))
+    request = replace(request, spec=request.spec.model_copy(update={"text": f"Read {named}"}))
     known = {named}
     for message in (
-        render_question(job_of(ask), ask, "a"),
+        render_question(job_of(request), request, "a"),
         render_answered_question("Do a", QuestionAnswer(asked, "U0000000A", "yes", 1005.0), known),
         render_dropped_question("Do a", asked, known),
     ):
@@ -351,8 +354,8 @@ def test_a_question_links_what_the_requester_named_open_or_closed() -> None:
 
 
 def test_a_doubt_asks_what_happened_and_says_what_each_answer_does() -> None:
-    ask = doubtful("post_note(text='tea')", "I was interrupted while it was under way")
-    message = render_question(job_of(ask), ask, "a")
+    request = doubtful("post_note(text='tea')", "I was interrupted while it was under way")
+    message = render_question(job_of(request), request, "a")
     shown = taken(message)
     assert "<@U0000000A> *Do a* needs you to check something. Was this carried out?" in shown
     assert "post_note(text='tea')" in shown
@@ -364,16 +367,16 @@ def test_a_doubt_asks_what_happened_and_says_what_each_answer_does() -> None:
 
 
 def test_what_may_have_been_carried_out_is_named_in_every_end() -> None:
-    ask = replace(doubtful("post_note(text='tea')", "it was cut off"), cancelled_by="U0000000A")
+    request = replace(doubtful("post_note(text='tea')", "it was cut off"), cancelled_by="U0000000A")
     assert "Unknown, please check* whether this was carried out:\\n• post_note(text='tea')" in taken(
-        render_cancellation(job_of(ask), ask)
+        render_cancellation(job_of(request), request)
     )
-    broken = changed(ask, cancelled_by="", failure=Failure("Do a", "stopped by a person"))
+    broken = changed(request, cancelled_by="", failure=Failure("Do a", "stopped by a person"))
     assert "• post_note(text='tea')" in taken(render_failure(job_of(broken), broken))
     assert "• unknown, please check: post_note(text='tea')" in json.dumps(
-        render_answer_end(job_of(ask), ask, "m"), ensure_ascii=False
+        render_answer_footer(job_of(request), request, "m"), ensure_ascii=False
     )
-    assert "This is unknown, please check." in taken(render_dropped_question("Do a", asked_of(ask)))
+    assert "This is unknown, please check." in taken(render_dropped_question("Do a", asked_of(request)))
 
 
 @pytest.mark.parametrize("value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"r","subtask":"s"}'])
@@ -385,35 +388,35 @@ def answered(**more: Any) -> RequestState:
     finding = Finding(message="m", source="sales.csv")
     other = Finding(message="m", source="https://evil.com/report")
     result = Result(summary="s", content="c", findings=(finding, other, finding))
-    ask = ask_of(
+    request = ask_of(
         work("a", "complete", result=result, started=1000.0, ended=1006.0),
         work("b", "complete", result=result, started=1000.0, ended=1006.0),
         usage=Usage(model="m", calls=3, tokens_in=12_000, tokens_out=345, cost=0.0421),
-        written=1007.0,
+        concluded_at=1007.0,
         answer="# Result\n\nSales rose.",
     )
-    return changed(ask, **more)
+    return changed(request, **more)
 
 
 def test_an_answer_tells_its_sources_cost_and_gain() -> None:
-    ask = answered()
-    (message,) = render_answer(job_of(ask), ask, "claude (Anthropic)")
+    request = answered()
+    (message,) = render_answer(job_of(request), request, "claude (Anthropic)")
     shown = taken(message)
     assert message.blocks[0] == {"type": "markdown", "text": "# Result\n\nSales rose."}
-    assert list_sources(ask) == ["sales.csv", "https://evil.com/report"]
+    assert list_sources(request) == ["sales.csv", "https://evil.com/report"]
     assert "Sources: sales.csv · `https://evil.com/report`" in shown
     assert '"text": "7.0 s"' in shown
     assert "claude" not in shown
     assert "tokens" not in shown
-    assert list_detail_lines(job_of(ask), ask) == [
+    assert list_detail_lines(job_of(request), request) == [
         "Model: m",
         "Spent: 12.3k tokens, $0.04",
         "2 specialists side by side: 2.0x faster than one by one",
-        f"Job {job_of(ask).id}",
+        f"Job {job_of(request).id}",
     ]
     assert "feedback_buttons" in shown
     assert "Answered in part" not in shown
-    assert list(message.blocks[1:]) == render_answer_end(job_of(ask), ask, "claude (Anthropic)")
+    assert list(message.blocks[1:]) == render_answer_footer(job_of(request), request, "claude (Anthropic)")
 
 
 def test_a_source_that_is_a_file_of_the_job_is_shown_by_its_plain_name() -> None:
@@ -422,69 +425,71 @@ def test_a_source_that_is_a_file_of_the_job_is_shown_by_its_plain_name() -> None
     findings = tuple(Finding(message=name, source=name, confidence=90) for name in names)
     result = Result(summary="s", content="c", findings=findings)
     files = tuple(Material(name=name) for name in ("agreement.md", "run.py", "backup.zip"))
-    ask = replace(ask_of(work("a", "complete", result=result), written=1007.0, answer="A."), materials=files)
-    (message,) = render_answer(job_of(ask), ask, "m")
+    request = replace(ask_of(work("a", "complete", result=result), concluded_at=1007.0, answer="A."), materials=files)
+    (message,) = render_answer(job_of(request), request, "m")
     taken(message)
     (sources,) = [block for block in message.blocks if "Sources:" in json.dumps(block)]
     assert sources["elements"] == [
         {"type": "plain_text", "text": "Sources: agreement.md, page 2 · run.py and backup.zip"},
         {"type": "mrkdwn", "text": "`evil.md` · see `agreement.md.evil.com`"},
     ]
-    strange = replace(ask, materials=())
+    strange = replace(request, materials=())
     assert "plain_text" not in json.dumps(render_answer(job_of(strange), strange, "m")[0].blocks[1]), (
         "of no file it is code"
     )
 
 
 def test_an_answer_in_part_names_its_gaps() -> None:
-    ask = answered(file_faults=("big.csv is too large",))
-    assert "*Answered in part.* Missing:\\n• big.csv is too large" in taken(render_answer(job_of(ask), ask, "m")[-1])
+    request = answered(file_faults=("big.csv is too large",))
+    assert "*Answered in part.* Missing:\\n• big.csv is too large" in taken(
+        render_answer(job_of(request), request, "m")[-1]
+    )
 
 
 @pytest.mark.parametrize(
     "text", ["word " * 20_000, "& " * 20_000, "```\n" + "x = 1\n" * 9000, "", "https://a.bc " * 3000]
 )
 def test_a_long_answer_comes_in_parts_that_fit(text: str) -> None:
-    ask = answered(answer=text)
-    parts = render_answer(job_of(ask), ask, "m")
+    request = answered(answer=text)
+    parts = render_answer(job_of(request), request, "m")
     for part in parts:
         taken(part)
-        assert len(part.blocks[0]["text"]) <= MARKDOWN_LIMIT
+        assert len(part.blocks[0]["text"]) <= MAX_MARKDOWN_CHARACTERS
     assert all("continued below" in part.blocks[0]["text"] for part in parts[:-1])
     assert [len(part.blocks) > 1 for part in parts] == [False] * (len(parts) - 1) + [True]
 
 
 def test_a_failure_names_step_reason_and_what_to_do() -> None:
-    ask = ask_of(work("a", "error", reason="r"), failure=Failure("Do a", "no key", "Set one."), written=1002.0)
-    shown = taken(render_failure(job_of(ask), ask))
+    request = ask_of(work("a", "error", reason="r"), failure=Failure("Do a", "no key", "Set one."), concluded_at=1002.0)
+    shown = taken(render_failure(job_of(request), request))
     assert "*I could not answer this.*\\nno key\\nSet one." in shown
     assert "*Failed:*" not in shown, "the one part that there is was named"
-    several = taken(render_failure(job_of(two := two_parts(ask)), two))
+    several = taken(render_failure(job_of(two := two_parts(request)), two))
     assert "*Do a:* no key\\nSet one." in several
     assert "*Done:* Do b" in several
 
 
 def test_a_failure_names_the_files_that_could_not_be_had_and_what_nobody_can_do() -> None:
-    ask = ask_of(
+    request = ask_of(
         work("a", "error", reason="r"), failure=Failure("Do a", "no key", ""), file_faults=("b.csv is too large.",)
     )
-    assert ask.run.plan is not None
-    ask = changed(ask, plan=ask.run.plan.model_copy(update={"missing": ("read c.txt",)}))
-    shown = taken(render_failure(job_of(ask), ask))
+    assert request.run.plan is not None
+    request = changed(request, plan=request.run.plan.model_copy(update={"missing": ("read c.txt",)}))
+    shown = taken(render_failure(job_of(request), request))
     assert "*Missing from the start:*\\n• b.csv is too large.\\n• nobody in the crew can read c.txt" in shown
-    assert list_answer_gaps(ask, ask.run)[:2] == list_unfillable_gaps(ask, ask.run)
+    assert list_answer_gaps(request, request.run)[:2] == list_unfillable_gaps(request, request.run)
 
 
-def two_parts(ask: RequestState) -> RequestState:
+def two_parts(request: RequestState) -> RequestState:
     done = work("b", "complete")
-    return replace(ask, work=MappingProxyType({**ask.work, "b": done}))
+    return replace(request, subtasks=MappingProxyType({**request.subtasks, "b": done}))
 
 
 def test_a_stop_leaves_a_report() -> None:
-    ask = ask_of(
+    request = ask_of(
         work("a", "complete"), work("b", "in_progress"), work("c"), cancelled_by="U0000000A", failure=Failure("j", "s")
     )
-    shown = taken(render_cancellation(job_of(ask), ask))
+    shown = taken(render_cancellation(job_of(request), request))
     assert "*Stopped* by <@U0000000A>." in shown
     assert "*Done:* Do a\\n*Not finished:* Do b\\n*Left:* Do c" in shown
     written = ask_of(work("a", "complete"), cancelled_by="U0000000A", failure=Failure("j", "s"))
@@ -501,8 +506,8 @@ def test_status_lists_and_tells() -> None:
         "a page beyond the end is the last"
     )
     assert "no jobs yet" in taken(render_job_list(select_page([], 1), "U0000000A"))
-    ask = ask_of(work("a", "complete", started=1.0, ended=2.0), work("b", "in_progress", started=3.0))
-    shown = taken(render_job_status(job_of(ask), 5.0, "U0000000A"))
+    request = ask_of(work("a", "complete", started=1.0, ended=2.0), work("b", "in_progress", started=3.0))
+    shown = taken(render_job_status(job_of(request), 5.0, "U0000000A"))
     assert "Do b · analyst · under way · 2.0 s so far" in shown
 
 
@@ -513,7 +518,7 @@ def test_status_says_what_the_thread_says() -> None:
         return taken(render_job_list(select_page([JobLine("J1", state, "t", "C1", 1.0, **more)], 1), reader))
 
     assert ":white_check_mark: `J1` t · done · " in words(ana, "completed")
-    in_part = words(ana, "completed", in_part=True)
+    in_part = words(ana, "completed", is_partial=True)
     assert ":warning: `J1` t · done in part · " in in_part
     assert "white_check_mark" not in in_part
     assert "t · waiting for you · " in words(ana, "input_required", awaited_people=(ana,))
@@ -529,7 +534,7 @@ def test_status_says_what_the_thread_says() -> None:
     assert ":warning: *Done in part" in shown
     assert "Do a · analyst · brought nothing" in shown
     stopped = ask_of(
-        work("a", "in_progress", started=1001.0), cancelled_by=ben, failure=Failure("j", "s"), written=1004.0,
+        work("a", "in_progress", started=1001.0), cancelled_by=ben, failure=Failure("j", "s"), concluded_at=1004.0,
         state="cancelled", ended=1005.0,
     )  # fmt: skip
     shown = taken(render_job_status(job_of(stopped), 9999.0, ana))
@@ -561,7 +566,7 @@ def test_a_timeline_is_short_and_readable() -> None:
         ),
         LogEntry(5, "not json"),
     ]
-    job = Job(place=PLACE, asks=(RequestState(request=request),))
+    job = Job(place=PLACE, requests=(RequestState(spec=request),))
     assert render_timeline(job.id, list_steps(entries)).split("\n") == [
         f"Job {job.id}, 5 events",
         "    +0.0s  asked by U1: do it",
@@ -577,12 +582,12 @@ def test_a_timeline_is_short_and_readable() -> None:
 
 
 def test_what_the_requester_is_told_alone_is_valid() -> None:
-    ask = answered()
-    job = job_of(ask)
-    for end in (*render_answer(job, ask, "m"), *render_answer(job, answered(answer="word " * 9000), "m")[:1]):
-        shown = taken(render_unreachable(job, EVIL, end))
+    request = answered()
+    job = job_of(request)
+    for end in (*render_answer(job, request, "m"), *render_answer(job, answered(answer="word " * 9000), "m")[:1]):
+        shown = taken(render_undeliverable_end(job, EVIL, end))
         assert f"/leadhand trace {job.id}" in shown
-        assert end.blocks[0] in render_unreachable(job, EVIL, end).blocks, "what the thread should have shown"
+        assert end.blocks[0] in render_undeliverable_end(job, EVIL, end).blocks, "what the thread should have shown"
         assert "feedback_buttons" not in shown, "they would be pressed in another thread"
 
 
@@ -599,21 +604,21 @@ def test_home_help_and_window_are_valid() -> None:
     check_view(render_note_window("closed"))
     check_view(render_start_job_modal("x" * 9000, "{}"))
     check_view(render_start_job_modal("", "{}"))
-    taken(render_help(list_usage_lines(SUBCOMMANDS), list_help_words(SPOKEN)))
+    taken(render_help(list_usage_lines(SUBCOMMANDS), list_help_words(SPOKEN_COMMANDS)))
     taken(render_refusal("no"))
 
 
 def test_no_view_lets_hostile_words_through() -> None:
     attached = Attachment(file_id="F1", name=EVIL)
-    request = Request(id="100.1", user="U0000000A", text=EVIL, at=1.0, attachments=(attached,))
-    asked = Question(number=1, message=EVIL, options=(EVIL, "b"), asked=1.0)
+    spec = Request(id="100.1", user="U0000000A", text=EVIL, at=1.0, attachments=(attached,))
+    asked = Question(number=1, message=EVIL, options=(EVIL, "b"), asked_at=1.0)
     finding = Finding(message=EVIL, source=EVIL)
     result = Result(summary=EVIL, content=EVIL, findings=(finding,), gaps=(EVIL,))
     subtask = Subtask(id="a", title=EVIL, intent=EVIL, specialist="analyst")
     states: tuple[SubtaskStatus, ...] = ("complete", "error", "skipped", "in_progress", "pending", "input_required")
     works = {
         state: SubtaskState(
-            subtask=subtask.model_copy(update={"id": state}),
+            spec=subtask.model_copy(update={"id": state}),
             specialist="analyst",
             state=state,
             reason=EVIL,
@@ -623,28 +628,30 @@ def test_no_view_lets_hostile_words_through() -> None:
         for state in states
     }
     plan = Plan(goal=EVIL, subtasks=(subtask,))
-    ask = RequestState(
-        request=request,
-        run=PlanRun(plan=plan, answer=EVIL, failure=Failure(EVIL, EVIL, EVIL), written=2.0),
-        work=MappingProxyType(works),
+    request = RequestState(
+        spec=spec,
+        run=PlanRun(plan=plan, answer=EVIL, failure=Failure(EVIL, EVIL, EVIL), concluded_at=2.0),
+        subtasks=MappingProxyType(works),
         file_faults=(EVIL,),
     )
-    job = job_of(ask)
+    job = job_of(request)
     in_doubt = changed(doubtful(EVIL, EVIL), cancelled_by="U0000000A", failure=Failure(EVIL, EVIL, EVIL))
     messages = [
-        render_plan_card(job, ask, 3.0),
-        render_plan_card(job, changed(ask, plan=None, work=MappingProxyType({}), answer=None, failure=None), 3.0),
-        render_question(job, changed(ask, answer=None, failure=None), "input_required"),
+        render_plan_card(job, request, 3.0),
+        render_plan_card(
+            job, changed(request, plan=None, subtasks=MappingProxyType({}), answer=None, failure=None), 3.0
+        ),
+        render_question(job, changed(request, answer=None, failure=None), "input_required"),
         render_question(job, changed(in_doubt, failure=None), "a"),
-        render_question(job, replace(changed(ask, plan=None, answer=None, failure=None), question=asked), ""),
-        render_plan_card(job, changed(ask, plan=None, work=MappingProxyType({}), failure=None), 3.0),
+        render_question(job, replace(changed(request, plan=None, answer=None, failure=None), question=asked), ""),
+        render_plan_card(job, changed(request, plan=None, subtasks=MappingProxyType({}), failure=None), 3.0),
         render_answered_question(EVIL, QuestionAnswer(asked, "U0000000A", EVIL, 1.0)),
         render_dropped_question(EVIL, asked_of(in_doubt)),
         render_cancellation(job, in_doubt),
         render_failure(job, in_doubt),
-        *render_answer(job, ask, EVIL),
-        render_failure(job, ask),
-        render_cancellation(job, replace(ask, cancelled_by="U0000000A")),
+        *render_answer(job, request, EVIL),
+        render_failure(job, request),
+        render_cancellation(job, replace(request, cancelled_by="U0000000A")),
         render_refusal(EVIL),
         render_job_list(select_page([JobLine("J1", EVIL, EVIL, "C1", 1.0)], 1), "U0000000A"),
         render_job_status(job, 3.0, "U0000000A"),
@@ -668,9 +675,9 @@ def _texts(node: Any, kinds: set[str]) -> list[str]:
 
 
 def test_a_paragraph_that_is_cut_leaves_no_code_open() -> None:
-    cut = make_section("x" * (SECTION_LIMIT - 20) + " `https://evil.com/a/b/c`")["text"]["text"]
+    cut = make_section("x" * (SECTION_CHAR_LIMIT - 20) + " `https://evil.com/a/b/c`")["text"]["text"]
     assert "evil" not in cut
-    assert len(cut) <= SECTION_LIMIT
+    assert len(cut) <= SECTION_CHAR_LIMIT
 
 
 def test_many_lines_take_as_many_paragraphs_as_they_need() -> None:

@@ -82,7 +82,7 @@ def test_hostile_text_neither_pings_nor_links(text: str, cleaner: Cleaner) -> No
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_allowing_one_host_frees_no_other(text: str) -> None:
-    for done in (clean_markdown(text, known=KNOWN), clean_mrkdwn(text, known=KNOWN)):
+    for done in (clean_markdown(text, known_addresses=KNOWN), clean_mrkdwn(text, known_addresses=KNOWN)):
         bare = outside_code(done)
         targets = re.findall(r"\]\(([^)]*)\)", bare) + re.findall(r"<([^>|]*)", bare)
         assert set(targets) <= KNOWN
@@ -186,8 +186,8 @@ TEXTS = st.one_of(
 @settings(max_examples=180, deadline=None)
 @given(TEXTS, st.lists(st.integers(0, 2000), max_size=12), st.sampled_from(["markdown", "mrkdwn"]))
 def test_a_stream_equals_the_whole_wherever_it_is_cut(text: str, cuts: list[int], target: Markup) -> None:
-    whole = StreamCleaner(known=KNOWN, markup=target).clean_whole(text)
-    cleaner = StreamCleaner(known=KNOWN, markup=target)
+    whole = StreamCleaner(known_addresses=KNOWN, markup=target).clean_whole(text)
+    cleaner = StreamCleaner(known_addresses=KNOWN, markup=target)
     at = sorted({0, len(text), *(cut % (len(text) + 1) for cut in cuts)})
     pieces = [cleaner.feed(text[start:end]) for start, end in pairwise(at)]
     assert "".join(pieces) + cleaner.finish() == whole
@@ -218,4 +218,4 @@ LINKS = ("https://" * 8_000, "<https://" * 8_000, f"[x]({DOCS}" * 2_000, "https:
 @pytest.mark.parametrize(("texts", "kept"), [(WORDS, 1 / 3), (LINKS, 0.0)])
 def test_a_huge_text_is_cleaned_in_time(texts: tuple[str, ...], kept: float) -> None:
     for text in texts:
-        assert len(clean_markdown(text, known=KNOWN)) > len(text) * kept
+        assert len(clean_markdown(text, known_addresses=KNOWN)) > len(text) * kept

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.slack.receive import thread_reader
-from bot.slack.receive.thread_reader import LOST_FILES_FAULT, ThreadReader, ThreadReadOutcome, find_last_read
+from bot.slack.receive.thread_reader import LOST_FILES_FAULT, ThreadReader, ThreadReadOutcome, find_last_read_ts
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.lookup import make_metadata
 from bot.slack.send.web_calls import WebCalls
@@ -32,16 +32,16 @@ async def slack(manifest: Path = MANIFEST) -> AsyncIterator[tuple[Workspace, Thr
 
 def asked(workspace: Workspace, root: str, ts: str, *, before: Sequence[RequestState] = ()) -> tuple[Job, RequestState]:
     """The job of a request in the thread of #general that begins with `root`."""
-    request = Request(
+    spec = Request(
         id=ts, user=workspace.person("ana").id, text="do it", at=float(ts.partition("-")[0]), look_back="thread"
     )
     place = Place(team=workspace.team_id, channel=workspace.channel_id("#general"), thread_ts=root)
-    ask = RequestState(request=request)
-    return Job(place=place, asks=(*before, ask)), ask
+    request = RequestState(spec=spec)
+    return Job(place=place, requests=(*before, request)), request
 
 
-def gathered(ask: RequestState) -> RequestState:
-    return RequestState(request=ask.request, gathered=True)
+def gathered(request: RequestState) -> RequestState:
+    return RequestState(spec=request.spec, is_gathered=True)
 
 
 def lines(read: ThreadReadOutcome) -> list[str]:
@@ -89,7 +89,7 @@ async def test_a_thread_of_a_thousand_messages_is_read_page_by_page() -> None:
     assert len(calls) == 6
     assert lines(read)[0] == "Ben Okafor: message 1"
     assert lines(read)[-1] == "Ben Okafor: message 1050"
-    assert read.thread.left_out == 1_050 - len(read.thread.outline) > 900
+    assert read.thread.left_out_count == 1_050 - len(read.thread.outline) > 900
     assert len(read.thread.outline) > 40
 
 
@@ -104,10 +104,10 @@ async def test_a_later_request_reads_what_people_said_since() -> None:
         )
         await workspace.person("ben").say("#general", "and what of March?", thread_ts=root)
         second = await workspace.person("ana").say("#general", "@leadhand answer him", thread_ts=root)
-        job, ask = asked(workspace, root, second, before=[before])
-        read = await reader.read(job, ask)
-        assert find_last_read(job, ask) == first
-        unread = await reader.read(*asked(workspace, root, second, before=[RequestState(request=before.request)]))
+        job, request = asked(workspace, root, second, before=[before])
+        read = await reader.read(job, request)
+        assert find_last_read_ts(job, request) == first
+        unread = await reader.read(*asked(workspace, root, second, before=[RequestState(spec=before.spec)]))
 
     assert lines(read) == ["Ben Okafor: and what of March?"]
     assert len(unread.thread.outline) == 4, "what could not be read before is read now"
@@ -130,9 +130,9 @@ async def test_answers_of_a_forgotten_job_are_read_and_its_cards_are_not() -> No
 async def test_a_request_from_a_window_does_not_read_its_message_twice() -> None:
     async with slack() as (workspace, reader):
         root, last = await talk(workspace, 3)
-        job, ask = asked(workspace, root, f"{last}-V1")
-        later = ask.request.model_copy(update={"at": float(last) + 60})
-        read = await reader.read(Job(place=job.place, asks=(RequestState(request=later),)), RequestState(request=later))
+        job, request = asked(workspace, root, f"{last}-V1")
+        later = request.spec.model_copy(update={"at": float(last) + 60})
+        read = await reader.read(Job(place=job.place, requests=(RequestState(spec=later),)), RequestState(spec=later))
     assert [line.partition(": ")[2] for line in lines(read)] == ["message 1", "message 2", "message 3"]
 
 
@@ -164,7 +164,7 @@ async def test_too_many_calls_are_waited_out_and_not_for_ever(monkeypatch: pytes
         workspace.faults.add("conversations.replies", "rate_limited", retry_after=0)
         assert len(lines(await reader.read(*asked(workspace, root, request)))) == 3
 
-        monkeypatch.setattr(thread_reader, "READ_SECONDS", 0.3)
+        monkeypatch.setattr(thread_reader, "MAX_READ_SECONDS", 0.3)
         monkeypatch.setattr(thread_reader, "PAGE_SIZE", 2)
         workspace.faults.add("conversations.replies", "rate_limited", times=9, retry_after=60)
         read = await reader.read(*asked(workspace, root, request))

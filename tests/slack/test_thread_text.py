@@ -11,8 +11,8 @@ from bot.slack.receive.block_words import read_blocks
 from bot.slack.receive.message_reader import read_message
 from bot.slack.receive.thread_text import (
     CUT_NOTE,
-    LONGEST_MESSAGE,
     MAX_FILES,
+    MAX_MESSAGE_LENGTH,
     ThreadMessage,
     is_withheld,
     list_people,
@@ -60,7 +60,7 @@ def test_each_message_is_a_line_with_its_time_and_author_and_a_section() -> None
     assert [section.name for section in thread.outline] == ["message 1 by Ana Duarte", "message 2 by Ben Okafor"]
     assert [thread.text[section.start :].split("\n")[0] for section in thread.outline] == [first, second]
     assert [(shared.file.name, shared.author) for shared in thread.files] == [("plan.csv", "Ana Duarte")]
-    assert (thread.left_out, thread.gaps) == (0, ())
+    assert (thread.left_out_count, thread.gaps) == (0, ())
 
 
 def test_nobody_writes_a_line_of_somebody_else() -> None:
@@ -79,9 +79,9 @@ def test_the_oldest_are_left_out_but_for_the_first_and_that_is_said() -> None:
     kept = len(thread.outline)
     assert 10 < kept < 60
     assert estimate_token_count(thread.text) <= 6_100
-    assert thread.left_out == 60 - kept
-    assert thread.gaps == (f"left out {thread.left_out} older messages",)
-    assert f"(… {thread.left_out} older messages left out here)" in thread.text
+    assert thread.left_out_count == 60 - kept
+    assert thread.gaps == (f"left out {thread.left_out_count} older messages",)
+    assert f"(… {thread.left_out_count} older messages left out here)" in thread.text
     assert "Duarte: 0: word" in thread.text
     assert "Duarte: 59: word" in thread.text
     assert "Duarte: 1: word" not in thread.text
@@ -98,8 +98,8 @@ def test_a_huge_message_is_cut_and_that_is_said() -> None:
     thread = render_thread_text(parse_messages(message("a first word"), message("x" * 40_000)), NAMES, room=3_000)
     assert CUT_NOTE in thread.text
     assert "a first word" in thread.text
-    assert len(thread.text) < LONGEST_MESSAGE + 500
-    assert thread.gaps == (f"cut 1 message after {LONGEST_MESSAGE:,} characters",)
+    assert len(thread.text) < MAX_MESSAGE_LENGTH + 500
+    assert thread.gaps == (f"cut 1 message after {MAX_MESSAGE_LENGTH:,} characters",)
 
 
 def test_only_the_newest_files_are_kept_each_once() -> None:

@@ -54,23 +54,23 @@ async def test_every_answer_is_sorted(status: int, kind: str, body: str, outcome
 
 async def test_a_call_waits_while_slack_refuses_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing was done, so that it is made again, also where a repeat after a lost answer would not do."""
-    monkeypatch.setattr(web_calls, "TOKEN_PAUSE", 0.05)
+    monkeypatch.setattr(web_calls, "TOKEN_PAUSE_SECONDS", 0.05)
     calls, refused = WebCalls(CallBudget()), asyncio.Event()
     calls.on_token_refused = refused.set
     async with workspace_and_client() as (workspace, client):
-        workspace.refuse_token("token_revoked")
+        workspace.set_token_error("token_revoked")
         channel = workspace.channel_id("#general")
         post = calls.make("chat.postMessage", lambda: client.chat_postMessage(channel=channel, text="once"))
         posting = asyncio.create_task(post)
         await refused.wait()
-        workspace.refuse_token("")
+        workspace.set_token_error("")
         assert (await posting)["ok"]
         assert [message["text"] for message in workspace.messages("#general")].count("once") == 1
 
 
 async def test_a_call_gives_up_on_a_token_that_stays_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_calls, "TOKEN_PAUSE", 0.01)
-    monkeypatch.setattr(web_calls, "SHORT_TOKEN_PATIENCE", 0.05)
+    monkeypatch.setattr(web_calls, "TOKEN_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(web_calls, "SHORT_TOKEN_RETRY_SECONDS", 0.05)
     async with answering(200, "application/json", '{"ok": false, "error": "account_inactive"}') as url:
         client = make_client("xoxb-1", url)
         with pytest.raises(SlackRefused, match="the app was uninstalled"):

@@ -10,7 +10,7 @@ import yaml
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.bolt_dispatch import AnsweringSocketMode
+from bot.slack.receive.bolt_dispatch import AcknowledgingSocketMode
 from bot.slack.send.web_calls import BackgroundTasks, close_client, make_client
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, JobKey
@@ -77,9 +77,9 @@ async def connected_app(*admins: str, **options: Any) -> AsyncIterator[Connected
         named = frozenset(workspace.person(name).id for name in admins)
         gate, service = MemoryGate(client, workspace.team_id, admins=named), MemoryService()
         background = listening(app, gate, service).background
-        handler = AnsweringSocketMode(app, workspace.app_token, logger=quiet)
+        handler = AcknowledgingSocketMode(app, workspace.app_token, logger=quiet)
         await handler.connect_async()
-        await workspace.until(lambda: workspace.connections)
+        await workspace.until(lambda: workspace.connection_count)
         yield Connected(workspace, app, gate, service, background)
         await background.drain()
         await handler.close_async()

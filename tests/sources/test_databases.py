@@ -49,7 +49,7 @@ def test_the_setting_names_databases_and_each_entry_that_is_none() -> None:
 
 def test_a_password_is_in_no_line_and_is_known_as_a_secret() -> None:
     found, _ = named_databases.read_databases("shop=postgresql://ada:p%40ss@db.example.com/shop")
-    assert found["shop"].remove_password('no "p@ss" nor p%40ss') == 'no "***" nor ***'
+    assert found["shop"].redact_secrets('no "p@ss" nor p%40ss') == 'no "***" nor ***'
     assert "p@ss" in read_settings({"LEADHAND_DATABASES": "shop=postgresql://ada:p%40ss@db/shop"}).secrets
 
 
@@ -183,9 +183,9 @@ async def test_a_refused_database_is_left_out_by_name_and_the_start_logs_it(
     refused, away = await toolkit.prove()
     assert refused == line
     assert away.startswith("The database away cannot be reached")
-    assert toolkit.beside is not None
+    assert toolkit.background_task is not None
     with caplog.at_level(logging.WARNING):
-        await toolkit.beside()
+        await toolkit.background_task()
     assert [record.getMessage() for record in caplog.records] == [line]
 
 

@@ -103,7 +103,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeFolder:
 async def test_a_passage_comes_with_its_place_title_and_link(house: KnowledgeFolder) -> None:
     outcome = await search(house, "VPN light amber?")
     assert '1. [handbook/vpn.md, section "Reset"] VPN guide https://docs.example.com/vpn\n' in outcome.text
-    assert outcome.text.startswith(knowledge_tools.UNTRUSTED)
+    assert outcome.text.startswith(knowledge_tools.UNTRUSTED_NOTICE)
     assert "12 seconds" in outcome.text
     assert outcome.sources[0] == 'handbook/vpn.md, section "Reset" (https://docs.example.com/vpn)'
     assert outcome.gaps == ()

@@ -19,7 +19,7 @@ from specialists.runner import AttemptEnd, run_specialist
 from specialists.specialist import Specialist
 from specialists.tools.messenger import Messenger
 from specialists.tools.tool import PEOPLE_PROVENANCE, Tool, ToolOutcome, Workbench
-from specialists.tools.tool_sign_in import KeptSignIns
+from specialists.tools.tool_sign_in import SignInStore
 
 SPENT = Usage(model="played", calls=1, tokens_in=10, tokens_out=5, cost=0.01, duration=0.5)
 Move = Turn | ModelError | Callable[[ModelCall], Awaitable[Turn]]
@@ -83,7 +83,7 @@ class KeptLog:
 
     async def find_rulings(self, approval: Approval) -> ApplicableRuling:
         users = self.alike.get(approval.scope)
-        given = {"digest": "", "arguments": {}, "users": users, "alike": True}
+        given = {"digest": "", "arguments": {}, "users": users, "covers_similar": True}
         return ApplicableRuling(Ruling(1.0, "", approval.tool, "approved", **given) if users else None)
 
     def _keep(self, point: ev.TurnTaken | ev.ToolReturned | ev.ToolStarted) -> None:
@@ -132,7 +132,7 @@ class EmptyBench:
     artifacts: tuple[Artifact, ...] = ()
     follows: bool = True
     messenger: Messenger | None = None
-    sign_ins: KeptSignIns | None = None
+    sign_ins: SignInStore | None = None
 
     async def path(self, artifact: Artifact) -> Path:
         raise KeyError(artifact.id)

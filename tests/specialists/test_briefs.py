@@ -13,7 +13,12 @@ from PIL import Image
 from handoff import events as ev
 from handoff.contracts import Artifact, Constraints, Handoff, Material, Note, Section
 from handoff.materials.material_lists import compute_text_digest
-from specialists.formats.picture_facts import MAX_TOKENS, detect_picture_type, estimate_picture_tokens, read_pixel_size
+from specialists.formats.picture_facts import (
+    MAX_PICTURE_TOKENS,
+    detect_picture_type,
+    estimate_picture_tokens,
+    read_pixel_size,
+)
 from specialists.model import ModelMessage, Picture
 from specialists.runner import add_reading_tools
 from specialists.specialist import Specialist
@@ -22,7 +27,7 @@ from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
 from specialists.turns import briefing
 from specialists.turns.briefing import MAX_PICTURE_BYTES
 from specialists.turns.context_room import ContextWindow
-from specialists.turns.material_reading import PART_LENGTH
+from specialists.turns.material_reading import MAX_PART_CHARS
 from tests.models.sample_pictures import picture, png
 from tests.specialists.scripted_model import (
     EmptyBench,
@@ -68,8 +73,10 @@ def test_what_is_no_picture_has_no_size() -> None:
 
 def test_tokens_are_estimated_from_above() -> None:
     assert estimate_picture_tokens(png(750, 100)) == 85 + 100
-    assert estimate_picture_tokens(png(1_568, 1_568)) == estimate_picture_tokens(png(6_272, 6_272)) == MAX_TOKENS
-    assert estimate_picture_tokens(b"?") == MAX_TOKENS
+    assert (
+        estimate_picture_tokens(png(1_568, 1_568)) == estimate_picture_tokens(png(6_272, 6_272)) == MAX_PICTURE_TOKENS
+    )
+    assert estimate_picture_tokens(b"?") == MAX_PICTURE_TOKENS
 
 
 @dataclass
@@ -153,7 +160,7 @@ def test_the_room_counts_pictures() -> None:
     plain.add_message(ModelMessage(role="user", text="Look."))
     shown = Picture(name="a.png", media_type="image/png", data=png(750, 400))
     seeing.add_message(ModelMessage(role="user", text="Look.", pictures=(shown,)))
-    assert seeing.tokens - plain.tokens == 485
+    assert seeing.estimated_tokens - plain.estimated_tokens == 485
 
 
 def test_everything_stands_under_its_fixed_heading() -> None:
@@ -274,7 +281,7 @@ def test_the_tools_are_offered_where_there_is_something_to_read() -> None:
 async def test_a_part_is_read_by_its_page_and_goes_on_where_it_ended(bench: FolderWorkbench) -> None:
     first = await call(bench, "read_material", name="manual.pdf", part="page 9")
     assert first.text.startswith("[manual.pdf, page 9]\nPage 9. Die Kündigungsfrist")
-    assert len(first.text) < PART_LENGTH + 200
+    assert len(first.text) < MAX_PART_CHARS + 200
     assert first.sources == ("manual.pdf",)
     place = first.text.rsplit("from: ", 1)[1].rstrip("]")
     again = await call(bench, "read_material", name="MANUAL.pdf", part=place)

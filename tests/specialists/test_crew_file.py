@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from bot.supervisor.planning import Planning
+from bot.supervisor.planning import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import ContextLimits, Escalation, FindingCondition, Terms, ToolCall
 from handoff.planning.pipeline import Pipeline
-from specialists.crew import CROWDED_FROM, Crew, suggest_inner_crews
+from specialists.crew import MIN_CROWDED_SPECIALISTS, Crew, suggest_inner_crews
 from specialists.loading.crew_file import _NUMBER_BOUNDS
 from specialists.registry import CREWS_FOLDER, list_crew_names, load_crew
 from specialists.several_crews import CrewSet
@@ -292,9 +292,9 @@ def test_all_that_a_pipeline_may_say_is_read(tmp_path: Path) -> None:
 
 def test_a_crew_asks_for_room_and_the_operator_has_the_last_word(tmp_path: Path) -> None:
     crew = load(tmp_path, "context: {balanced: 96000, fast: 20000}\n")
-    usual = Planning(crew, ScriptedModel([]), TrackRecord(), Terms())
+    usual = CrewPlanner(crew, ScriptedModel([]), TrackRecord(), Terms())
     assert usual._terms.context == ContextLimits(fast=20_000, balanced=96_000)
-    small = Planning(crew, ScriptedModel([]), TrackRecord(), Terms(context=ContextLimits(balanced=8_000)))
+    small = CrewPlanner(crew, ScriptedModel([]), TrackRecord(), Terms(context=ContextLimits(balanced=8_000)))
     assert small._terms.context == ContextLimits(fast=20_000, balanced=8_000)
 
 
@@ -304,7 +304,7 @@ OF_TWO = HEAD + "{more}---\nYou are {name}.\n"
 
 def read_escalation(**arguments: Any) -> Escalation:
     call = ToolCall(id="1", name=finish_tools.ESCALATE, arguments={"reason": "ambiguous_input", **arguments})
-    strict, lenient = finish_tools.read_finish_call(call), finish_tools.read_leniently(call)
+    strict, lenient = finish_tools.read_finish_call(call), finish_tools.read_finish_call_leniently(call)
     assert strict == lenient
     assert isinstance(strict, Escalation)
     return strict
@@ -330,7 +330,7 @@ def test_a_specialists_file_says_whom_it_asks(tmp_path: Path) -> None:
     crew = load_crew(tmp_path, {})
     assert crew.specialists["a"].asks == ("requester", "S0FINANCE")
     assert crew.specialists["b"].asks == ("anyone",)
-    assert crew.contact_ids == {"S0FINANCE", "U0BOSS"}
+    assert crew.addressee_ids == {"S0FINANCE", "U0BOSS"}
 
 
 @pytest.mark.parametrize("more", ["asks: []\n", "asks: [ben]\n", "asks: [anyone, requester]\n"])
@@ -350,11 +350,15 @@ def crew_of(folder: Path, size: int, text: str = "") -> Crew:
 
 
 def test_many_side_by_side_are_told_to_be_put_into_crews(tmp_path: Path) -> None:
-    assert suggest_inner_crews(crew_of(tmp_path / "few", CROWDED_FROM - 1)) == ""
-    assert suggest_inner_crews(crew_of(tmp_path / "many", CROWDED_FROM)).startswith("8 specialists are in one crew")
+    assert suggest_inner_crews(crew_of(tmp_path / "few", MIN_CROWDED_SPECIALISTS - 1)) == ""
+    assert suggest_inner_crews(crew_of(tmp_path / "many", MIN_CROWDED_SPECIALISTS)).startswith(
+        "8 specialists are in one crew"
+    )
     fixed = "pipeline:\n- {specialist: s0, title: One, brief: Find the bugs of it.}\n"
-    assert suggest_inner_crews(crew_of(tmp_path / "fixed", CROWDED_FROM, fixed)) == "", "no planner chooses among them"
-    crew_of(tmp_path / "outer" / "law", CROWDED_FROM, "description: Knows the law.\n")
+    assert suggest_inner_crews(crew_of(tmp_path / "fixed", MIN_CROWDED_SPECIALISTS, fixed)) == "", (
+        "no planner chooses among them"
+    )
+    crew_of(tmp_path / "outer" / "law", MIN_CROWDED_SPECIALISTS, "description: Knows the law.\n")
     assert "in law, 8 specialists" in suggest_inner_crews(crew_of(tmp_path / "outer", 1))
 
 
@@ -365,4 +369,4 @@ def test_several_crews_have_different_names(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is no crew"):
         CrewSet.from_crews([])
     alone = CrewSet.from_crews([one])
-    assert (alone.names, alone.find(""), alone.find("desk"), alone.find("law")) == ((), one, one, None)
+    assert (alone.names, alone.find_crew(""), alone.find_crew("desk"), alone.find_crew("law")) == ((), one, one, None)

@@ -49,7 +49,7 @@ def clerk_faults(folder: Path, crew: str = "", *lines: str) -> list[str]:
 def test_without_a_word_who_asked_is_asked(tmp_path: Path) -> None:
     clerk = load_clerk(tmp_path).specialists["clerk"]
     assert clerk.approvals == {"post": DEFAULT_APPROVAL_TERMS, "send": DEFAULT_APPROVAL_TERMS}
-    assert clerk.find_terms("anything else") == DEFAULT_APPROVAL_TERMS
+    assert clerk.find_approval_terms("anything else") == DEFAULT_APPROVAL_TERMS
 
 
 def test_a_specialist_says_more_than_its_crew_and_a_crew_more_than_the_one_around_it(tmp_path: Path) -> None:

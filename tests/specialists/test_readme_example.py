@@ -125,7 +125,7 @@ def test_a_demo_is_read(tmp_path: Path) -> None:
     assert demo.replies.answer == "Acme charges 12 dollars."
     (part,) = demo.replies.plan["subtasks"]
     assert (part["intent"], part["needs"], part["title"]) == (demo.ask, [], "read")
-    step, end = demo.replies.steps["scout"]
+    step, end = demo.replies.turns["scout"]
     assert end.calls == (("return_result", {"content": "Acme charges 12 dollars.", "confidence": 90}),)
     assert step.calls == (("web_search", {"query": "acme", "count": 3}), ("read_material", {"name": "note.txt"}))
 
@@ -185,7 +185,7 @@ def test_the_example_of_the_page_is_a_demo(tmp_path: Path) -> None:
     demo = demo_of(tmp_path, example)
     assert demo.faults == []
     assert demo.replies is not None
-    assert list(demo.replies.steps) == ["scout", "clerk"]
+    assert list(demo.replies.turns) == ["scout", "clerk"]
     index = page.rpartition("```yaml\n")[2].partition("```")[0]
     (tmp_path / "demo" / "pages" / "index.yml").write_text(index)
     (tmp_path / "demo" / "pages" / "acme.html").write_text("<p>Acme</p>")

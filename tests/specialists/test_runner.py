@@ -15,8 +15,8 @@ from handoff.contracts import Artifact, Finding, Turn
 from specialists.model import ModelCall, ModelError
 from specialists.tools.tool import ToolOutcome
 from specialists.turns import finish_tools
-from specialists.turns.one_call import OUTPUT_LIMIT, ToolCrashed
-from specialists.turns.tool_calls import MAX_CALLS
+from specialists.turns.one_call import MAX_OUTPUT_CHARS, ToolCrashed
+from specialists.turns.tool_calls import MAX_TURN_CALLS
 from tests.patience import patience
 from tests.specialists.scripted_model import (
     SPENT,
@@ -83,21 +83,21 @@ async def test_calls_of_one_turn_run_side_by_side_and_are_answered_in_order() ->
 
 async def test_of_very_many_calls_in_one_turn_the_first_are_run_and_the_others_told_why() -> None:
     looker = Looker()
-    turn = calling(*[("look", {"at": str(number)}) for number in range(MAX_CALLS + 8)])
+    turn = calling(*[("look", {"at": str(number)}) for number in range(MAX_TURN_CALLS + 8)])
     _, model, _ = await finish([turn, returning(SEEN)], looker.tool())
-    assert sorted(map(int, looker.seen)) == [*range(MAX_CALLS)]
+    assert sorted(map(int, looker.seen)) == [*range(MAX_TURN_CALLS)]
     replies = model.calls[1].messages[2].replies
-    assert [reply.text for reply in replies[:MAX_CALLS]] == [f"saw {number}" for number in range(MAX_CALLS)]
-    assert all(reply.failed and f"at most {MAX_CALLS} calls" in reply.text for reply in replies[MAX_CALLS:])
+    assert [reply.text for reply in replies[:MAX_TURN_CALLS]] == [f"saw {number}" for number in range(MAX_TURN_CALLS)]
+    assert all(reply.failed and f"at most {MAX_TURN_CALLS} calls" in reply.text for reply in replies[MAX_TURN_CALLS:])
 
 
 async def test_a_takeover_runs_and_refuses_the_same_calls_of_a_long_turn() -> None:
-    turn = calling(*[("look", {"at": str(number)}) for number in range(MAX_CALLS + 8)])
+    turn = calling(*[("look", {"at": str(number)}) for number in range(MAX_TURN_CALLS + 8)])
     _, _, log = await play([turn, returning(SEEN)], Looker().tool())
-    for kept in (1, 10, MAX_CALLS + 1, MAX_CALLS + 4):
+    for kept in (1, 10, MAX_TURN_CALLS + 1, MAX_TURN_CALLS + 4):
         again = Looker()
         await play([returning(SEEN)], again.tool(), log=KeptLog(log.history[:kept]))
-        assert len(again.seen) == max(0, MAX_CALLS + 1 - kept)
+        assert len(again.seen) == max(0, MAX_TURN_CALLS + 1 - kept)
 
 
 async def test_an_escalation_keeps_reason_options_and_part_of_the_work() -> None:
@@ -250,7 +250,7 @@ async def test_a_long_output_is_capped_with_a_note() -> None:
 
     outcome, _, log = await finish([calling(LOOK), returning()], Looker(long).tool())
     assert log.replies[0].text.endswith("[cut: the first 12,000 of 50,000 characters]")
-    assert len(log.replies[0].text) < OUTPUT_LIMIT + 100
+    assert len(log.replies[0].text) < MAX_OUTPUT_CHARS + 100
     assert (outcome.gaps, outcome.notes) == (("kept",), ("told",))
 
 
@@ -360,7 +360,7 @@ async def test_a_silent_model_ends_in_a_timeout_with_what_there_was() -> None:
     assert outcome.partial_result
     assert "saw sea" in outcome.partial_result.content
     assert outcome.partial_result.gaps == ("The time for this task (0.3 s) ran out before it was done.",)
-    assert model.calls[1].deadline < 1.5
+    assert model.calls[1].timeout_seconds < 1.5
 
 
 async def test_time_spent_before_counts() -> None:

@@ -212,7 +212,7 @@ async def test_a_crash_after_the_intent_of_an_edited_call_settles_the_edited_cal
 async def test_a_read_that_would_send_something_out_is_asked_for_and_the_others_run() -> None:
     looker, log = Looker(), KeptLog()
     tool = replace(looker.tool(), sends=lambda call: OutgoingData("sea.example", call.at), sent_words="at")
-    bench = EmptyBench(Provenance(("Look at the sea",), private=("salaries.csv",)))
+    bench = EmptyBench(Provenance(("Look at the sea",), private_names=("salaries.csv",)))
     turn = calling(*(("look", {"at": at}) for at in ("secret one", "sea", "secret two")))
     asked, _ = await asked_for(log, [turn], tool, bench=bench)
     assert [(one.kind, one.target, one.leaves) for one in asked.calls] == [

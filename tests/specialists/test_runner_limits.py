@@ -81,9 +81,9 @@ async def test_a_silent_tool_is_cut_at_its_own_deadline_and_the_time_is_left_to_
     )
     assert isinstance(look, ReadyCall)
     now = asyncio.get_running_loop().time()
-    outcome = await run_read_call(look, EmptyBench(), deadline=now + 300.0, longest=0.05)
+    outcome = await run_read_call(look, EmptyBench(), deadline=now + 300.0, max_seconds=0.05)
     assert (outcome.text, outcome.failed) == ("look took too long and was stopped.", True)
-    outcome = await run_read_call(look, EmptyBench(), deadline=now + 0.1, longest=300.0)
+    outcome = await run_read_call(look, EmptyBench(), deadline=now + 0.1, max_seconds=300.0)
     assert outcome.text == "look was stopped: the time for this task is nearly up."
 
 

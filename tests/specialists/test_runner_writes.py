@@ -11,7 +11,7 @@ import pytest
 
 from handoff.contracts import Escalation, Result, ToolReply, Turn
 from handoff.events import ToolReturned, ToolStarted
-from handoff.state.state_values import CheckedWrite, UnknownWrite
+from handoff.state.state_values import UnknownWrite, WriteVerdict
 from specialists.model import ModelCall
 from specialists.runner import AttemptEnd, run_specialist
 from specialists.tools.tool import KeyUse, Tool, ToolOutcome, Workbench, WorkbenchLost
@@ -143,7 +143,7 @@ async def test_a_call_cut_off_by_a_crash_is_never_repeated_by_itself(held: str) 
 
 
 async def said(log: KeptLog, verdict: str, words: str, moves: Sequence[Turn], *tools: Tool) -> ScriptedModel:
-    history = [*log.history, CheckedWrite(2.0, "c0", verdict, "U1", words)]
+    history = [*log.history, WriteVerdict(2.0, "c0", verdict, "U1", words)]
     _, model = await finished(KeptLog(history), moves, *tools)
     return model
 
@@ -177,11 +177,11 @@ async def test_two_intents_of_one_turn_are_in_doubt_one_after_the_other() -> Non
     async with far_side() as side:
         first, _ = await doubted(KeptLog([turn, *intents]), [], side.tool())
         assert first.call == intents[0].call
-        history = [turn, *intents, CheckedWrite(2.0, "c0", "happened", "U1", "")]
+        history = [turn, *intents, WriteVerdict(2.0, "c0", "happened", "U1", "")]
         second, _ = await doubted(KeptLog(history), [], side.tool())
         assert second.call == intents[1].call
         _, model = await finished(
-            KeptLog([*history, CheckedWrite(2.0, "c1", "not_happened", "U1", "")]), [returning()], side.tool()
+            KeptLog([*history, WriteVerdict(2.0, "c1", "not_happened", "U1", "")]), [returning()], side.tool()
         )
     assert [reply.failed for reply in model.calls[0].messages[2].replies] == [False, True]
     assert side.calls == 0

@@ -18,7 +18,7 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 
 from bot.settings import Settings
 from specialists.tools.mail import mail
-from specialists.tools.mail.smtp_server import is_address, read_server
+from specialists.tools.mail.smtp_server import is_mail_address, read_server
 from specialists.tools.tool import PreparedCall, Tool, ToolOutcome
 from specialists.tools.toolkit import ToolSettings
 from tests.specialists.deed_bench import bench
@@ -243,8 +243,8 @@ def test_what_is_safe_on_the_way_and_what_is_secret() -> None:
     assert security("smtp://relay.internal:25?tls=off") == ("none", 25)
     settings = Settings(env={"LEADHAND_SMTP": "smtp://bot:p%40ss@mail.example"})
     assert {"p%40ss", "p@ss"} <= settings.secrets
-    assert is_address("a.b+c@sub.acme.example")
-    assert not any(map(is_address, ("a@", "@b", "a..b@c", "a b@c", "a@b@c", "a@-b", "a" * 300 + "@b.example")))
+    assert is_mail_address("a.b+c@sub.acme.example")
+    assert not any(map(is_mail_address, ("a@", "@b", "a..b@c", "a b@c", "a@b@c", "a@-b", "a" * 300 + "@b.example")))
 
 
 async def test_check_tries_the_server_sends_nothing_and_is_silent_where_none_is_set() -> None:

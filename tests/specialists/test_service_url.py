@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.logs import hide_secrets
-from bot.operation.trace_export import NoCollector, open_sender
+from bot.operation.trace_export import NoCollector, make_sender
 from bot.settings import SettingsError, find_secret_values, read_settings
 from bot.store.address import parse_url
 from bot.store.values import StoreError
@@ -68,7 +68,7 @@ def _settings(env: Mapping[str, str]) -> str:
 
 def _collector(env: Mapping[str, str]) -> str:
     try:
-        open_sender(env)
+        make_sender(env)
     except NoCollector as error:
         return str(error)
     return ""

@@ -74,7 +74,7 @@ async def test_what_people_are_shown_is_what_goes_on_the_wire(provider: str, que
         return web.Response(text=json.dumps(BRAVE if provider == "brave" else TAVILY))
 
     async with serving(handler) as site:
-        settings = SearchSettings(provider=provider, key="k", base_url=site.url("/v1"))  # type: ignore[arg-type]
+        settings = SearchSettings(provider=provider, api_key="k", base_url=site.url("/v1"))  # type: ignore[arg-type]
         tool = web_toolkit.tools(search=settings)[0]
         arguments = tool.arguments.model_validate({"query": query, "count": 3})
         await tool.run(arguments, EmptyBench())

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bot.store.embedded import find_server
+from bot.store.embedded import find_server_program
 from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server
 from bot.store.script import Arg, Script
@@ -64,7 +64,7 @@ async def take_job(store: Store, owner: str = "me", *, lease: float = 10, schema
 
 async def read_head(store: Store, key: JobKey = JOB) -> Head:
     """The head of a job that is there."""
-    head = await store.jobs.head(key)
+    head = await store.jobs.read_head(key)
     assert head is not None
     return head
 
@@ -150,7 +150,7 @@ async def redis_kit(url: str, *, repeats: bool = False, instances: int = 3, **op
             await store.close()
         stores = [Store(TwiceServer(url, timeout), prefix=prefix, **options) for _ in stores]
         for store in stores:
-            await store.now()
+            await store.read_time()
 
     def advance(seconds: float) -> None:
         for store in stores:
@@ -170,7 +170,7 @@ def tcp_server(folder: Path, *settings: str, port: int | None = None) -> Iterato
     """A server on a port of the loopback; yields the port once it listens."""
     port = port or free_port()
     folder.mkdir(parents=True, exist_ok=True)
-    command = [str(find_server()), *settings, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)]
+    command = [str(find_server_program()), *settings, "--port", str(port), "--bind", "127.0.0.1", "--dir", str(folder)]
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=log)
     try:

@@ -52,7 +52,7 @@ async def test_what_an_instance_said_last_counts_for_a_bounded_time(store: Store
     for name, age in ages.items():
         load = {"general:writer": [1, 2.0]}
         row = json.dumps({"crews": [name], "load": load})
-        await store._server.run_command("HSET", store._keys.board, name, f"{store.clock() - age:.3f} {row}")
+        await store._server.run_command("HSET", store._keys.board_key, name, f"{store.clock() - age:.3f} {row}")
     for name, text in (("odd", "1"), ("newer", '{"crews": {"a": 1}, "load": [[]]}'), ("worse", "{")):
         await store.board.put(name, text)
     board = InstanceBoard(store.board, "me", ["general"])
@@ -62,10 +62,10 @@ async def test_what_an_instance_said_last_counts_for_a_bounded_time(store: Store
 
 
 async def test_an_old_row_is_dropped(store: Store) -> None:
-    await store._server.run_command("HSET", store._keys.board, "old", f"{store.clock() - 3600:.3f} x")
+    await store._server.run_command("HSET", store._keys.board_key, "old", f"{store.clock() - 3600:.3f} x")
     await store.board.put("new", "y")
-    assert list(await store.board.rows()) == ["new"]
-    assert list(await store._server.run_command("HGETALL", store._keys.board)) == [b"new"]
+    assert list(await store.board.read_rows()) == ["new"]
+    assert list(await store._server.run_command("HGETALL", store._keys.board_key)) == [b"new"]
 
 
 async def test_a_store_that_is_away_changes_nothing(store: Store) -> None:

@@ -40,8 +40,8 @@ async def test_what_one_instance_sets_holds_in_another_within_two_seconds(
     now = 100.0
     monkeypatch.setattr(channel_settings.time, "monotonic", lambda: now)
     one, other = (ChannelSettings(store, lambda _: ChannelValues(), {}) for _ in range(2))
-    assert (await other.read_access("T1", "C0123ABCD")).instructions == ""
+    assert (await other.read_effective_values("T1", "C0123ABCD")).instructions == ""
     await one.save_form("T1", "C0123ABCD", ChannelValues(instructions="In EUR."), user="U1")
-    assert (await one.read_access("T1", "C0123ABCD")).instructions == "In EUR.", "at once where it was set"
+    assert (await one.read_effective_values("T1", "C0123ABCD")).instructions == "In EUR.", "at once where it was set"
     now += 2.0
-    assert (await other.read_access("T1", "C0123ABCD")).instructions == "In EUR."
+    assert (await other.read_effective_values("T1", "C0123ABCD")).instructions == "In EUR."

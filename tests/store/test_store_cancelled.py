@@ -14,7 +14,7 @@ MOMENTS = 60
 async def test_no_cancellation_is_lost_in_a_call(served: Kit, what: str) -> None:
     async def calls() -> None:
         while True:
-            await served.store.now()
+            await served.store.read_time()
 
     async def listens() -> None:
         async for _ in served.store.listen():

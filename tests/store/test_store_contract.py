@@ -25,24 +25,24 @@ from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, hearing, read_head,
 
 
 async def test_what_comes_in_makes_a_job_that_is_due_at_once(kit: Kit) -> None:
-    before = await kit.store.now()
+    before = await kit.store.read_time()
     assert await kit.store.jobs.ingest(JOB, '{"n":1}', dedupe=["e1"], fields={"title": "ä"})
     head = await read_head(kit.store)
     assert (head.key, head.seq, head.epoch, head.owner, head.fields) == (JOB, 0, 0, "", {"title": "ä"})
     assert head.due is not None
-    assert before <= head.due <= await kit.store.now()
-    assert await kit.store.jobs.next_due() == head.due
-    assert await kit.store.jobs.inbox(JOB) == [LogEntry(1, '{"n":1}')]
-    assert await kit.store.jobs.log(JOB) == []
+    assert before <= head.due <= await kit.store.read_time()
+    assert await kit.store.jobs.read_next_due() == head.due
+    assert await kit.store.jobs.read_inbox(JOB) == [LogEntry(1, '{"n":1}')]
+    assert await kit.store.jobs.read_log(JOB) == []
 
 
 async def test_a_dedupe_id_seen_before_changes_nothing(kit: Kit) -> None:
     assert await kit.store.jobs.ingest(JOB, '{"n":1}', dedupe=["event 1", "message 1"])
-    before = await kit.store.jobs.head(JOB)
+    before = await kit.store.jobs.read_head(JOB)
     assert not await kit.store.jobs.ingest(JOB, '{"n":2}', dedupe=["event 2", "message 1"], fields={"a": "b"})
     assert not await kit.store.jobs.signal(JOB, '{"n":3}', dedupe=["event 1"])
-    assert await kit.store.jobs.head(JOB) == before
-    assert len(await kit.store.jobs.inbox(JOB)) == 1
+    assert await kit.store.jobs.read_head(JOB) == before
+    assert len(await kit.store.jobs.read_inbox(JOB)) == 1
     assert await kit.store.jobs.ingest(JOB, '{"n":4}', dedupe=["event 2"]), "a refused event leaves no id behind"
     assert await kit.store.jobs.ingest(OTHER_JOB, '{"n":1}', dedupe=["event 1"]), "ids belong to a job"
 
@@ -51,13 +51,13 @@ async def test_of_racing_deliveries_of_one_event_one_is_taken(kit: Kit) -> None:
     stores = [kit.store, *kit.others] * 3
     taken = await asyncio.gather(*(store.jobs.ingest(JOB, "{}", dedupe=["e1"]) for store in stores))
     assert sorted(taken) == [False] * 8 + [True]
-    assert len(await kit.store.jobs.inbox(JOB)) == 1
+    assert len(await kit.store.jobs.read_inbox(JOB)) == 1
 
 
 async def test_events_without_ids_are_all_taken(kit: Kit) -> None:
     assert await kit.store.jobs.ingest(JOB, "{}", dedupe=[])
     assert await kit.store.jobs.ingest(JOB, "{}", dedupe=[])
-    assert [entry.seq for entry in await kit.store.jobs.inbox(JOB)] == [1, 2]
+    assert [entry.seq for entry in await kit.store.jobs.read_inbox(JOB)] == [1, 2]
 
 
 async def test_fields_of_an_event_fill_gaps_and_replace_nothing(kit: Kit) -> None:
@@ -71,7 +71,7 @@ async def test_fields_of_an_event_fill_gaps_and_replace_nothing(kit: Kit) -> Non
 
 async def test_a_signal_is_for_jobs_that_exist(kit: Kit) -> None:
     assert not await kit.store.jobs.signal(JOB, "{}", dedupe=["click"])
-    assert await kit.store.jobs.head(JOB) is None
+    assert await kit.store.jobs.read_head(JOB) is None
     claim = await kit.claimed()
     await kit.store.jobs.commit(claim, "op", 0, [], taken_entries=[1])
     await kit.store.jobs.release(claim, due=None)
@@ -94,7 +94,7 @@ async def test_a_job_has_one_owner_at_a_time(kit: Kit) -> None:
 
 async def test_a_claim_tells_until_when_it_holds(kit: Kit) -> None:
     claim = await kit.claimed(lease=25)
-    now = await kit.store.now()
+    now = await kit.store.read_time()
     assert now + 20 < claim.expires_at <= now + 25
     assert claim.epoch == 1
     head = await read_head(kit.store)
@@ -133,7 +133,9 @@ async def test_due_jobs_of_a_team_are_left_to_wait_however_many_they_are(kit: Ki
     jobs, keys = kit.store.jobs, kit.store._keys
     other = JobKey("T2", "J1")
     named = (JobKey("T1", f"J{number}") for number in itertools.count())
-    for key in itertools.islice((key for key in named if keys.find_prefix(key) == keys.find_prefix(other)), 300):
+    for key in itertools.islice(
+        (key for key in named if keys.compute_partition_prefix(key) == keys.compute_partition_prefix(other)), 300
+    ):
         await jobs.ingest(key, "{}", dedupe=[], fields={"user": "UANA"})
     kit.advance(1)
     await jobs.ingest(other, "{}", dedupe=[], fields={"user": "UANA"})
@@ -190,9 +192,9 @@ async def test_a_lease_that_nobody_took_can_be_renewed_late(kit: Kit) -> None:
 async def test_a_released_job_sleeps_until_it_is_due(kit: Kit) -> None:
     claim = await kit.claimed()
     await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1])
-    due = await kit.store.now() + 60
+    due = await kit.store.read_time() + 60
     assert await kit.store.jobs.release(claim, due=due)
-    assert await kit.store.jobs.next_due() == pytest.approx(due, abs=0.001)
+    assert await kit.store.jobs.read_next_due() == pytest.approx(due, abs=0.001)
     assert await kit.store.jobs.claim("me", lease=10, schema=1) is None
     kit.advance(61)
     assert await kit.store.jobs.claim("me", lease=10, schema=1) is not None
@@ -219,15 +221,23 @@ async def test_who_let_go_or_lost_a_job_can_do_nothing_to_it(kit: Kit) -> None:
 
 
 async def _can_do_nothing(kit: Kit, claim: Claim) -> None:
-    before = await kit.store.jobs.head(JOB), await kit.store.jobs.log(JOB), await kit.store.jobs.inbox(JOB)
+    before = (
+        await kit.store.jobs.read_head(JOB),
+        await kit.store.jobs.read_log(JOB),
+        await kit.store.jobs.read_inbox(JOB),
+    )
     assert not await kit.store.jobs.beat(claim, lease=10)
     assert not await kit.store.jobs.release(claim, due=0)
     assert await kit.store.jobs.commit(claim, f"late {claim.epoch}", 0, ["{}"], taken_entries=[1]) is Commit.FENCED
-    assert await kit.store.outbox.begin(claim, "answer", "o") is None
-    assert not await kit.store.outbox.note_draft(claim, "answer", "1.1")
-    assert not await kit.store.outbox.note_finished(claim, "answer", "1.1")
-    assert (await kit.store.jobs.head(JOB), await kit.store.jobs.log(JOB), await kit.store.jobs.inbox(JOB)) == before
-    assert await kit.store.outbox.messages(JOB) == {}
+    assert await kit.store.outbox.record_intent(claim, "answer", "o") is None
+    assert not await kit.store.outbox.record_draft(claim, "answer", "1.1")
+    assert not await kit.store.outbox.record_sent_message(claim, "answer", "1.1")
+    assert (
+        await kit.store.jobs.read_head(JOB),
+        await kit.store.jobs.read_log(JOB),
+        await kit.store.jobs.read_inbox(JOB),
+    ) == before
+    assert await kit.store.outbox.read_messages(JOB) == {}
 
 
 async def test_the_same_owner_with_another_epoch_is_another_owner(kit: Kit) -> None:
@@ -248,9 +258,13 @@ async def test_a_commit_appends_in_order_takes_from_the_inbox_and_updates_the_he
     )
     assert kit.ok(reply)
     assert kit.ok(await kit.store.jobs.commit(claim, "b", 2, ['{"e":3}'], fields={"step": "2"}))
-    assert await kit.store.jobs.log(JOB) == [LogEntry(1, '{"e":1}'), LogEntry(2, '{"e":2}'), LogEntry(3, '{"e":3}')]
-    assert await kit.store.jobs.log(JOB, after_seq=2) == [LogEntry(3, '{"e":3}')]
-    assert await kit.store.jobs.inbox(JOB) == [LogEntry(2, '{"n":2}')]
+    assert await kit.store.jobs.read_log(JOB) == [
+        LogEntry(1, '{"e":1}'),
+        LogEntry(2, '{"e":2}'),
+        LogEntry(3, '{"e":3}'),
+    ]
+    assert await kit.store.jobs.read_log(JOB, after_seq=2) == [LogEntry(3, '{"e":3}')]
+    assert await kit.store.jobs.read_inbox(JOB) == [LogEntry(2, '{"n":2}')]
     head = await read_head(kit.store)
     assert (head.seq, head.schema, head.fields) == (3, 1, {"state": "working", "step": "2"})
 
@@ -265,7 +279,7 @@ async def test_a_commit_is_checked_for_its_operation_then_its_token_then_its_seq
     successor = await take_job(kit.store, "other")
     assert await kit.store.jobs.commit(claim, "a", 7, ["{}"]) is Commit.DUP
     assert await kit.store.jobs.commit(claim, "b", 7, ["{}"]) is Commit.FENCED
-    assert await kit.store.jobs.log(JOB) == [LogEntry(1, "{}")]
+    assert await kit.store.jobs.read_log(JOB) == [LogEntry(1, "{}")]
     assert kit.ok(await kit.store.jobs.commit(successor, "b", 1, ["{}"])), "a refused operation is not remembered"
 
 
@@ -277,21 +291,21 @@ async def test_of_racing_commits_at_one_sequence_one_is_done(kit: Kit) -> None:
     )
     assert sum(kit.ok(reply) for reply in replies) == 1
     assert replies.count(Commit.CONFLICT) == 8
-    assert len(await kit.store.jobs.log(JOB)) == 1
+    assert len(await kit.store.jobs.read_log(JOB)) == 1
 
 
 async def test_a_commit_may_only_take_or_only_describe(kit: Kit) -> None:
     claim = await kit.claimed()
     assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, [], taken_entries=[1, 99]))
     assert kit.ok(await kit.store.jobs.commit(claim, "b", 0, [], fields={"x": ""}))
-    assert await kit.store.jobs.inbox(JOB) == []
+    assert await kit.store.jobs.read_inbox(JOB) == []
     head = await read_head(kit.store)
     assert (head.seq, head.fields) == (0, {"x": ""})
 
 
 async def test_operations_are_remembered_for_a_while(kit: Kit) -> None:
     claim = await kit.claimed()
-    for n in range(layout.OPERATIONS_LIMIT):
+    for n in range(layout.JOB_OPERATIONS_LIMIT):
         assert kit.ok(await kit.store.jobs.commit(claim, f"op{n}", n, ["{}"]))
     assert await kit.store.jobs.commit(claim, "op0", 0, ["{}"]) is Commit.DUP
 
@@ -299,10 +313,10 @@ async def test_operations_are_remembered_for_a_while(kit: Kit) -> None:
 async def test_large_payloads_come_back_whole(kit: Kit) -> None:
     small, large = '{"é":"%s"}' % ("ü" * (INLINE_LIMIT // 3)), '{"é":"%s"}' % ("ü" * INLINE_LIMIT)
     await kit.store.jobs.ingest(JOB, large, dedupe=["1"])
-    assert await kit.store.jobs.inbox(JOB) == [LogEntry(1, large)]
+    assert await kit.store.jobs.read_inbox(JOB) == [LogEntry(1, large)]
     claim = await take_job(kit.store)
     assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, [large, small, large], taken_entries=[1]))
-    assert [entry.payload for entry in await kit.store.jobs.log(JOB)] == [large, small, large]
+    assert [entry.payload for entry in await kit.store.jobs.read_log(JOB)] == [large, small, large]
 
 
 async def test_what_is_too_large_is_refused_and_changes_nothing(kit: Kit) -> None:
@@ -316,8 +330,8 @@ async def test_what_is_too_large_is_refused_and_changes_nothing(kit: Kit) -> Non
         await kit.store.blobs.put(JOB, bytes(BLOB_LIMIT + 1))
     with pytest.raises(PayloadTooLarge, match="10000 events"):
         await kit.store.jobs.commit(claim, "long", LOG_LIMIT - 1, ["{}", "{}"])
-    assert len(await kit.store.jobs.inbox(JOB)) == 1
-    assert await kit.store.jobs.log(JOB) == []
+    assert len(await kit.store.jobs.read_inbox(JOB)) == 1
+    assert await kit.store.jobs.read_log(JOB) == []
     assert await kit.store.jobs.ingest(JOB, "{}", dedupe=["big"])
 
 
@@ -334,36 +348,36 @@ async def test_an_inbox_and_a_job_have_bounds(kit: Kit, monkeypatch: pytest.Monk
         await kit.store.blobs.put(JOB, b"x" * 30_000)
     with pytest.raises(PayloadTooLarge, match="new thread"):
         await kit.store.jobs.commit(claim, "op", 0, ["x" * 30_000])
-    assert await kit.store.jobs.log(JOB) == []
-    assert await kit.store.outbox.begin(claim, "one", "o") is not None
+    assert await kit.store.jobs.read_log(JOB) == []
+    assert await kit.store.outbox.record_intent(claim, "one", "o") is not None
     with pytest.raises(PayloadTooLarge, match="new thread"):
-        await kit.store.outbox.begin(claim, "two", "o")
+        await kit.store.outbox.record_intent(claim, "two", "o")
 
 
 async def test_a_message_is_begun_by_one_operation(kit: Kit) -> None:
     claim = await kit.claimed()
-    first = await kit.store.outbox.begin(claim, "answer", "op1")
+    first = await kit.store.outbox.record_intent(claim, "answer", "op1")
     assert first is not None
     assert (first.is_first, first.ts, first.draft_ts) == (True, "", "")
-    assert first.began_at == pytest.approx(await kit.store.now(), abs=5)
+    assert first.began_at == pytest.approx(await kit.store.read_time(), abs=5)
     kit.advance(11)
     successor = await take_job(kit.store, "other")
-    again = await kit.store.outbox.begin(successor, "answer", "op1")
+    again = await kit.store.outbox.record_intent(successor, "answer", "op1")
     assert again == first, "the same operation is the same attempt"
-    second = await kit.store.outbox.begin(successor, "answer", "op2")
+    second = await kit.store.outbox.record_intent(successor, "answer", "op2")
     assert second is not None
     assert (second.is_first, second.began_at) == (False, first.began_at)
-    assert await kit.store.outbox.note_draft(successor, "answer", "1.5")
-    assert await kit.store.outbox.note_finished(successor, "answer", "1.5")
-    known = (await kit.store.outbox.messages(JOB))["answer"]
+    assert await kit.store.outbox.record_draft(successor, "answer", "1.5")
+    assert await kit.store.outbox.record_sent_message(successor, "answer", "1.5")
+    known = (await kit.store.outbox.read_messages(JOB))["answer"]
     assert (known.is_first, known.began_at, known.ts, known.draft_ts) == (False, first.began_at, "1.5", "1.5")
 
 
 async def test_a_message_sent_without_an_intent_is_recorded_too(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert await kit.store.outbox.note_finished(claim, "card", "2.5")
-    assert (await kit.store.outbox.messages(JOB))["card"].ts == "2.5"
-    intent = await kit.store.outbox.begin(claim, "card", "op")
+    assert await kit.store.outbox.record_sent_message(claim, "card", "2.5")
+    assert (await kit.store.outbox.read_messages(JOB))["card"].ts == "2.5"
+    intent = await kit.store.outbox.record_intent(claim, "card", "op")
     assert intent is not None
     assert (intent.is_first, intent.ts) == (False, "2.5")
 
@@ -385,14 +399,20 @@ async def test_people_find_the_jobs_they_asked_for(kit: Kit) -> None:
     await kit.store.jobs.ingest(JobKey("T1", "J9"), "{}", dedupe=[], user="U2")
     await kit.store.jobs.ingest(JobKey("T2", "J9"), "{}", dedupe=[], user="U1")
     await kit.store.jobs.ingest(JobKey("T1", "J1"), "{}", dedupe=[], user="U1")
-    assert [head.key.job for head in await kit.store.jobs.list_asked_by("T1", "U1")] == ["J1", "J4", "J3", "J2", "J0"]
-    assert [head.key.job for head in await kit.store.jobs.list_asked_by("T1", "U1", limit=2)] == ["J1", "J4"]
-    assert [head.key.team for head in await kit.store.jobs.list_asked_by("T2", "U1")] == ["T2"]
-    assert await kit.store.jobs.list_asked_by("T1", "nobody") == []
+    assert [head.key.job for head in await kit.store.jobs.read_heads_asked_by("T1", "U1")] == [
+        "J1",
+        "J4",
+        "J3",
+        "J2",
+        "J0",
+    ]
+    assert [head.key.job for head in await kit.store.jobs.read_heads_asked_by("T1", "U1", limit=2)] == ["J1", "J4"]
+    assert [head.key.team for head in await kit.store.jobs.read_heads_asked_by("T2", "U1")] == ["T2"]
+    assert await kit.store.jobs.read_heads_asked_by("T1", "nobody") == []
 
 
 async def test_a_schedule_fires_for_one_caller_only(kit: Kit) -> None:
-    now = await kit.store.now()
+    now = await kit.store.read_time()
     due = now - 0.123456789
     await kit.store.schedules.put("T1", "daily", '{"ask":"x"}', due)
     await kit.store.schedules.put("T1", "later", "{}", now + 60)
@@ -456,15 +476,15 @@ async def test_names_that_could_be_confused_are_refused(kit: Kit) -> None:
 
 async def test_a_sound_server_has_no_faults_worse_than_a_warning(kit: Kit) -> None:
     for _ in range(2):
-        assert [fault for fault in await kit.store.check() if not fault.startswith("Warning")] == []
+        assert [fault for fault in await kit.store.list_faults() if not fault.startswith("Warning")] == []
 
 
 async def test_an_unknown_job_is_empty(kit: Kit) -> None:
-    assert await kit.store.jobs.head(JOB) is None
-    assert await kit.store.jobs.log(JOB) == []
-    assert await kit.store.jobs.inbox(JOB) == []
-    assert await kit.store.outbox.messages(JOB) == {}
-    assert await kit.store.jobs.next_due() is None
+    assert await kit.store.jobs.read_head(JOB) is None
+    assert await kit.store.jobs.read_log(JOB) == []
+    assert await kit.store.jobs.read_inbox(JOB) == []
+    assert await kit.store.outbox.read_messages(JOB) == {}
+    assert await kit.store.jobs.read_next_due() is None
     assert await kit.store.jobs.claim("me", lease=10, schema=1) is None
     assert await kit.store.jobs.claim("me", lease=10, schema=1, preferred_job=JOB) is None
 
@@ -478,7 +498,7 @@ async def test_what_is_remembered_is_kept_by_place_and_nobody_undoes_anothers_ch
     assert not await kept.put("T1", "C1", "a", "three", old_payload="one")
     assert await kept.read_place("T1", "C1") == {"a": "two"}
     assert await kept.read_place("T2", "C1") == {}
-    assert await kept.places("T1") == {"C1", "U1"}
+    assert await kept.read_places("T1") == {"C1", "U1"}
     changes = (each.put("T1", "U1", "a", f"by {number}", old_payload="ä") for number, each in enumerate(raced))
     assert sum(await asyncio.gather(*changes)) == 1
     assert not await kept.put("T1", "C1", "a", "", old_payload="one")
@@ -486,7 +506,7 @@ async def test_what_is_remembered_is_kept_by_place_and_nobody_undoes_anothers_ch
     assert not await kept.put("T1", "C1", "a", "back", old_payload="two"), (
         "a change brings back nothing that was forgotten"
     )
-    assert await kept.places("T1") == {"U1"}
+    assert await kept.read_places("T1") == {"U1"}
     await asyncio.gather(*(kept.put("T1", "C2", str(number), "x") for number in range(MEMORIES_LIMIT)))
     for place, text in (("C2", "one more"), ("C3", "x" * (INLINE_LIMIT + 1))):
         with pytest.raises(PayloadTooLarge):
@@ -496,17 +516,17 @@ async def test_what_is_remembered_is_kept_by_place_and_nobody_undoes_anothers_ch
 
 async def test_a_sign_in_is_kept_for_its_team_ends_by_itself_and_is_taken_once(kit: Kit) -> None:
     kept = kit.store.sign_ins
-    await kept.keep("T1", "grant:a", "old")
-    await kept.keep("T1", "grant:a", "ä token")
-    await kept.keep("T1", "pending:b", "proof", seconds=0.05)
+    await kept.put("T1", "grant:a", "old")
+    await kept.put("T1", "grant:a", "ä token")
+    await kept.put("T1", "pending:b", "proof", seconds=0.05)
     assert await kept.read("T1", "grant:a") == "ä token"
     assert await kept.read("T2", "grant:a") == ""
     await eventually(lambda: _is_gone(kit))
-    assert await kept.take("T1", "pending:b") == ""
-    assert sorted(await asyncio.gather(*(kept.take("T1", "grant:a") for _ in range(3))))[:2] == ["", ""]
+    assert await kept.pop("T1", "pending:b") == ""
+    assert sorted(await asyncio.gather(*(kept.pop("T1", "grant:a") for _ in range(3))))[:2] == ["", ""]
     assert await kept.read("T1", "grant:a") == ""
     with pytest.raises(PayloadTooLarge):
-        await kept.keep("T1", "grant:a", "x" * (INLINE_LIMIT + 1))
+        await kept.put("T1", "grant:a", "x" * (INLINE_LIMIT + 1))
 
 
 async def _is_gone(kit: Kit) -> bool:
@@ -521,43 +541,43 @@ async def test_an_installation_is_changed_only_as_it_was_seen(kit: Kit) -> None:
     assert await kept.put("T1", "two", old_payload="one")
     assert not await kept.put("T1", "three", old_payload="one")
     assert (await kept.read("T1"), await kept.read("T2")) == ("two", "")
-    assert await kept.all() == {"T1": "two", "E1": "ä"}
+    assert await kept.read_all() == {"T1": "two", "E1": "ä"}
     changes = (each.put("E1", f"by {number}", old_payload="ä") for number, each in enumerate(raced))
     assert sum(await asyncio.gather(*changes)) == 1
     assert await kept.put("T1", "", old_payload="two")
     assert not await kept.put("T1", "back", old_payload="two"), "a change brings back nothing that was dropped"
-    assert list(await kept.all()) == ["E1"]
+    assert list(await kept.read_all()) == ["E1"]
     with pytest.raises(PayloadTooLarge):
         await kept.put("T3", "x" * (INLINE_LIMIT + 1), old_payload="")
 
 
 async def test_the_state_of_an_installation_is_taken_once_and_ends_by_itself(kit: Kit) -> None:
     stores = [kit.store, *kit.others, kit.store]
-    await kit.store.installations.keep_state("a", 60)
-    await kit.store.installations.keep_state("b", 0.05)
-    assert sorted(await asyncio.gather(*(store.installations.take_state("a") for store in stores)))[-2:] == [
+    await kit.store.installations.put_state("a", 60)
+    await kit.store.installations.put_state("b", 0.05)
+    assert sorted(await asyncio.gather(*(store.installations.consume_state("a") for store in stores)))[-2:] == [
         False,
         True,
     ]
-    assert not await kit.store.installations.take_state("never issued")
-    assert not await kit.store.installations.take_state("")
+    assert not await kit.store.installations.consume_state("never issued")
+    assert not await kit.store.installations.consume_state("")
     await asyncio.sleep(0.1)
-    assert not await kit.store.installations.take_state("b")
+    assert not await kit.store.installations.consume_state("b")
 
 
 async def test_schedules_are_read_for_one_team_alone(kit: Kit) -> None:
-    now, schedules = await kit.store.now(), kit.store.schedules
+    now, schedules = await kit.store.read_time(), kit.store.schedules
     for team, due in (("T1", now - 20), ("T2", now - 10), ("T22", now - 5)):
         await schedules.put(team, "work:U1:S1", team, due)
     assert [row[0] for row in await schedules.list_due(team="T2", kind="work:")] == ["T2"]
     assert [row[0] for row in await schedules.list_due(team="T2", kind="work:", limit=1)] == ["T2"]
-    assert await schedules.next_due("work:", team="T2") == now - 10
-    assert await schedules.next_due("work:", team="T3") is None
+    assert await schedules.read_next_due("work:", team="T2") == now - 10
+    assert await schedules.read_next_due("work:", team="T3") is None
     assert len(await schedules.list_due(kind="work:")) == 3
 
 
 async def test_a_team_is_forgotten_whole_and_its_neighbour_stays(kit: Kit) -> None:
-    store, now = kit.store, await kit.store.now()
+    store, now = kit.store, await kit.store.read_time()
     for team in ("T1", "T11"):
         mine, idle = JobKey(team, "J1"), JobKey(team, "J2")
         await store.jobs.ingest(mine, "{}", dedupe=["e"], user="U1")
@@ -566,19 +586,19 @@ async def test_a_team_is_forgotten_whole_and_its_neighbour_stays(kit: Kit) -> No
         await store.schedules.put(team, "work:U1:S1", "x", now + 60)
         await store.settings.put(team, "C1", "{}")
         await store.memories.put(team, "C1", "a", "x")
-        await store.sign_ins.keep(team, "grant", "x")
+        await store.sign_ins.put(team, "grant", "x")
         await store.homes.put(team, "U1", "x")
-        await store.audit.note(team, "J1", f'{{"team":"{team}"}}')
+        await store.audit.add_entry(team, "J1", f'{{"team":"{team}"}}')
     assert await store.forget_team("T1") > 8
-    assert await store.jobs.head(JobKey("T1", "J1")) is None
-    assert await store.jobs.list_asked_by("T1", "U1") == []
+    assert await store.jobs.read_head(JobKey("T1", "J1")) is None
+    assert await store.jobs.read_heads_asked_by("T1", "U1") == []
     assert await store.schedules.list_all("T1", "") == []
     assert await store.settings.read_team("T1") == await store.memories.read_place("T1", "C1") == {}
-    assert await store.memories.places("T1") == frozenset()
+    assert await store.memories.read_places("T1") == frozenset()
     assert await store.sign_ins.read("T1", "grant") == ""
-    assert await store.homes.rows("T1") == {}
-    assert {key.team for key in await store.jobs.keys_under_way(limit=50)} == {"T11"}
-    assert len(await store.jobs.list_asked_by("T11", "U1")) == 2
+    assert await store.homes.read_rows("T1") == {}
+    assert {key.team for key in await store.jobs.list_keys_under_way(limit=50)} == {"T11"}
+    assert len(await store.jobs.read_heads_asked_by("T11", "U1")) == 2
     assert await store.memories.read_place("T11", "C1") == {"a": "x"}
     assert await store.schedules.read("T11", "work:U1:S1") == ("x", now + 60)
     assert len([line async for line in store.audit.read()]) == 2, "the audit has a time of its own"
@@ -594,7 +614,7 @@ async def test_a_store_is_opened_to_the_jobs_of_any_team(kit: Kit) -> None:
 
 
 async def test_schedules_are_listed_by_kind_and_changed_only_as_they_were_seen(kit: Kit) -> None:
-    now, schedules = await kit.store.now(), kit.store.schedules
+    now, schedules = await kit.store.read_time(), kit.store.schedules
     await schedules.put("T1", "forget:1", "x", now - 10)
     await schedules.put("T1", "work:U1:S1", "a", now - 5)
     await schedules.put("T1", "work:U2:S2", "b", now + 60)
@@ -605,17 +625,17 @@ async def test_schedules_are_listed_by_kind_and_changed_only_as_they_were_seen(k
     assert await schedules.read("T2", "work:U1:S3") == ("c", None)
     assert await schedules.read("T2", "work:U1:S1") is None
     assert [row[1] for row in await schedules.list_due(kind="work:")] == ["work:U1:S1"]
-    assert await schedules.next_due("work:") == now - 5
-    assert await schedules.next_due("other:") is None
-    assert await schedules.swap("T1", "work:U1:S1", "a", "a2")
-    assert not await schedules.swap("T1", "work:U1:S1", "a", "a3"), "somebody changed it meanwhile"
+    assert await schedules.read_next_due("work:") == now - 5
+    assert await schedules.read_next_due("other:") is None
+    assert await schedules.compare_and_set("T1", "work:U1:S1", "a", "a2")
+    assert not await schedules.compare_and_set("T1", "work:U1:S1", "a", "a3"), "somebody changed it meanwhile"
     assert [row[1:] for row in await schedules.list_due(kind="work:")] == [("work:U1:S1", "a2", now - 5)]
-    assert await schedules.swap("T1", "work:U1:S1", "a2", "a4", now + 30)
-    assert await schedules.next_due("work:") == now + 30
-    assert await schedules.swap("T1", "work:U2:S2", "b", "b2", None)
-    assert not await schedules.swap("T1", "work:U1:S1", "a2", "")
-    assert await schedules.swap("T1", "work:U1:S1", "a4", "")
-    assert not await schedules.swap("T1", "work:U1:S1", "a4", "a5"), "it was removed"
+    assert await schedules.compare_and_set("T1", "work:U1:S1", "a2", "a4", now + 30)
+    assert await schedules.read_next_due("work:") == now + 30
+    assert await schedules.compare_and_set("T1", "work:U2:S2", "b", "b2", None)
+    assert not await schedules.compare_and_set("T1", "work:U1:S1", "a2", "")
+    assert await schedules.compare_and_set("T1", "work:U1:S1", "a4", "")
+    assert not await schedules.compare_and_set("T1", "work:U1:S1", "a4", "a5"), "it was removed"
     assert await schedules.list_all("T1", "work:") == [("work:U2:S2", "b2", None)]
 
 
@@ -623,18 +643,18 @@ async def test_jobs_that_wait_are_known_by_whom_they_wait_for(kit: Kit) -> None:
     first, second = JobKey("T1", "J1"), JobKey("T1", "J2")
     for key in (first, second):
         await kit.store.jobs.ingest(key, "{}", dedupe=[], user="U1")
-    await kit.store.homes.note_waits(first, people=["U1", "S1", "*"])
+    await kit.store.homes.record_waits(first, people=["U1", "S1", "*"])
     kit.advance(1)
-    await kit.store.homes.note_waits(second, people=["U1", "*"])
-    await kit.store.homes.note_waits(JobKey("T1", "J9"), people=["U1"])  # of which no job was ever kept
+    await kit.store.homes.record_waits(second, people=["U1", "*"])
+    await kit.store.homes.record_waits(JobKey("T1", "J9"), people=["U1"])  # of which no job was ever kept
 
     async def waiting(team: str, who: list[str]) -> list[Head]:
         other = kit.others[0] if kit.others else kit.store
-        return await other.jobs.heads(await other.homes.list_waiting_jobs(team, who))
+        return await other.jobs.read_heads(await other.homes.list_waiting_jobs(team, who))
 
     assert [head.key.job for head in await waiting("T1", ["U1", "S1"])] == ["J1", "J2"], "who waits longest first"
     assert await waiting("T2", ["U1"]) == []
-    await kit.store.homes.note_waits(first, people=["U2"], former_people=["U1", "S1", "*"])
+    await kit.store.homes.record_waits(first, people=["U2"], former_people=["U1", "S1", "*"])
     assert [head.key.job for head in await waiting("T1", ["U1"])] == ["J2"]
     assert [head.key.job for head in await waiting("T1", ["U2"])] == ["J1"]
     assert [head.key.job for head in await waiting("T1", ["*"])] == ["J2"]
@@ -645,11 +665,11 @@ async def test_open_homes_are_known_to_all(kit: Kit) -> None:
     await homes.put("T1", "U1", "a")
     await homes.put("T1", "U2", "b")
     await homes.put("T1", "U1", "c")
-    assert await homes.rows("T1") == {"U1": "c", "U2": "b"}
+    assert await homes.read_rows("T1") == {"U1": "c", "U2": "b"}
     await homes.drop("T1", ["U1"])
     await homes.drop("T1", [])
-    assert await homes.rows("T1") == {"U2": "b"}
-    assert await homes.rows("T2") == {}
+    assert await homes.read_rows("T1") == {"U2": "b"}
+    assert await homes.read_rows("T2") == {}
 
 
 async def test_a_persons_jobs_are_read_by_the_page_and_all_under_way_are_found(kit: Kit) -> None:
@@ -657,19 +677,19 @@ async def test_a_persons_jobs_are_read_by_the_page_and_all_under_way_are_found(k
         await kit.store.jobs.ingest(JobKey("T1", f"J{number}"), "{}", dedupe=[], user="U1")
         kit.advance(1)
     jobs = kit.store.jobs
-    assert [head.key.job for head in await jobs.list_asked_by("T1", "U1", limit=3, skip=2)] == ["J4", "J3", "J2"]
+    assert [head.key.job for head in await jobs.read_heads_asked_by("T1", "U1", limit=3, skip=2)] == ["J4", "J3", "J2"]
     assert await jobs.count_asked_by("T1", "U1") == 7
     assert await jobs.count_asked_by("T1", "U2") == 0
     claim = await jobs.claim("me", lease=60, schema=1)
     assert claim is not None
-    every = await jobs.keys_under_way(limit=50)
+    every = await jobs.list_keys_under_way(limit=50)
     assert sorted(key.job for key in every) == [f"J{number}" for number in range(7)]
-    assert len(await jobs.keys_under_way(limit=2)) == 2
-    glances = await jobs.read_glances([*every, JobKey("T1", "J99")])
+    assert len(await jobs.list_keys_under_way(limit=2)) == 2
+    glances = await jobs.read_statuses([*every, JobKey("T1", "J99")])
     assert [(one.key, one.state) for one in glances] == [(key, "submitted") for key in every]
-    await jobs.commit(claim, "1", 0, ["{}"], taken_entries=[1], schema=1, ends=True)
+    await jobs.commit(claim, "1", 0, ["{}"], taken_entries=[1], schema=1, starts_expiry=True)
     await jobs.release(claim, due=None)
-    assert claim.key not in await jobs.keys_under_way(limit=50)
+    assert claim.key not in await jobs.list_keys_under_way(limit=50)
 
 
 async def test_whose_jobs_they_are_can_be_asked_by_nobody(kit: Kit) -> None:

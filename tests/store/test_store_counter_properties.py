@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.store.counters import CLOSED, RATE_SECONDS, BreakerRule, Counter
+from bot.store.counters import CLOSED_BREAKER, RATE_SECONDS, BreakerRule, Counter
 from tests.store.kit import MovedClock, fresh_store
 
 RULE = BreakerRule(3, rest_seconds=30.0, longest_rest_seconds=200.0, forget_seconds=100.0)
@@ -37,7 +37,7 @@ class Counting:
         return f"n{next(self._numbers)}"
 
     def now(self) -> float:
-        return float(self.wait(self._store.now()))
+        return float(self.wait(self._store.read_time()))
 
     def advance(self, seconds: float) -> None:
         self._clock.advance(seconds)
@@ -49,7 +49,7 @@ class Counting:
         return self.wait(self.counters.record_breaker_success(name, self.name(), probe=probe))
 
     def tried(self, name: str, probe: str, hold: float = 10.0) -> Any:
-        return self.wait(self.counters.try_breaker(name, probe=probe, hold=hold))
+        return self.wait(self.counters.request_passage(name, probe=probe, hold=hold))
 
     def close(self) -> None:
         self.wait(self._store.close())
@@ -100,7 +100,7 @@ steps = st.lists(
 def test_a_breaker_lets_one_probe_through_and_always_opens_to_one_again(
     counting: Counting, steps: list[tuple[str, float]]
 ) -> None:
-    name, breaker, held = counting.name(), CLOSED, ""
+    name, breaker, held = counting.name(), CLOSED_BREAKER, ""
     for what, later in steps:
         counting.advance(later)
         before, now = breaker, counting.now()
@@ -131,11 +131,11 @@ def test_a_breaker_lets_one_probe_through_and_always_opens_to_one_again(
     counting.advance(RULE.longest_rest_seconds + 10.0)
     through, breaker = counting.tried(name, "last")
     assert through
-    assert counting.succeeded(name, "last" if breaker.open_until else "") == CLOSED
+    assert counting.succeeded(name, "last" if breaker.open_until else "") == CLOSED_BREAKER
 
 
 def test_rests_double_and_are_forgotten_after_a_long_peace(counting: Counting) -> None:
-    name, breaker, rests = counting.name(), CLOSED, []
+    name, breaker, rests = counting.name(), CLOSED_BREAKER, []
     for _ in range(5):
         for _ in range(3 if not breaker.open_until else 1):
             probe = ""

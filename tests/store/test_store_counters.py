@@ -3,7 +3,7 @@
 import asyncio
 import math
 
-from bot.store.counters import CLOSED, DAY, AdmitReply, BreakerRule, Counter, Settlement
+from bot.store.counters import CLOSED_BREAKER, DAY_SECONDS, AdmitReply, BreakerRule, Counter, Settlement
 from tests.store.kit import Kit, eventually
 
 RULE = BreakerRule(3, rest_seconds=30.0, longest_rest_seconds=100.0, forget_seconds=600.0)
@@ -95,11 +95,11 @@ async def test_who_is_heard_of_keeps_a_slot_and_who_is_not_loses_it(kit: Kit) ->
 
 
 async def test_a_budget_of_a_day_is_free_again_the_next_and_one_for_life_is_not(kit: Kit) -> None:
-    now = await kit.store.now()
-    kit.advance(math.ceil(now / DAY) * DAY - now + 3600)  # an hour into a day
+    now = await kit.store.read_time()
+    kit.advance(math.ceil(now / DAY_SECONDS) * DAY_SECONDS - now + 3600)  # an hour into a day
     life = Counter("job", "life", 300, 300)
     first = await admit(kit, "a", BUDGET, life)
-    kit.advance(DAY)
+    kit.advance(DAY_SECONDS)
     await kit.store.counters.settle([Settlement("a", first.second, (BUDGET, life), (900, 310))])
     assert await kit.store.counters.read_spending([BUDGET, life]) == [0, 310]
     assert (await admit(kit, "b", life)).ruling == "spent"
@@ -125,9 +125,9 @@ async def test_failures_in_a_row_open_a_breaker_and_a_success_between_them_does_
         assert (await breakers.record_breaker_failure("writer", f"f{n}", RULE)).failures == n + 1, (
             "a repeat counts once"
         )
-    assert await breakers.record_breaker_success("writer", "s") == CLOSED
+    assert await breakers.record_breaker_success("writer", "s") == CLOSED_BREAKER
     opened = [await breakers.record_breaker_failure("writer", f"g{n}", RULE) for n in range(3)]
-    now = await kit.store.now()
+    now = await kit.store.read_time()
     assert [one.get_state(now) for one in opened] == ["closed", "closed", "open"]
     assert 29 < opened[-1].open_until - now <= 30
     assert (await breakers.read_breakers())["writer"] == opened[-1] == breakers.recall_breaker("writer")
@@ -137,19 +137,19 @@ async def test_one_probe_among_all_instances_closes_it_or_doubles_its_rest(kit: 
     one, two = kit.store.counters, kit.others[0].counters
     for n in range(3):
         await one.record_breaker_failure("m", f"f{n}", RULE)
-    assert not (await one.try_breaker("m", probe="early", hold=5))[0]
+    assert not (await one.request_passage("m", probe="early", hold=5))[0]
     kit.advance(31)
-    assert (await one.try_breaker("m", probe="p1", hold=5))[0]
-    assert not (await two.try_breaker("m", probe="p2", hold=5))[0]
+    assert (await one.request_passage("m", probe="p1", hold=5))[0]
+    assert not (await two.request_passage("m", probe="p2", hold=5))[0]
     late = await two.record_breaker_success("m", "late")
-    assert late.get_state(await kit.store.now()) == "half-open", "a call begun before proves nothing"
+    assert late.get_state(await kit.store.read_time()) == "half-open", "a call begun before proves nothing"
     again = await one.record_breaker_failure("m", "e1", RULE, probe="p1")
-    assert 59 < again.open_until - await kit.store.now() <= 60
+    assert 59 < again.open_until - await kit.store.read_time() <= 60
     kit.advance(61)
-    assert (await two.try_breaker("m", probe="p3", hold=5))[0]
+    assert (await two.request_passage("m", probe="p3", hold=5))[0]
     kit.advance(6)
-    assert (await one.try_breaker("m", probe="p4", hold=5))[0], "its prober is lost"
-    assert await one.record_breaker_success("m", "e2", probe="p4") == CLOSED
+    assert (await one.request_passage("m", probe="p4", hold=5))[0], "its prober is lost"
+    assert await one.record_breaker_success("m", "e2", probe="p4") == CLOSED_BREAKER
     assert await two.read_breakers() == {}
 
 
@@ -157,20 +157,20 @@ async def test_a_probe_may_give_its_place_back(kit: Kit) -> None:
     one, two = kit.store.counters, kit.others[0].counters
     await one.record_breaker_failure("m", "f", RULE, rest_seconds=10.0)
     kit.advance(11)
-    assert (await one.try_breaker("m", probe="p1", hold=50))[0]
-    assert not (await two.try_breaker("m", probe="p2", hold=50))[0]
-    await one.try_breaker("m", probe="p1", hold=0)
-    assert (await two.try_breaker("m", probe="p2", hold=50))[0]
-    assert not (await one.try_breaker("m", probe="p1", hold=0))[0], "it is another's by now"
-    assert await two.record_breaker_success("m", "s", probe="p2") == CLOSED
+    assert (await one.request_passage("m", probe="p1", hold=50))[0]
+    assert not (await two.request_passage("m", probe="p2", hold=50))[0]
+    await one.request_passage("m", probe="p1", hold=0)
+    assert (await two.request_passage("m", probe="p2", hold=50))[0]
+    assert not (await one.request_passage("m", probe="p1", hold=0))[0], "it is another's by now"
+    assert await two.record_breaker_success("m", "s", probe="p2") == CLOSED_BREAKER
 
 
 async def test_a_rest_that_was_asked_for_opens_it_at_once_and_holds(kit: Kit) -> None:
     breakers = kit.store.counters
     opened = await breakers.record_breaker_failure("m", "f", RULE, rest_seconds=12.0)
-    assert 11 < opened.open_until - await kit.store.now() <= 12
+    assert 11 < opened.open_until - await kit.store.read_time() <= 12
     longer = await breakers.record_breaker_failure("m", "g", RULE, rest_seconds=80.0)
-    assert 79 < longer.open_until - await kit.store.now() <= 80
+    assert 79 < longer.open_until - await kit.store.read_time() <= 80
 
 
 async def test_other_instances_hear_of_a_breaker(served: Kit) -> None:
@@ -183,7 +183,7 @@ async def test_other_instances_hear_of_a_breaker(served: Kit) -> None:
             return bool(other.counters.recall_breaker("m").open_until)
 
         await eventually(heard)
-        await served.store.counters.try_breaker("m", probe="none", hold=1)
+        await served.store.counters.request_passage("m", probe="none", hold=1)
         kept = served.store.counters.recall_breaker("m")
         assert other.counters.recall_breaker("m") == kept
     finally:
@@ -203,4 +203,4 @@ async def test_nothing_is_kept_for_ever(served: Kit) -> None:
     prefix = served.store._keys.prefix  # type: ignore[attr-defined]
     keys = await server.run_command("KEYS", f"{prefix}:{{limits}}:*")
     assert len(keys) == 10
-    assert all([0 < await server.run_command("PTTL", key) <= 32 * DAY * 1000 for key in keys])
+    assert all([0 < await server.run_command("PTTL", key) <= 32 * DAY_SECONDS * 1000 for key in keys])

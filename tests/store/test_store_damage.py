@@ -39,7 +39,7 @@ async def test_a_damaged_log_is_named_and_its_job_can_be_quarantined(
     name, key, *rest = command
     await store._server.run_command(name, store._keys.list_job_keys(JOB)[0].removesuffix("head") + key, *rest)
     with pytest.raises(LogBroken, match=f"{said}.*{JOB.job}|{JOB.job}.*{said}") as caught:
-        await store.jobs.log(JOB)
+        await store.jobs.read_log(JOB)
     assert "\n" not in str(caught.value)
     assert "backup" in str(caught.value)
     assert await store.jobs.quarantine(claim, '{"why":"damaged"}', schema=1)
@@ -48,8 +48,8 @@ async def test_a_damaged_log_is_named_and_its_job_can_be_quarantined(
     head = await read_head(store)
     assert (head.seq, head.is_quarantined) == (6, True)
     with pytest.raises(LogBroken):
-        await store.jobs.log(JOB)
-    assert await store.jobs.log(JOB, after_seq=5) == [LogEntry(6, '{"why":"damaged"}')]
+        await store.jobs.read_log(JOB)
+    assert await store.jobs.read_log(JOB, after_seq=5) == [LogEntry(6, '{"why":"damaged"}')]
     assert await store.jobs.release_quarantined(JOB, "{}")
     again = await take_job(store)
     assert await store.jobs.quarantine(again, "{}", schema=1), "and again, as long as nobody repairs it"
@@ -68,15 +68,15 @@ async def test_a_job_whose_inbox_lost_a_payload_is_named(served: Kit) -> None:
     await store.jobs.ingest(JOB, LARGE, dedupe=["1"])
     await store._server.run_command("DEL", store._keys.list_job_keys(JOB)[4])
     with pytest.raises(LogBroken, match=JOB.job):
-        await store.jobs.inbox(JOB)
+        await store.jobs.read_inbox(JOB)
 
 
 async def test_a_log_read_in_many_pages_is_whole(served: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.store.redis.redis_jobs.LOG_PAGE", 2)
+    monkeypatch.setattr("bot.store.redis.redis_jobs.LOG_PAGE_ENTRIES", 2)
     claim = await served.claimed()
     for count in range(6):
-        assert len(await served.store.jobs.log(JOB)) == count
-        assert len(await served.store.jobs.log(JOB, after_seq=2)) == max(0, count - 2)
+        assert len(await served.store.jobs.read_log(JOB)) == count
+        assert len(await served.store.jobs.read_log(JOB, after_seq=2)) == max(0, count - 2)
         assert await served.store.jobs.commit(claim, f"{count}", count, ["{}"]) is Commit.OK
 
 
@@ -102,7 +102,7 @@ async def test_a_server_that_gets_full_says_so_and_loses_nothing(
         for call in (
             lambda: store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"]),
             lambda: store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1]),
-            lambda: store.outbox.begin(claim, "m", "o"),
+            lambda: store.outbox.record_intent(claim, "m", "o"),
         ):
             with pytest.raises(StoreError, match="out of memory"):
                 await call()
@@ -114,9 +114,9 @@ async def test_a_server_that_gets_full_says_so_and_loses_nothing(
             return await store.explain_fullness() == ""
 
         await eventually(has_room)
-        assert await store.jobs.log(JOB) == []
-        assert await store.jobs.inbox(JOB) == [LogEntry(1, '{"n":1}')]
-        assert await store.outbox.messages(JOB) == {}
+        assert await store.jobs.read_log(JOB) == []
+        assert await store.jobs.read_inbox(JOB) == [LogEntry(1, '{"n":1}')]
+        assert await store.outbox.read_messages(JOB) == {}
         assert kept
         assert all([await store.blobs.get(JOB, digest) == blob for digest, blob in kept])
         assert await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1]) is Commit.OK
@@ -132,7 +132,7 @@ async def test_a_full_server_can_be_started_on_and_lets_go_of_jobs_but_gives_non
         ask(port, "CONFIG", "SET", "maxmemory", "1mb")
         other = await Store.connect(f"redis://127.0.0.1:{port}")
         assert "% full" in await other.explain_fullness()
-        assert await other.explain_fullness() in await other.check()
+        assert await other.explain_fullness() in await other.list_faults()
         assert await store.jobs.release(claim, due=0)
         with pytest.raises(StoreError, match="out of memory"):
             await other.jobs.claim("me", lease=30, schema=1)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bot.store import embedded
-from bot.store.embedded import find_server, start_embedded, stop_embedded
+from bot.store.embedded import find_server_program, start_embedded, stop_embedded
 from bot.store.redis.redis_store import Store
 from bot.store.values import LogEntry, StoreError
 from tests.store.kit import JOB, is_alive, take_job, until
@@ -61,7 +61,7 @@ async def test_it_keeps_every_write_and_throws_nothing_away(data: Path) -> None:
     }
     for name, value in wanted.items():
         assert await store._server.run_command("CONFIG GET", name) in ({name: value}, {name.encode(): value.encode()})
-    assert await store.check() == []
+    assert await store.list_faults() == []
     await store.close()
     assert stat.S_IMODE((data / "store").stat().st_mode) == 0o700
     assert stat.S_IMODE((data / "store" / "socket").stat().st_mode) == 0o700
@@ -101,9 +101,11 @@ async def test_kill_9_loses_nothing_that_was_acknowledged(data: Path) -> None:
     os.kill(pid, signal.SIGKILL)
     until(lambda: not is_alive(pid), "it lives on")
     with pytest.raises(StoreError, match="cannot be reached"):
-        await store.jobs.head(JOB)
+        await store.jobs.read_head(JOB)
     assert await start_embedded(data) == url
-    assert await store.jobs.log(JOB) == [LogEntry(n, "{}") for n in range(1, 51)], "the store connects again by itself"
+    assert await store.jobs.read_log(JOB) == [LogEntry(n, "{}") for n in range(1, 51)], (
+        "the store connects again by itself"
+    )
     assert await store.jobs.beat(claim, lease=30)
     await store.close()
 
@@ -119,7 +121,7 @@ async def test_a_stopped_server_is_gone_and_the_next_one_has_its_data(data: Path
     assert not (data / "store" / "socket").exists()
     await stop_embedded(data)
     again = await Store.connect(await start_embedded(data))
-    assert len(await again.jobs.inbox(JOB)) == 1
+    assert len(await again.jobs.read_inbox(JOB)) == 1
     await again.close()
 
 
@@ -157,7 +159,7 @@ async def test_a_folder_with_a_long_path_gets_a_socket_elsewhere(
 async def test_a_frozen_server_gets_no_rival(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = await start_embedded(data)
     pid = await _pid(url)
-    monkeypatch.setattr(embedded, "PATIENCE", 0.2)
+    monkeypatch.setattr(embedded, "PATIENCE_SECONDS", 0.2)
     os.kill(pid, signal.SIGSTOP)
     try:
         with pytest.raises(StoreError, match="does not answer"):
@@ -186,7 +188,7 @@ def test_a_server_program_on_the_path_goes_first_unless_it_is_too_old(
     for version, wanted in (("7.0.15", True), ("6.0.16", False)):
         program.write_text(f"#!/bin/sh\necho 'Redis server v={version} sha=0:0 malloc=libc bits=64'\n")
         program.chmod(0o755)
-        assert (find_server() == program) is wanted
+        assert (find_server_program() == program) is wanted
 
 
 async def test_a_server_that_does_not_start_tells_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ async def test_the_password(port: int) -> None:
     with pytest.raises(StoreError, match="%23 %2F %3F %40 %3A %25"):  # how it is to be written
         await Store.connect(f"redis://:p@ss%41@127.0.0.1:{port}")
     store = await Store.connect(f"redis://:p%40ss%2Fword@127.0.0.1:{port}/1")
-    assert await store.check() == []
+    assert await store.list_faults() == []
     await store.close()
 
 
@@ -51,7 +51,7 @@ async def test_a_user_who_may_not_enough(port: int) -> None:
         await Store.connect(f"redis://bot:pw@127.0.0.1:{port}")
     ask(port, "ACL", "SETUSER", "bot", "resetkeys", "-@all", "~lh:*", "&lh:*", "+@all", "-@dangerous", "+info")
     store = await Store.connect(f"redis://bot:pw@127.0.0.1:{port}")
-    assert await store.check() == []
+    assert await store.list_faults() == []
     assert await store.jobs.ingest(JOB, "{}", dedupe=["1"])
     await store.close()
 
@@ -76,7 +76,7 @@ async def test_a_primary_that_became_a_replica(port: int, tmp_path: Path) -> Non
         until(lambda: b"master_link_status:up" in ask(port, "INFO", "replication"), "no link")
         with pytest.raises(StoreError, match="read-only replica"):
             await store.jobs.ingest(JOB, "{}", dedupe=["1"])
-        assert any("read-only replica" in fault for fault in await store.check())
+        assert any("read-only replica" in fault for fault in await store.list_faults())
     await store.close()
 
 
@@ -85,14 +85,14 @@ async def test_a_full_server_takes_nothing_half(port: int) -> None:
     await store.jobs.ingest(JOB, '{"n":1}', dedupe=["1"])
     claim = await take_job(store, lease=30)
     ask(port, "CONFIG", "SET", "maxmemory", "1mb")
-    assert any("memory" in fault for fault in await store.check())
+    assert any("memory" in fault for fault in await store.list_faults())
     with pytest.raises(StoreError, match="out of memory"):
         await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1])
     with pytest.raises(StoreError, match="out of memory"):
         await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
     ask(port, "CONFIG", "SET", "maxmemory", "0")
-    assert await store.jobs.log(JOB) == []
-    assert len(await store.jobs.inbox(JOB)) == 1
+    assert await store.jobs.read_log(JOB) == []
+    assert len(await store.jobs.read_inbox(JOB)) == 1
     assert await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1]) is Commit.OK
     assert await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
     await store.close()
@@ -114,7 +114,7 @@ async def test_a_server_that_cannot_write_to_its_disk(tmp_path: Path) -> None:
 async def test_a_server_without_a_disk_is_a_warning(tmp_path: Path) -> None:
     with tcp_server(tmp_path, "--save", "") as port:
         store = await Store.connect(f"redis://127.0.0.1:{port}")
-        (fault,) = await store.check()
+        (fault,) = await store.list_faults()
         assert fault.startswith("Warning")
         assert "appendonly yes" in fault
         await store.close()
@@ -161,8 +161,8 @@ def test_urls_are_taken_apart() -> None:
         "sentinel_password": "x",
     }
     cluster = parse_url("redis+cluster://a:7000,b:7001")
-    assert (cluster.hosts, cluster.shown) == ((("a", 7000), ("b", 7001)), "a:7000,b:7001")
-    assert parse_url("unix:///a%20b/s").shown == "/a b/s"
+    assert (cluster.hosts, cluster.display_name) == ((("a", 7000), ("b", 7001)), "a:7000,b:7001")
+    assert parse_url("unix:///a%20b/s").display_name == "/a b/s"
 
 
 def test_an_old_server_is_refused() -> None:
@@ -209,7 +209,7 @@ async def test_scripts_are_loaded_again_where_the_server_forgot_them(served: Kit
     claim = await served.claimed()
     await store._server.run_command("SCRIPT", "FLUSH")
     assert await store.jobs.commit(claim, "op", 0, ["{}"]) is Commit.OK
-    assert await store.jobs.log(JOB) == [LogEntry(1, "{}")]
+    assert await store.jobs.read_log(JOB) == [LogEntry(1, "{}")]
 
 
 async def test_listeners_come_back_after_a_lost_connection(served: Kit) -> None:
@@ -268,7 +268,7 @@ async def test_a_lost_reply_changes_nothing(server_url: str, tmp_path: Path) -> 
         await store.jobs.ingest(warm, "{}", dedupe=[])
         claim = await take_job(store, lease=30, preferred_job=warm)
         await store.jobs.commit(claim, "op", 0, [], taken_entries=[1])
-        await store.outbox.begin(claim, "m", "o")
+        await store.outbox.record_intent(claim, "m", "o")
         await store.jobs.release(claim, due=None)
 
         losses.append(1)
@@ -277,7 +277,7 @@ async def test_a_lost_reply_changes_nothing(server_url: str, tmp_path: Path) -> 
         claim = await take_job(store, lease=30, preferred_job=JOB)
         assert (claim.key, claim.epoch) == (JOB, 1)
         losses.append(1)
-        intent = await store.outbox.begin(claim, "m", "o")
+        intent = await store.outbox.record_intent(claim, "m", "o")
         assert intent is not None
         assert intent.is_first
         losses.append(1)
@@ -285,12 +285,12 @@ async def test_a_lost_reply_changes_nothing(server_url: str, tmp_path: Path) -> 
         losses.append(1)
         assert await store.jobs.release(claim, due=None)
         assert losses == []
-        assert await store.jobs.log(JOB) == [LogEntry(1, "{}")]
+        assert await store.jobs.read_log(JOB) == [LogEntry(1, "{}")]
         losses.extend([1, 1, 1])
         with pytest.raises(StoreError):
             await store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
         assert losses == [], "three times at most"
-        assert len(await store.jobs.inbox(JOB)) == 1
+        assert len(await store.jobs.read_inbox(JOB)) == 1
         await store.close()
 
 
@@ -304,26 +304,26 @@ async def test_finished_jobs_expire_and_what_comes_in_keeps_them(server_url: str
         claim = await take_job(store, lease=30, preferred_job=key)
         if key.job == "waits":
             await store.jobs.signal(key, "{}", dedupe=["2"])
-        assert await store.jobs.commit(claim, "op", 0, [large], taken_entries=[1], ends=True) is Commit.OK
-        assert await store.outbox.begin(claim, "late", "o") is not None
+        assert await store.jobs.commit(claim, "op", 0, [large], taken_entries=[1], starts_expiry=True) is Commit.OK
+        assert await store.outbox.record_intent(claim, "late", "o") is not None
         digest = await store.blobs.put(key, b"late")
         await store.jobs.release(claim, due=None)
         if key.job == "goes on":
             assert await store.jobs.ingest(key, "{}", dedupe=["2"])
     await eventually(lambda: _is_gone(store, keys[0]))
-    assert await store.outbox.messages(keys[0]) == {}
+    assert await store.outbox.read_messages(keys[0]) == {}
     with pytest.raises(KeyError):
         await store.blobs.get(keys[0], digest)
     for key in keys[1:]:
-        assert [entry.payload for entry in await store.jobs.log(key)] == [large]
-        assert len(await store.jobs.inbox(key)) == 1
+        assert [entry.payload for entry in await store.jobs.read_log(key)] == [large]
+        assert len(await store.jobs.read_inbox(key)) == 1
         assert await store.blobs.get(key, digest) == b"late"
-        assert (await store.outbox.messages(key)).keys() == {"late"}
+        assert (await store.outbox.read_messages(key)).keys() == {"late"}
     await store.close()
 
 
 async def _is_gone(store: Store, key: JobKey) -> bool:
-    return await store.jobs.head(key) is None
+    return await store.jobs.read_head(key) is None
 
 
 async def test_everything_kept_has_a_bound(served: Kit) -> None:
@@ -331,7 +331,7 @@ async def test_everything_kept_has_a_bound(served: Kit) -> None:
     claim = await served.claimed()
     await store.blobs.put(JobKey("T1", "never"), b"x")
     await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1])
-    await store.outbox.begin(claim, "m", "o")
+    await store.outbox.record_intent(claim, "m", "o")
     await store.jobs.release(claim, due=None)
     names = await store._server.run_command("KEYS", f"{store._keys.prefix}:*")
     lives = await store._server.run_commands([("PTTL", name) for name in names])

@@ -42,8 +42,8 @@ async def pause(store: Store, number: int) -> JobKey:
         operation = f"{claim.owner}:{claim.epoch}:{seq}"
         await store.jobs.commit(claim, operation, seq, [EVENT] * 5, taken_entries=[1], fields=FIELDS, schema=2)
     for message in ("1795273287.589579:card", "1795273287.589579:question:analysis:1"):
-        await store.outbox.begin(claim, message, f"{claim.owner}:{claim.epoch}:{message}")
-        await store.outbox.note_finished(claim, message, "1795273287.621244")
+        await store.outbox.record_intent(claim, message, f"{claim.owner}:{claim.epoch}:{message}")
+        await store.outbox.record_sent_message(claim, message, "1795273287.621244")
     assert await store.jobs.release(claim, due=None)
     return key
 
@@ -64,7 +64,7 @@ async def idle_round(store: Store) -> int:
     """How many commands the server carries out for an instance that looks for work and finds none."""
     before = await store._server.run_command("INFO", "commandstats")
     assert await store.jobs.claim("idle", lease=10, schema=2) is None
-    assert await store.jobs.next_due() is None
+    assert await store.jobs.read_next_due() is None
     after = await store._server.run_command("INFO", "commandstats")
     return sum(int(row["calls"]) for row in after.values()) - sum(int(row["calls"]) for row in before.values())
 
@@ -104,7 +104,7 @@ async def test_jobs_that_are_too_new_cost_an_older_instance_nothing(server_url: 
     claim = await take_job(store, "old")
     assert claim.key.job == "old"
     assert await store.jobs.claim("old", lease=10, schema=1) is None
-    assert await store.jobs.next_due() == pytest.approx(claim.expires_at), "nobody is woken for them"
+    assert await store.jobs.read_next_due() == pytest.approx(claim.expires_at), "nobody is woken for them"
     assert await store.jobs.claim("old", lease=10, schema=1) is None
 
     async def take(_: int) -> JobKey:
@@ -123,10 +123,10 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
     await store.jobs.ingest(key, EVENT, dedupe=["e1"], user="U1")
     claim = await take_job(store, lease=30, schema=2)
     await store.jobs.commit(claim, "a", 0, [EVENT, "x" * 20_000], taken_entries=[1], schema=2)
-    await store.outbox.begin(claim, "card", "o")
-    await store.outbox.note_finished(claim, "card", "1.1")
+    await store.outbox.record_intent(claim, "card", "o")
+    await store.outbox.record_sent_message(claim, "card", "1.1")
     await store.blobs.put(key, b"table")
-    await store.jobs.commit(claim, "b", 2, [EVENT], schema=2, ends=True)
+    await store.jobs.commit(claim, "b", 2, [EVENT], schema=2, starts_expiry=True)
     await store.jobs.release(claim, due=None)
 
     async def left() -> set[str]:
@@ -141,9 +141,9 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
     await eventually(nothing_is_left)
     for name in await store._server.run_command("KEYS", f"{store._keys.prefix}:*:claim:*"):
         assert 0 < await store._server.run_command("PTTL", name) <= 60_000
-    assert await store.jobs.list_asked_by("T1", "U1") == []
-    assert await store.jobs.head(key) is None
-    assert await store.jobs.log(key) == []
+    assert await store.jobs.read_heads_asked_by("T1", "U1") == []
+    assert await store.jobs.read_head(key) is None
+    assert await store.jobs.read_log(key) == []
     await store.close()
 
 

@@ -38,9 +38,9 @@ async def test_a_message_about_lost_owners_is_no_progress(kit: Kit) -> None:
     await kit.claimed()
     claim = await taken_over(kit)
     for operation in ("first", "second"):  # to record the intent, and to find it in doubt
-        assert await kit.store.outbox.begin(claim, "trial:1", operation, is_progress=False)
+        assert await kit.store.outbox.record_intent(claim, "trial:1", operation, is_progress=False)
         assert await lost(kit) == 1
-    assert await kit.store.outbox.begin(claim, "trial:1", "third")
+    assert await kit.store.outbox.record_intent(claim, "trial:1", "third")
     assert await lost(kit) == 0
 
 
@@ -80,14 +80,14 @@ async def test_an_owner_whose_work_broke_counts_as_lost_at_once(kit: Kit) -> Non
 
 async def test_to_see_to_a_young_message_is_progress(kit: Kit) -> None:
     claim = await kit.claimed()
-    assert await kit.store.outbox.begin(claim, "card", "first")
+    assert await kit.store.outbox.record_intent(claim, "card", "first")
     claim = await taken_over(kit)
-    assert await kit.store.outbox.begin(claim, "card", "second")
+    assert await kit.store.outbox.record_intent(claim, "card", "second")
     assert await lost(kit) == 0, "it is not known yet whether it was sent"
     claim = await taken_over(kit, lease=layout.INTENT_SECONDS)
-    assert await kit.store.outbox.begin(claim, "card", "third")
+    assert await kit.store.outbox.record_intent(claim, "card", "third")
     assert await lost(kit) == 1, "that should be known by now"
-    assert await kit.store.outbox.begin(claim, "answer", "third")
+    assert await kit.store.outbox.record_intent(claim, "answer", "third")
     assert await lost(kit) == 0
 
 
@@ -115,11 +115,11 @@ async def test_a_job_set_aside_is_given_to_nobody(kit: Kit) -> None:
     head = await read_head(kit.store)
     assert (head.is_quarantined, head.owner, head.due, head.seq, head.schema) == (True, "", None, 2, 2)
     assert head.fields == {"state": "quarantined"}
-    assert await kit.store.jobs.log(JOB) == [LogEntry(1, "{}"), LogEntry(2, '{"why":1}')]
+    assert await kit.store.jobs.read_log(JOB) == [LogEntry(1, "{}"), LogEntry(2, '{"why":1}')]
     assert await kit.store.jobs.ingest(JOB, '{"n":2}', dedupe=["2"])
     assert await kit.store.jobs.signal(JOB, '{"n":3}', dedupe=["3"])
-    assert [entry.payload for entry in await kit.store.jobs.inbox(JOB)] == ['{"n":2}', '{"n":3}']
-    assert await kit.store.jobs.next_due() is None
+    assert [entry.payload for entry in await kit.store.jobs.read_inbox(JOB)] == ['{"n":2}', '{"n":3}']
+    assert await kit.store.jobs.read_next_due() is None
     kit.advance(100)
     for prefer in (None, JOB):
         assert await kit.store.jobs.claim("me", lease=10, schema=9, preferred_job=prefer) is None
@@ -136,16 +136,16 @@ async def test_the_schema_of_a_job_set_aside_never_falls(kit: Kit) -> None:
 async def test_only_its_owner_sets_a_job_aside_and_that_ends_the_claim(kit: Kit) -> None:
     first = await kit.claimed()
     second = await taken_over(kit)
-    before = await kit.store.jobs.head(JOB)
+    before = await kit.store.jobs.read_head(JOB)
     assert not await kit.store.jobs.quarantine(first, "{}", schema=9)
-    assert await kit.store.jobs.head(JOB) == before
+    assert await kit.store.jobs.read_head(JOB) == before
     assert await kit.store.jobs.quarantine(second, "{}", schema=1)
     assert not await kit.store.jobs.quarantine(second, "{}", schema=1), "another operation, not its repeat"
     assert not await kit.store.jobs.beat(second, lease=10)
     assert not await kit.store.jobs.release(second, due=0)
     assert await kit.store.jobs.commit(second, "late", 1, ["{}"]) is Commit.FENCED
-    assert await kit.store.outbox.begin(second, "m", "o") is None
-    assert len(await kit.store.jobs.log(JOB)) == 1
+    assert await kit.store.outbox.record_intent(second, "m", "o") is None
+    assert len(await kit.store.jobs.read_log(JOB)) == 1
     with pytest.raises(ValueError, match="underscore"):
         await kit.store.jobs.quarantine(second, "{}", schema=1, fields={"_aside": ""})
 
@@ -163,10 +163,10 @@ async def test_a_job_set_aside_is_reinstated_once(kit: Kit) -> None:
     assert head.due is not None
     again = await take_job(kit.store)
     assert (again.key, again.lost_owners) == (JOB, 0)
-    assert [entry.payload for entry in await kit.store.jobs.inbox(JOB)] == ['{"n":1}', '{"released":1}']
+    assert [entry.payload for entry in await kit.store.jobs.read_inbox(JOB)] == ['{"n":1}', '{"released":1}']
     assert kit.ok(await kit.store.jobs.commit(again, "on", 1, ["{}", "{}"], taken_entries=[1, 2]))
     assert not await kit.store.jobs.release_quarantined(OTHER_JOB, "{}"), "there is no such job"
-    assert await kit.store.jobs.head(OTHER_JOB) is None
+    assert await kit.store.jobs.read_head(OTHER_JOB) is None
 
 
 async def test_a_job_with_a_full_inbox_can_be_released(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +174,7 @@ async def test_a_job_with_a_full_inbox_can_be_released(kit: Kit, monkeypatch: py
     claim = await kit.claimed()
     assert await kit.store.jobs.quarantine(claim, "{}", schema=1)
     assert await kit.store.jobs.release_quarantined(JOB, "{}")
-    assert len(await kit.store.jobs.inbox(JOB)) == 2
+    assert len(await kit.store.jobs.read_inbox(JOB)) == 2
 
 
 async def newer(kit: Kit, count: int) -> list[JobKey]:
@@ -198,9 +198,9 @@ async def test_newer_jobs_hide_no_older_one_and_wake_nobody(kit: Kit) -> None:
     assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1]))
     assert await kit.store.jobs.release(claim, due=kit.store.clock() + 50)
     assert await kit.store.jobs.claim("old", lease=10, schema=1) is None
-    due = await kit.store.jobs.next_due()
+    due = await kit.store.jobs.read_next_due()
     assert due is not None
-    assert due > await kit.store.now() + 40, "nothing is left for an older instance to look at"
+    assert due > await kit.store.read_time() + 40, "nothing is left for an older instance to look at"
     for key in keys:
         head = await read_head(kit.store, key)
         assert (head.owner, head.lost_owners) == ("", 1 - int(key.job[1:]) % 2), "an owner counts as lost all the same"
@@ -220,10 +220,10 @@ async def test_what_comes_in_for_a_newer_job_waits_for_who_knows_it(kit: Kit) ->
     (key,) = await newer(kit, 1)
     assert await kit.store.jobs.claim("old", lease=10, schema=1) is None
     assert await kit.store.jobs.signal(key, "{}", dedupe=["click"])
-    assert await kit.store.jobs.next_due() is None
+    assert await kit.store.jobs.read_next_due() is None
     assert await kit.store.jobs.claim("old", lease=10, schema=1, preferred_job=key) is None
     await take_job(kit.store, "new", schema=2)
-    assert len(await kit.store.jobs.inbox(key)) == 1
+    assert len(await kit.store.jobs.read_inbox(key)) == 1
 
 
 async def test_a_late_owner_of_a_newer_job_that_was_put_by_is_fenced(kit: Kit) -> None:
@@ -236,9 +236,9 @@ async def test_a_late_owner_of_a_newer_job_that_was_put_by_is_fenced(kit: Kit) -
 
 
 async def test_the_clock_is_the_stores_own(kit: Kit) -> None:
-    assert abs(kit.store.clock() - await kit.store.now()) < 1
+    assert abs(kit.store.clock() - await kit.store.read_time()) < 1
     kit.advance(3600)
-    assert abs(kit.store.clock() - await kit.store.now()) < 1
+    assert abs(kit.store.clock() - await kit.store.read_time()) < 1
 
 
 async def test_there_is_room(kit: Kit) -> None:

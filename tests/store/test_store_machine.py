@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 from bot.store.redis import layout
 from bot.store.redis.layout import encode_job_key
 from bot.store.redis.redis_store import Store
-from bot.store.redis.script_calls import load
+from bot.store.redis.script_calls import load_script
 from bot.store.script import Script
 from bot.store.values import Claim, Commit, JobKey, LogEntry, StoreError
 from tests.store.kit import MovedClock, age
@@ -115,7 +115,7 @@ class Machine(RuleBasedStateMachine):
         return self.loop.run_until_complete(call)
 
     def tick(self) -> None:
-        self.time = self.wait(self.server.now())
+        self.time = self.wait(self.server.read_time())
 
     def text(self) -> str:
         self.counter += 1
@@ -175,14 +175,14 @@ class Machine(RuleBasedStateMachine):
         """All of it is gone at once, for its owner as well; what is asked for later makes a job like any other."""
         jobs, payload = self.server.jobs, self.text()
         self.touched.add(key)
-        before = self.wait(self.server.now())
+        before = self.wait(self.server.read_time())
         assert self.wait(jobs.forget(key, users=["U1"]))
         assert not self.wait(jobs.forget(key, users=["U1"]))
-        assert self.wait(jobs.head(key)) is None
-        assert self.wait(jobs.log(key)) == self.wait(jobs.inbox(key)) == []
+        assert self.wait(jobs.read_head(key)) is None
+        assert self.wait(jobs.read_log(key)) == self.wait(jobs.read_inbox(key)) == []
         assert not self.wait(jobs.signal(key, payload, dedupe=[payload]))
         assert not self.wait(jobs.ingest(key, payload, dedupe=[payload], said_at=before))
-        assert self.wait(jobs.ingest(key, payload, dedupe=[payload], said_at=self.wait(self.server.now()) + 1))
+        assert self.wait(jobs.ingest(key, payload, dedupe=[payload], said_at=self.wait(self.server.read_time()) + 1))
         self.tick()
         self.jobs[key] = Model(seen=self.jobs[key].seen)
         self.jobs[key].arrives(payload, self.time)
@@ -342,7 +342,7 @@ class Machine(RuleBasedStateMachine):
                 taken_entries=[entry.seq for entry in waiting],
                 fields=fields,
                 schema=schema,
-                ends=ends,
+                starts_expiry=ends,
                 is_progress=progress,
             )
         )
@@ -367,7 +367,7 @@ class Machine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 20), message=st.sampled_from("ab"), operation=st.sampled_from("xy"))
     def begin_message(self, number: int, message: str, operation: str) -> None:
         claim, job, holds = self.pick(number)
-        intent = self.wait(self.server.outbox.begin(claim, message, operation))
+        intent = self.wait(self.server.outbox.record_intent(claim, message, operation))
         self.tick()
         assert (intent is not None) == holds
         if intent is not None:
@@ -387,7 +387,7 @@ class Machine(RuleBasedStateMachine):
     @rule(number=st.integers(0, 20), message=st.sampled_from("ab"), ts=st.sampled_from(["1.1", "2.2"]))
     def end_message(self, number: int, message: str, ts: str) -> None:
         claim, job, holds = self.pick(number)
-        assert self.wait(self.server.outbox.note_finished(claim, message, ts)) == holds
+        assert self.wait(self.server.outbox.record_sent_message(claim, message, ts)) == holds
         self.tick()
         if holds:
             by, _, began = job.messages.get(message, ("", "", self.time))
@@ -418,7 +418,7 @@ class Machine(RuleBasedStateMachine):
     def check_events(self, key: JobKey) -> None:
         """Nothing acknowledged is lost or kept twice, and the log has no gap."""
         job = self.jobs[key]
-        log, inbox = self.wait(self.server.jobs.log(key)), self.wait(self.server.jobs.inbox(key))
+        log, inbox = self.wait(self.server.jobs.read_log(key)), self.wait(self.server.jobs.read_inbox(key))
         assert log == [LogEntry(seq, payload) for seq, payload in enumerate(job.log, 1)]
         assert inbox == job.inbox
         kept = [entry.payload for entry in (*log, *inbox)]
@@ -427,7 +427,7 @@ class Machine(RuleBasedStateMachine):
 
     def check_place(self, key: JobKey) -> None:
         """A job is owned, or due, or waits for a newer instance, or has nothing to do; and its head says so."""
-        job, head = self.jobs[key], self.wait(self.server.jobs.head(key))
+        job, head = self.jobs[key], self.wait(self.server.jobs.read_head(key))
         assert head is not None
         known = head.seq, head.schema, head.epoch, head.lost_owners, head.is_quarantined, head.fields
         assert known == (len(job.log), job.schema, job.epoch, job.lost, job.quarantined, job.fields)
@@ -447,7 +447,7 @@ class Machine(RuleBasedStateMachine):
         assert len(places) <= 1
         assert places or job.quarantined or not job.inbox, "work that nobody would find"
         assert not places or not job.quarantined
-        assert abs(self.server.clock() - self.wait(self.server.now())) < MARGIN
+        assert abs(self.server.clock() - self.wait(self.server.read_time())) < MARGIN
 
     def teardown(self) -> None:
         try:
@@ -503,10 +503,12 @@ def test_random_histories(server_url: str) -> None:
 def test_random_histories_notice_a_broken_script(
     server_url: str, monkeypatch: pytest.MonkeyPatch, script: str, kept: str, broken: str
 ) -> None:
-    sound = load(script)
+    sound = load_script(script)
     assert kept in sound.text
     text = sound.text.replace(kept, broken)
     mutant = Script(script, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
-    monkeypatch.setattr("bot.store.redis.script_calls.load", lambda name: mutant if name == script else load(name))
+    monkeypatch.setattr(
+        "bot.store.redis.script_calls.load_script", lambda name: mutant if name == script else load_script(name)
+    )
     with pytest.raises((AssertionError, StoreError)):
         _play(server_url, 150, shrink=False)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bot.supervisor.planner import ask_planner, build_brief
-from bot.supervisor.planning import Planning
+from bot.supervisor.planning import CrewPlanner
 from bot.supervisor.roles import call_within_context
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Artifact, Member, Note, Terms, Tier, Turn, Usage
@@ -55,11 +55,11 @@ def crew_in(folder: Path, outer: str = "", inner: str = "") -> Crew:
 
 async def plan_of(crew: Crew, effect: MakePlan, *moves: Any, text: str = "find the lease") -> PlanProposed:
     model: Any = Costless(list(moves))
-    planning = Planning(crew, model, TrackRecord(), Terms())
+    planning = CrewPlanner(crew, model, TrackRecord(), Terms())
     members = (Member(name="legal", crew=Terms()),)
     plan = planned(subtask("law", specialist="legal")).model_copy(update={"members": members})
     state = job(asked(), plan, started("law").model_copy(update={"specialist": "legal"}))
-    level = planning.find_inner("legal") if effect.within else planning
+    level = planning.find_by_path("legal") if effect.within else planning
     assert level is not None
     event = await level.make_plan(effect, PlanBrief(text), ask(state), now=lambda: 9.0)
     assert isinstance(event, PlanProposed)
@@ -229,7 +229,7 @@ async def test_what_a_specialist_reads_is_what_its_tools_read_also_in_a_crew_ins
         path.write_text(page, encoding="utf-8")
     (tmp_path / "figures" / "crew.yml").write_text("description: Knows figures.\n", encoding="utf-8")
     model: Any = Costless([saying('{"why":"a sum","next":{"who":"figures"}}')])
-    planning = Planning(load_crew(tmp_path, {"tabulate": table}), model, TrackRecord(), Terms())
+    planning = CrewPlanner(load_crew(tmp_path, {"tabulate": table}), model, TrackRecord(), Terms())
     file = Artifact(id="1" * 64, name="orders.csv", media_type="text/csv", size=12)
     state = ask(job(asked()))
     await planning.make_plan(MakePlan("1.0"), PlanBrief("Sum?", files=(file,)), state, now=lambda: 9.0)

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 
 from bot.supervisor.planner import make_decision_schema, make_plan_schema
 from bot.supervisor.prompts import make_reply_schema
-from bot.supervisor.replanner import make_schema as revision_schema
+from bot.supervisor.replanner import make_revision_schema as revision_schema
 from handoff.planning.adhoc import AdhocAllowance
 
 CREW = ("analyst", "writer")
@@ -56,7 +56,7 @@ def closed(**properties: Any) -> dict[str, Any]:
 
 def test_a_part_stands_where_it_is_used_with_what_was_asked_for_there() -> None:
     made = make_reply_schema(
-        Tree, enums={"rest.kind": ["oak"], "words": ["a", "b"]}, max_items={"words": 2}, left_out={"rest.size"}
+        Tree, enums={"rest.kind": ["oak"], "words": ["a", "b"]}, max_items={"words": 2}, excluded_paths={"rest.size"}
     )
     size = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
     assert made == closed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.settings import SettingsError, read_settings
-from bot.supervisor.plan_price import PART_COUNT, estimate_typical_plan
+from bot.supervisor.plan_price import TYPICAL_PART_COUNT, estimate_typical_plan
 from handoff.contracts import Terms, Tier
 from handoff.effects import ROLES
 from specialists.registry import load_crew
@@ -66,8 +66,8 @@ def test_planning_and_answering_count_on_their_own_tiers() -> None:
     assert without_roles is not None
     assert usual > without_roles > 0, "specialists work on other tiers"
     roles = estimate_typical_plan(CREW, Terms(roles={"planner": "fast", "synthesizer": "fast"}), lambda *_: 1.0)
-    assert roles.cost == pytest.approx(PART_COUNT + 2), "a dollar for each part and for each of the two roles"
-    assert roles.calls > PART_COUNT + 2, "who has tools takes more than one call"
+    assert roles.cost == pytest.approx(TYPICAL_PART_COUNT + 2), "a dollar for each part and for each of the two roles"
+    assert roles.calls > TYPICAL_PART_COUNT + 2, "who has tools takes more than one call"
 
 
 def test_a_price_that_nobody_knows_is_not_guessed() -> None:

@@ -9,15 +9,15 @@ import pytest
 
 from bot.supervisor.verifier import parse_verdicts
 from handoff.contracts import Section
-from handoff.evidence.binding import ReadDocument
+from handoff.evidence.binding import SourceDocument
 
-CONTRACT = ReadDocument(
+CONTRACT = SourceDocument(
     "contract.txt",
     "# 3. Notice\nEither party may end it with 90 days' notice.\n"
     "# 5. Fees\nThe fee rises once a year, by 4 % at most.\n",
     (Section(name="3. Notice", start=0), Section(name="5. Fees", start=58)),
 )
-BOARD = ReadDocument("board.md", "The board was told of a notice of 30 days.")
+BOARD = SourceDocument("board.md", "The board was told of a notice of 30 days.")
 SAID = ("The notice is 60 days.", "The fee rises by 4 % a year at most.", "The weather was fine.")
 REQUEST = "What is the notice, and who signs?"
 
@@ -66,8 +66,8 @@ def test_what_stands_word_for_word_is_not_missing_whatever_the_verifier_says() -
 def test_a_doubt_is_cleared_by_words_of_the_material_that_the_figure_follows_from(
     said: str, quotation: str, borne_out: tuple[str, ...]
 ) -> None:
-    orders = ReadDocument("orders.md", "Orders rose from 1,200 in April to 1,380 in May. Returns stayed at 60.")
-    result = ReadDocument("the result", "A colleague has 1,380.", is_material=False, is_brief=True)
+    orders = SourceDocument("orders.md", "Orders rose from 1,200 in April to 1,380 in May. Returns stayed at 60.")
+    result = SourceDocument("the result", "A colleague has 1,380.", is_material=False, is_brief=True)
     reply = json.dumps({"sentences": [{"number": 1, "quotation": quotation, "verdict": "supported"}]})
     found = parse_verdicts(reply, "How many?", (said,), (orders, result), ("15 %", "16 %", "1,380"))
     assert found["borne_out"] == borne_out

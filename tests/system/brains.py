@@ -29,7 +29,7 @@ from tests.system.scene import Scene
 
 HOME = "home-server"
 """The name of the provider that speaks chat completions here."""
-QUICK = RetryPolicy(first_pause=0.02, longest_pause=0.05)
+QUICK = RetryPolicy(first_pause_seconds=0.02, max_pause_seconds=0.05)
 Words = Callable[[WireRequest], Awaitable[Reply | Fault | None] | Reply | Fault | None]
 """What is said to a call; None leaves it to the rehearsal."""
 

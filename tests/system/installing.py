@@ -129,7 +129,7 @@ async def town_at(url: str, folder: Path, *, organisation: str = "", rotates: bo
         installed=False,
         organisation=organisation,
     )
-    second = await first.open_beside("Second")
+    second = await first.start_further_workspace("Second")
     store = await Store.connect(url, prefix=prefix)
     session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
     try:

@@ -27,7 +27,7 @@ from bot.workspace.person import Attachment, Person
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.contracts import Place
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from handoff.state.job_state import Job
 from specialists.crew import Crew
 from specialists.several_crews import CrewSet
@@ -138,8 +138,8 @@ async def scene_on(url: str, **options: Any) -> AsyncIterator[Scene]:
         with pytest.MonkeyPatch.context() as longer:
             # Slack waits three seconds for an answer to a click, so the bot takes less: all longer on a busy machine.
             longer.setattr(notices, "ACK_SECONDS", patience(2.5))
-            longer.setattr(people, "NAME_PATIENCE", patience(3))
-            longer.setattr(people, "FACTS_PATIENCE", patience(1.5))
+            longer.setattr(people, "NAME_TIMEOUT_SECONDS", patience(3))
+            longer.setattr(people, "FACTS_TIMEOUT_SECONDS", patience(1.5))
             yield Scene(workspace, url, store, prefix)
     finally:
         await workspace.stop()
@@ -173,7 +173,7 @@ class Talk:
 
     async def events(self) -> list[ev.Event]:
         """The job's log."""
-        return [ev.load_event(entry.payload) for entry in await self.scene.store.jobs.log(self.key)]
+        return [ev.load_event(entry.payload) for entry in await self.scene.store.jobs.read_log(self.key)]
 
     async def of(self, kind: type[E]) -> list[E]:
         """The events of one kind."""
@@ -181,7 +181,7 @@ class Talk:
 
     async def job(self) -> Job | None:
         """The job as its log stands."""
-        return fold(await self.events())
+        return fold_log(await self.events())
 
     async def until(self, condition: Callable[[Job], T], patience: float = PATIENCE) -> T:
         """The first true value of a condition on the job."""
@@ -200,7 +200,7 @@ class Talk:
         """The job once so many requests of it have ended, and none is under way."""
 
         def ended(job: Job) -> Job | None:
-            return job if job.current_request is None and len(job.asks) >= requests else None
+            return job if job.current_request is None and len(job.requests) >= requests else None
 
         job = await self.until(ended, patience)
         assert job is not None
@@ -245,7 +245,7 @@ class Talk:
 
     async def timeline(self) -> str:
         """The trace of the job, as `/leadhand trace` shows it."""
-        return render_timeline(self.key.job, list_steps(await self.scene.store.jobs.log(self.key)))
+        return render_timeline(self.key.job, list_steps(await self.scene.store.jobs.read_log(self.key)))
 
     async def seen(self, predicate: Callable[[], T], patience: float = PATIENCE) -> T:
         """Wait until people can see something."""
@@ -257,7 +257,9 @@ class Talk:
 
     async def wait_for_question(self, number: int = 1) -> None:
         """Wait until so many questions are in the thread, and the job knows of them."""
-        await self.until(lambda job: sum(":question:" in key for ask in job.asks for key in ask.posted) >= number)
+        await self.until(
+            lambda job: sum(":question:" in key for request in job.requests for key in request.posted_ids) >= number
+        )
 
     async def question(self, number: int = 1) -> Json:
         """The thread's question of that number, once it is there and the job knows of it."""

@@ -15,7 +15,7 @@ import pytest
 
 from bot.access.access_values import ChannelValues
 from bot.app import App
-from bot.command_line.one_job import do_one_job
+from bot.command_line.one_job import run_one_job
 from bot.operation.audit_log import AuditQuery, read_entries
 from bot.settings import Settings
 from handoff import events as ev
@@ -283,7 +283,7 @@ async def test_who_sits_at_a_terminal_is_asked_there(
         monkeypatch.setattr(sys, "stdin", terminal)
         async with office.bot() as app:
             os.write(keys, typed.encode())
-            assert await do_one_job(office.scene.workspace, app, options, []) == code
+            assert await run_one_job(office.scene.workspace, app, options, []) == code
     os.close(keys)
     assert office.side.notes == notes
     printed = capsys.readouterr()

@@ -138,8 +138,8 @@ async def test_in_quiet_hours_only_what_mentions_the_bot_is_served(scene: Scene)
         await talk.say("and once more, shorter please", who="ben")
         await talk.say("@leadhand and once more, longer", who="ben")
         job = await talk.over(2)
-        assert [ask.request.text for ask in job.asks] == ["Write it", "and once more, longer"]
+        assert [request.spec.text for request in job.requests] == ["Write it", "and once more, longer"]
         assert await talk.of(ev.MessageHeard) == []
         await change(scene, "times", quiet_hours="off", zone="UTC")
         await talk.say("shorter", who="ben")
-        await talk.until(lambda job: len(job.asks) == 3)
+        await talk.until(lambda job: len(job.requests) == 3)

@@ -22,7 +22,9 @@ async def at_work(scene: Scene) -> AsyncIterator[Talk]:
     words: dict[str, Words] = {"planner": lambda _: TWO, "writer": lambda _: result("Written."), "reviewer": gate}
     async with provider(**words) as server, scene.bot(connect("chat", server)):
         talk = await scene.ask("Write and check three parts")
-        await talk.until(lambda job: job.latest_request.work and job.latest_request.work["first"].state == "complete")
+        await talk.until(
+            lambda job: job.latest_request.subtasks and job.latest_request.subtasks["first"].state == "complete"
+        )
         await gate.reached.wait()
         await talk.seen(talk.cards)
         yield talk
@@ -97,7 +99,7 @@ async def test_a_mention_in_somebodys_thread_gives_rights_over_that_alone(scene:
     async with at_work(scene) as talk:
         ana, ben = scene.person(), scene.person("ben")
         await talk.say("@leadhand also say hello", who="ben")
-        await talk.until(lambda job: len(job.asks) == 2)
+        await talk.until(lambda job: len(job.requests) == 2)
         await talk.seen(lambda: "Noted" in talk.told("ben"))
         assert f"asked by <@{ana.id}>" in shown(await scene.command(f"status {talk.key.job}", who="ben"))
         traced = shown(await scene.command(f"trace {talk.key.job}", who="ben"))
@@ -117,12 +119,12 @@ async def test_a_mention_in_somebodys_thread_gives_rights_over_that_alone(scene:
         )
         assert told == [describe_stop(StopOutcome("cancelling", (ana.id,)))]
         assert f"What <@{ana.id}> asked for goes on" in told[0]
-        job = await talk.until(lambda job: job if job.asks[1].cancelled_by else None)
-        assert job.asks[0].state == "working"
-        assert not job.asks[0].cancelled_by
+        job = await talk.until(lambda job: job if job.requests[1].cancelled_by else None)
+        assert job.requests[0].state == "working"
+        assert not job.requests[0].cancelled_by
         await ana.stop(talk.channel, talk.ts)
         job = await talk.over(2)
-        assert [ask.cancelled_by for ask in job.asks] == [ana.id, ben.id]
+        assert [request.cancelled_by for request in job.requests] == [ana.id, ben.id]
 
 
 async def test_a_job_can_be_stopped_while_it_waits_for_an_answer(scene: Scene) -> None:
@@ -165,7 +167,7 @@ async def test_trace_gives_a_timeline_a_picture_a_page_and_the_whole_log_as_json
     assert b"What is 3 * 4?" in page
     trace = json.loads(data)
     assert trace["job"] == job
-    log = await scene.store.jobs.log(talk.key)
+    log = await scene.store.jobs.read_log(talk.key)
     assert trace["events"] == [{"seq": entry.seq, **json.loads(entry.payload)} for entry in log]
     assert {"request", "plan", "attempt", "chat", "tool", "post"} <= {span["kind"] for span in trace["spans"]}
     assert [span["state"] for span in trace["spans"]] == ["done"] * len(trace["spans"])

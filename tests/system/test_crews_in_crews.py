@@ -94,9 +94,9 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
         talk = await scene.ask("Write a note on the terms, with the figures")
         job = await talk.over()
         status = await scene.command(f"status {job.id}")
-    ask = job.latest_request
-    assert ask.state == "completed"
-    assert {name: (work.specialist, level(ask, name)) for name, work in ask.work.items()} == {
+    request = job.latest_request
+    assert request.state == "completed"
+    assert {name: (subtask.specialist, level(request, name)) for name, subtask in request.subtasks.items()} == {
         "figures": ("analyst", 0),
         "terms": ("legal", 0),
         "note": ("writer", 0),
@@ -112,15 +112,15 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
         "verifier": 1,
         **{f"specialist:{name}": 1 for name in ("analyst", "reader", "checker", "clerk", "writer")},
     }
-    assert ask.work["terms/find"].result is not None
-    assert ask.work["terms/find"].result.content == "Contract 7 was found.", "one inner result stands as it is"
-    terms = ask.work["terms"].result
+    assert request.subtasks["terms/find"].result is not None
+    assert request.subtasks["terms/find"].result.content == "Contract 7 was found.", "one inner result stands as it is"
+    terms = request.subtasks["terms"].result
     assert terms is not None
     assert (terms.content, terms.confidence) == (INSIDE, 70)
     assert "The note, put together outside." in talk.said()
     assert len(talk.words()) == 1
     assert INSIDE not in talk.said()
-    assert ask.usage.calls == len(server.requests)
+    assert request.usage.calls == len(server.requests)
     seen = next(first_text(one) for one in server.requests if purpose_of(one) == "specialist:writer")
     assert "The terms, put together inside." in seen
     assert "Contract 7" not in seen, "what is inside is nobody's business outside"
@@ -141,7 +141,7 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
     told = await talk.timeline()
     assert "terms: plan of 3 subtasks" in told
     assert "terms/find: plan of 1 subtask" in told
-    events = export_events(list_steps(await scene.store.jobs.log(talk.key)))
+    events = export_events(list_steps(await scene.store.jobs.read_log(talk.key)))
     assert [one["within"] for one in events if one["type"] == "PlanProposed" and "within" in one] == [
         "terms",
         "terms/find",
@@ -154,7 +154,7 @@ async def test_the_card_shows_the_levels_and_stop_reaches_down(scene: Scene, tmp
     async with played_by(scene, crew_in(tmp_path), **words) as server:
         talk = await scene.ask("Write a note on the terms, with the figures")
         await gate.reached.wait()
-        await talk.until(lambda job: job.latest_request.work["terms/check"].state == "complete")
+        await talk.until(lambda job: job.latest_request.subtasks["terms/check"].state == "complete")
         shows = "terms/find/search"
         await talk.seen(
             lambda: shows in rows(talk.cards()[0]) and rows(talk.cards()[0])["terms/check"][0] == "complete"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from handoff import events as ev
-from specialists.tools.tables.table_cache import TableCache, find_cache_folder, make_key
+from specialists.tools.tables.table_cache import TableCache, find_cache_folder, make_entry_key
 from tests.system.scene import Scene, Talk, eventually, scene_on
 
 CANARY = "zanzibar"
@@ -24,7 +24,7 @@ async def scene(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 async def dropped(talk: Talk) -> list[ev.CopiesDropped]:
     found = await talk.of(ev.CopiesDropped)
     job = await talk.job()
-    return found if job is not None and not job.copies else []
+    return found if job is not None and not job.copies_to_delete else []
 
 
 async def materials(talk: Talk) -> list[ev.Material]:
@@ -51,11 +51,11 @@ async def test_a_deleted_file_takes_its_copies_and_cached_tables(scene: Scene) -
         assert table.file is not None
         assert await kept(talk, table.file.id) == TABLE
         cache = TableCache(find_cache_folder())
-        assert await asyncio.to_thread(cache.find_entry, make_key(table.file.id, table.name)) is not None
+        assert await asyncio.to_thread(cache.find_entry, make_entry_key(table.file.id, table.name)) is not None
         await scene.person().delete_file(file_in(talk, talk.ts))
         await eventually(lambda: dropped(talk), 20)
         assert await kept(talk, table.file.id) == b""
-        assert await asyncio.to_thread(cache.find_entry, make_key(table.file.id, table.name)) is None
+        assert await asyncio.to_thread(cache.find_entry, make_entry_key(table.file.id, table.name)) is None
         job = await talk.job()
         assert job is not None
         assert [(one.name, one.file) for one in job.latest_request.materials] == [(f"{CANARY}.csv", None)]

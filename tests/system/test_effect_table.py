@@ -9,8 +9,8 @@ from typing import get_args
 import pytest
 
 import bot.supervisor
-from bot.jobs.effect_runner import HANDLERS, find_handler
-from bot.supervisor.roles import find_role
+from bot.jobs.effect_runner import EFFECT_HANDLERS, find_handler
+from bot.supervisor.roles import find_role_performer
 from handoff.effects import ROLES, Effect
 
 EFFECTS: tuple[type, ...] = get_args(Effect)
@@ -21,12 +21,12 @@ CALLED_BY_PLANNING = {"planner", "replanner"}
 
 @pytest.mark.parametrize("kind", EFFECTS)
 def test_each_effect_of_the_engine_is_handled(kind: type) -> None:
-    assert (kind in HANDLERS) or hasattr(kind, "role")
+    assert (kind in EFFECT_HANDLERS) or hasattr(kind, "role")
     assert find_handler(object.__new__(kind))
 
 
 def test_what_is_no_effect_is_not_handled() -> None:
-    assert set(HANDLERS) <= set(EFFECTS)
+    assert set(EFFECT_HANDLERS) <= set(EFFECTS)
     with pytest.raises(KeyError):
         find_handler(object())  # type: ignore[arg-type]
 
@@ -37,7 +37,7 @@ def test_each_role_has_a_module_and_a_prompt(name: str) -> None:
     if name in CALLED_BY_PLANNING:
         assert (SUPERVISOR / f"{name}.py").is_file()
     else:
-        assert callable(find_role(name))
+        assert callable(find_role_performer(name))
 
 
 def test_each_role_performs_one_effect() -> None:

@@ -67,7 +67,7 @@ async def the_web() -> AsyncIterator[Web]:
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
     async with serving(handler) as site:
-        search = SearchSettings(provider="brave", key="k", base_url=site.url("/engine"))
+        search = SearchSettings(provider="brave", api_key="k", base_url=site.url("/engine"))
         tools = web_toolkit.tools(search, FetchSettings(allow_hosts=(site.host,), resolver=resolver))
         crew = load_crew(CREWS_FOLDER / "general", {**all_tools(), **{tool.name: tool for tool in tools}})
         yield Web(site, crew, asked)

@@ -153,7 +153,7 @@ async def test_of_the_head_only_what_changed_is_written(store: Store, jobs: Note
     assert {"state", "channel", "thread_ts", "title", "user"} <= first.keys()
     assert later
     assert all(fields.keys() <= {"state", "step"} for fields in later)
-    head = await store.jobs.head(KEY)
+    head = await store.jobs.read_head(KEY)
     assert head is not None
     assert (head.fields["state"], head.fields["channel"]) == ("failed", "C1")
 
@@ -172,17 +172,17 @@ async def test_all_work_stops_where_a_noted_event_cannot_be_kept(store: Store, j
     await asyncio.wait_for(runner.run(), patience())
     assert effects.stopped
     assert not runner.is_idle
-    assert "PlanRejected" not in [ev.load_event(entry.payload).type for entry in await store.jobs.log(KEY)]
+    assert "PlanRejected" not in [ev.load_event(entry.payload).type for entry in await store.jobs.read_log(KEY)]
 
 
 async def test_what_was_reported_is_kept_where_a_job_is_left_to_a_newer_release(store: Store, jobs: NotedJobs) -> None:
     runner = await runner_of(store, Surprised(store, jobs))
     await asyncio.wait_for(runner.run(), patience())
-    assert "PlanRejected" in [ev.load_event(entry.payload).type for entry in await store.jobs.log(KEY)]
-    head = await store.jobs.head(KEY)
+    assert "PlanRejected" in [ev.load_event(entry.payload).type for entry in await store.jobs.read_log(KEY)]
+    head = await store.jobs.read_head(KEY)
     assert head is not None
     assert (head.schema, head.owner, head.lost_owners) == (ev.SCHEMA + 1, "", 0)
-    assert len(await store.jobs.inbox(KEY)) == 1, "what it cannot read it leaves there"
+    assert len(await store.jobs.read_inbox(KEY)) == 1, "what it cannot read it leaves there"
 
 
 class Waiting(Planning):
@@ -213,6 +213,6 @@ async def test_handed_over_in_the_middle_of_its_work_a_job_keeps_its_count_of_lo
     await effects.begun.wait()
     runner.stop()
     await asyncio.wait_for(work, patience())
-    head = await store.jobs.head(KEY)
+    head = await store.jobs.read_head(KEY)
     assert head is not None
     assert (head.owner, head.lost_owners) == ("", 1)

@@ -52,13 +52,15 @@ def test_any_evidence_fits_a_window() -> None:
     findings = tuple(Finding(message="<&> " * 200 + str(n), severity="high", source="a.md") for n in range(60))
     queries = (long, *(f"SELECT {number}" for number in range(40)))
     found = Result(summary="s", content="c", findings=findings, queries=queries, failed_writes=("mail: " + "<" * 500,))
-    work = SubtaskState(
-        subtask=Subtask(id="a", title="A", intent="Do it.", specialist="s"), specialist="s", result=found
+    subtask = SubtaskState(
+        spec=Subtask(id="a", title="A", intent="Do it.", specialist="s"), specialist="s", result=found
     )
-    ask = RequestState(
-        request=Request(id="1.0", user="U1", text="x", at=1.0), run=PlanRun(answer="Yes."), work={"a": work}
+    request = RequestState(
+        spec=Request(id="1.0", user="U1", text="x", at=1.0), run=PlanRun(answer="Yes."), subtasks={"a": subtask}
     )
-    view = render_evidence_modal(Job(place=Place(team="T1", channel="C1", thread_ts="1.0"), asks=(ask,)), ask)
+    view = render_evidence_modal(
+        Job(place=Place(team="T1", channel="C1", thread_ts="1.0"), requests=(request,)), request
+    )
     assert len(view["blocks"]) <= 100
     assert all(len(block["text"]["text"]) <= 3000 for block in view["blocks"] if block["type"] == "section")
     assert "more are in the trace" in view["blocks"][-2]["elements"][0]["text"]

@@ -14,7 +14,7 @@ from bot.store.redis.redis_store import Store
 from bot.store.values import DEFAULT_RETENTION, Claim, JobKey
 from handoff import events as ev
 from handoff.contracts import Place, Request
-from handoff.effects import Effect, Post
+from handoff.effects import Effect, PostMessage
 from tests.system.scene import eventually
 from tests.system.test_poison import Breaking
 
@@ -32,7 +32,7 @@ class UntilEnded(Breaking):
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
         of = {"at": runner.now(), "request": getattr(effect, "request", "")}
-        if isinstance(effect, Post):
+        if isinstance(effect, PostMessage):
             return ev.Posted(**of, key=effect.key, ts="5.5")
         key = runner.claim.key
         if key not in self._ends:
@@ -86,7 +86,7 @@ async def test_a_busy_team_leaves_the_others_their_share(store: Store) -> None:
     work = asyncio.create_task(instance.run())
     await eventually(effects.has_begun(5))
     await eventually(jobs.is_left)
-    assert instance.owned_jobs == 5, "while 35 wait"
+    assert instance.owned_job_count == 5, "while 35 wait"
     await ask(store, OTHER, 12)
     await eventually(effects.has_begun(6))
     assert Counter(key.team for key in effects.begun) == {BUSY: 5, OTHER: 1}, "a slot was free for who comes later"
@@ -109,6 +109,6 @@ async def test_a_team_alone_has_all_slots(store: Store) -> None:
     await ask(store, BUSY, SLOTS)
     work = asyncio.create_task(instance.run())
     await eventually(effects.has_begun(SLOTS))
-    assert instance.owned_jobs == SLOTS
+    assert instance.owned_job_count == SLOTS
     await instance.stop()
     await work

@@ -19,7 +19,7 @@ CANARY = "zanzibar"
 
 @pytest.fixture
 async def scene(server_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    monkeypatch.setattr("bot.features.erasure.service.SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr("bot.features.erasure.service.LAST_CALL_SECONDS", 0.3)
     monkeypatch.setattr("bot.features.erasure.service.POLL_SECONDS", 0.1)
     monkeypatch.setattr("bot.features.erasure.service.TAKEOVER_SECONDS", 1.0)
     async with scene_on(server_url) as made:
@@ -118,7 +118,7 @@ async def test_what_is_late_does_not_bring_it_back_and_a_new_mention_begins_anew
         assert (await scene.command(f"forget {talk.key.job}"))["text"] == notices.JOB_FORGOTTEN
         new = await talk.say("@leadhand what can you do?")
         job = await talk.over()
-        assert [ask.id for ask in job.asks] == [new]
+        assert [request.id for request in job.requests] == [new]
         assert len(talk.replies()) == 2, "its card and its answer"
 
 
@@ -140,7 +140,7 @@ async def test_work_under_way_is_stopped_and_posts_nothing_more(scene: Scene) ->
 
 
 async def _idle(app: Any) -> bool:
-    return app.instance.owned_jobs == 0
+    return app.instance.owned_job_count == 0
 
 
 async def _gone(scene: Scene, key: JobKey) -> bool:
@@ -162,7 +162,7 @@ async def test_a_job_that_was_begun_anew_meanwhile_is_left_alone(scene: Scene) -
     async with scene.bot():
         await receipt(scene)
         assert [message["ts"] > new for message in talk.replies()] == [True, True], "the new ones stay"
-        assert await scene.store.jobs.head(talk.key) is not None
+        assert await scene.store.jobs.read_head(talk.key) is not None
 
 
 async def test_all_of_a_persons_jobs_but_those_that_others_asked_for_things_in(scene: Scene) -> None:
@@ -187,14 +187,14 @@ async def test_all_of_a_persons_jobs_but_those_that_others_asked_for_things_in(s
         for talk in own:
             assert await keys_of(scene, talk.key) == {"gone"}
         for talk in (shared, others):
-            assert await scene.store.jobs.head(talk.key) is not None
+            assert await scene.store.jobs.read_head(talk.key) is not None
             assert talk.words()
         team = scene.workspace.team_id
         ana, ben = scene.person("ana").id, scene.person("ben").id
-        assert [head.key for head in await scene.store.jobs.list_asked_by(team, ana)] == [shared.key]
+        assert [head.key for head in await scene.store.jobs.read_heads_asked_by(team, ana)] == [shared.key]
         await forget(scene, "@ben", who="cleo")
         assert "Forgotten: 1 job of" in await receipt(scene, "cleo")
-        assert [head.key for head in await scene.store.jobs.list_asked_by(team, ben)] == [shared.key]
+        assert [head.key for head in await scene.store.jobs.read_heads_asked_by(team, ben)] == [shared.key]
         await forget(scene, shared.key.job, who="cleo")
         await eventually(lambda: _gone(scene, shared.key), 10)
     refused = [json.loads(line) async for line in scene.store.audit.read() if '"refused"' in line]

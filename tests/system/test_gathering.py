@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.jobs.gathering import MAX_INNER_FILES, GatheredMaterial, fit_into_event, gather_attachments, is_table
+from bot.jobs.gathering import MAX_INNER_FILES, GatheredMaterial, fit_into_log_event, gather_attachments, is_table
 from bot.store.redis.redis_store import Store
 from bot.store.values import BLOB_LIMIT, EVENT_LIMIT, JobKey
 from handoff import events as ev
@@ -100,13 +100,13 @@ async def test_what_was_gathered_fits_into_an_event_of_the_log(store: Store) -> 
         store, *((f"{n}.md", (long + str(n)).encode()) for n in range(4)), ("a.md", NOTE.encode())
     )
     assert [bool(one.outline) for one in found.materials] == [True] * 5
-    kept = fit_into_event(replace(found, speakers=("U1",)))
+    kept = fit_into_log_event(replace(found, speakers=("U1",)))
     assert kept.speakers == ("U1",)
     event = ev.MaterialGathered(at=1.0, request="1.0", materials=kept.materials, faults=kept.faults)
     assert len(ev.dump_event(event).encode()) < EVENT_LIMIT
     assert [one.name for one in kept.materials] == [one.name for one in found.materials]
     assert kept.materials[4].outline, "the longest outlines go first"
-    many = fit_into_event(GatheredMaterial(found.materials[4:] * 3_000, ("x.pdf is broken.",) * 3_000))
+    many = fit_into_log_event(GatheredMaterial(found.materials[4:] * 3_000, ("x.pdf is broken.",) * 3_000))
     event = ev.MaterialGathered(at=1.0, request="1.0", materials=many.materials, faults=many.faults)
     assert len(ev.dump_event(event).encode()) < EVENT_LIMIT
     assert "of 3,000 files are more than one request can hold" in many.faults[0]

@@ -124,6 +124,6 @@ async def kept(store: Store, place: Place, user: str, text: str, *, over: bool) 
     claim = await store.jobs.claim("seed", lease=60, schema=99, preferred_job=key)
     assert claim is not None
     assert claim.key == key
-    taken = [entry.seq for entry in await store.jobs.inbox(key)]
-    await store.jobs.commit(claim, "1", 0, [ev.dump_event(event)], taken_entries=taken, schema=1, ends=over)
+    taken = [entry.seq for entry in await store.jobs.read_inbox(key)]
+    await store.jobs.commit(claim, "1", 0, [ev.dump_event(event)], taken_entries=taken, schema=1, starts_expiry=over)
     await store.jobs.release(claim, due=None)

@@ -46,7 +46,7 @@ def later(patch: pytest.MonkeyPatch, town: Town) -> None:
 
 
 async def _is_erased(town: Town) -> bool:
-    return await town.store.installations.all() == {}
+    return await town.store.installations.read_all() == {}
 
 
 async def test_an_installation_that_is_not_whole_is_refused_in_plain_words(town: Town) -> None:
@@ -66,7 +66,7 @@ async def test_an_installation_that_is_not_whole_is_refused_in_plain_words(town:
         status, page, _ = await town.get(address, cookie)
         assert "was not allowed on Slack" in page
         assert "Begin again" in page
-        assert list(await town.store.installations.all()) == [town.first.team_id]
+        assert list(await town.store.installations.read_all()) == [town.first.team_id]
 
 
 async def test_a_workspace_that_is_not_listed_is_not_installed(town: Town) -> None:
@@ -75,7 +75,7 @@ async def test_a_workspace_that_is_not_listed_is_not_installed(town: Town) -> No
         status, page, _ = await town.get(address, cookie)
         assert (status, "may not be installed in your workspace" in page) == (403, True)
         await town.install("Second")
-        assert list(await town.store.installations.all()) == [town.second.team_id]
+        assert list(await town.store.installations.read_all()) == [town.second.team_id]
 
 
 async def test_a_key_is_changed_while_both_are_known(town: Town, caplog: pytest.LogCaptureFixture) -> None:
@@ -128,9 +128,9 @@ async def test_what_is_under_way_rests_when_the_app_leaves_and_goes_on_when_it_i
         town.first.uninstall()
 
         async def rests() -> bool:
-            head = await town.store.jobs.head(talk.key)
+            head = await town.store.jobs.read_head(talk.key)
             gone = await has_left(town, town.first.team_id)
-            return head is not None and not head.owner and gone and app.instance.owned_jobs == 0
+            return head is not None and not head.owner and gone and app.instance.owned_job_count == 0
 
         await eventually(rests)
         left = await talk.job()
@@ -158,7 +158,7 @@ async def test_what_was_left_is_erased_when_its_time_is_over_and_its_neighbour_s
             await talk.over()
         town.first.uninstall()
         await eventually(lambda: has_left(town, town.first.team_id))
-        assert await town.store.jobs.head(talks[0].key) is not None, "it is kept for a while"
+        assert await town.store.jobs.read_head(talks[0].key) is not None, "it is kept for a while"
         clock = type(town.store).clock
         later(monkeypatch, town)
 
@@ -167,8 +167,8 @@ async def test_what_was_left_is_erased_when_its_time_is_over_and_its_neighbour_s
 
         await eventually(erased)
         monkeypatch.setattr(type(town.store), "clock", clock)
-        assert await town.store.jobs.head(talks[0].key) is None
-        assert await town.store.jobs.head(talks[1].key) is not None
+        assert await town.store.jobs.read_head(talks[0].key) is None
+        assert await town.store.jobs.read_head(talks[1].key) is not None
         again = await town.scene(town.second).ask("and in one sentence", channel="#sales")
         await again.over()
         assert again.words()
@@ -232,7 +232,7 @@ async def test_an_instance_that_dies_before_it_asks_for_a_token_leaves_that_to_a
     assert record is not None
     soon = {**record.fields, "bot_token_expires_at": int(time.time()) + 60, "bot_refresh_token": "xoxe-1-used"}
     dead = record.model_copy(update={"fields": soon, "refreshing": town.store.clock() + 2.0})
-    assert await records.put(team, dead, former_row=row)
+    assert await records.replace(team, dead, former_row=row)
     async with town.bot():
         assert town.first.calls("oauth.v2.access")[-1].ok, "while another may be at it, nobody else is"
         await eventually(lambda: refreshes(town, 1))
@@ -272,7 +272,7 @@ async def test_an_organisation_installs_it_for_all_its_workspaces(server_url: st
                     assert talk.words(), workspace.identity.team_name
                     assert [(call.method, call.error) for call in workspace.calls() if not call.ok] == []
                     assert talk.key.team == workspace.team_id
-                assert set(await town.store.installations.all()) == {
+                assert set(await town.store.installations.read_all()) == {
                     town.first.identity.enterprise_id,
                     town.first.team_id,
                     town.second.team_id,
@@ -292,7 +292,7 @@ async def test_an_organisation_installs_it_for_all_its_workspaces(server_url: st
                 await eventually(lambda: has_left(town, town.first.identity.enterprise_id))
                 later(often, town)
                 await eventually(lambda: _is_erased(town))
-                assert await town.store.jobs.head(talk.key) is None
+                assert await town.store.jobs.read_head(talk.key) is None
 
 
 async def test_what_comes_late_for_a_workspace_that_was_left_is_taken_and_does_nothing(town: Town) -> None:
@@ -304,4 +304,4 @@ async def test_what_comes_late_for_a_workspace_that_was_left_is_taken_and_does_n
         for number in range(40):
             assert await mentioned(town), number
         assert len(town.first.calls()) == calls
-        assert await town.store.jobs.keys_under_way(limit=10) == []
+        assert await town.store.jobs.list_keys_under_way(limit=10) == []

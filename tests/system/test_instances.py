@@ -9,14 +9,14 @@ import pytest
 
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.lease import Fenced, boottime
+from bot.jobs.lease import Fenced, read_boot_clock
 from bot.jobs.tasks import StuckLimits
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
 from bot.store.values import DEFAULT_RETENTION, Claim, JobKey
 from handoff import events as ev
 from handoff.contracts import Place, Request
-from handoff.effects import Effect, Post
+from handoff.effects import Effect, PostMessage
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from tests.patience import patience
 from tests.store.kit import MovedClock
@@ -32,7 +32,7 @@ WHICH = escalation("ambiguous_input", "Which one?", ["Tea", "Scones"])
 async def test_what_reaches_one_instance_acts_at_once_on_a_job_of_another(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.jobs.instance.LONGEST_NAP", 600.0)  # told by the other, not found at the next look
+    monkeypatch.setattr("bot.jobs.instance.MAX_POLL_SECONDS", 600.0)  # told by the other, not found at the next look
     gate = Gate(result("Checked."))
     words = in_turn(WHICH, WHICH, result("Done."))
     plans = in_turn(OTHER, ONE, OTHER)
@@ -48,16 +48,18 @@ async def test_what_reaches_one_instance_acts_at_once_on_a_job_of_another(
                 await talk.question(2)
                 await talk.say("Scones")
                 job = await talk.over()
-                assert [answer.text for answer in job.latest_request.work["only"].answers] == [
+                assert [answer.text for answer in job.latest_request.subtasks["only"].answer_notes] == [
                     "Answered by a person: Tea",
                     "Answered by a person: Scones",
                 ]
                 stopped = await scene.ask("Be stopped")
                 await stopped.until(
-                    lambda job: "other" in job.latest_request.work and job.latest_request.work["other"].attempt == 1
+                    lambda job: (
+                        "other" in job.latest_request.subtasks and job.latest_request.subtasks["other"].attempt == 1
+                    )
                 )
                 await stopped.seen(stopped.cards)
-                assert (ear.instance.owned_jobs, hand.instance.owned_jobs) == (1, 1)
+                assert (ear.instance.owned_job_count, hand.instance.owned_job_count) == (1, 1)
                 await scene.person().stop(stopped.channel, stopped.ts)
                 assert (await stopped.over()).latest_request.state == "cancelled"
             gate.open()
@@ -88,7 +90,7 @@ class Endless(Breaking):
         return None
 
 
-QUICK = StuckLimits(attempt_grace=0.2, effect=0.2, post=0.2, step=5.0)
+QUICK = StuckLimits(attempt_grace_seconds=0.2, effect_seconds=0.2, post_seconds=0.2, step_seconds=5.0)
 
 
 async def test_a_lease_is_renewed_only_while_work_gets_on(caplog: pytest.LogCaptureFixture, store: Store) -> None:
@@ -136,7 +138,7 @@ async def test_work_that_gets_on_is_renewed_again_and_again(store: Store) -> Non
         await eventually(renewed, patience())
     runner.stop()
     await asyncio.wait_for(work, patience())
-    left = await store.jobs.head(KEY)
+    left = await store.jobs.read_head(KEY)
     assert left is not None
     assert (left.owner, left.lost_owners) == ("", 0)
     assert left.due is not None
@@ -146,7 +148,7 @@ async def test_work_that_gets_on_is_renewed_again_and_again(store: Store) -> Non
 class Hanging(Jobs):
     """Jobs that do not come back from reading an inbox."""
 
-    async def inbox(self, key: JobKey) -> list[Any]:
+    async def read_inbox(self, key: JobKey) -> list[Any]:
         del key
         await asyncio.Event().wait()
         return []
@@ -158,10 +160,10 @@ async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptu
     claim = await store.jobs.claim("me", lease=0.1, schema=ev.SCHEMA)
     assert claim is not None
     await asyncio.wait_for(
-        JobRunner(claim, store, Endless(), lease=0.1, bounds=StuckLimits(step=0.2)).run(), patience()
+        JobRunner(claim, store, Endless(), lease=0.1, stuck_limits=StuckLimits(step_seconds=0.2)).run(), patience()
     )
     assert "its owner is stuck" in caplog.text
-    head = await store.jobs.head(KEY)
+    head = await store.jobs.read_head(KEY)
     assert head is not None
     assert (head.owner, head.lost_owners) == ("", 1)
 
@@ -177,12 +179,12 @@ async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(
     taken = await store.jobs.claim("other", lease=30, schema=ev.SCHEMA)
     assert taken is not None
     # Its lease is over by its own clock: it asks before it begins anything.
-    runner = JobRunner(claim, store, effects, lease=30, claimed_at=boottime() - 31)
+    runner = JobRunner(claim, store, effects, lease=30, claimed_at=read_boot_clock() - 31)
     with pytest.raises(Fenced):
         await runner.ensure_held()
     await asyncio.wait_for(runner.run(), patience())
     assert effects.tried == 0
-    assert await store.jobs.log(KEY) == []
+    assert await store.jobs.read_log(KEY) == []
     assert [name for record in caplog.records if (name := getattr(record, "event", ""))] == ["fenced"]
 
 
@@ -265,7 +267,7 @@ async def test_one_person_leaves_slots_to_others(store: Store) -> None:
 
     def owning(count: int) -> Any:
         async def look() -> bool:
-            return instance.owned_jobs == count
+            return instance.owned_job_count == count
 
         return look
 
@@ -273,7 +275,7 @@ async def test_one_person_leaves_slots_to_others(store: Store) -> None:
     await ingested_by("UBEN", "B1")
     instance.nudge(JobKey("T1", "B1"))
     await eventually(owning(7))
-    head = await store.jobs.head(JobKey("T1", "B1"))
+    head = await store.jobs.read_head(JobKey("T1", "B1"))
     await instance.stop()
     await work
     assert head is not None
@@ -305,7 +307,7 @@ class Posting(Endless):
     """Effects whose posts are on their way for a moment, while all else never ends."""
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
-        if not isinstance(effect, Post):
+        if not isinstance(effect, PostMessage):
             return await super().run(effect, runner)
         await self.begun.wait()
         await asyncio.sleep(0.3)
@@ -320,9 +322,9 @@ async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over(store: Stor
     await effects.begun.wait()
     await instance.stop()
     await work
-    kinds = [ev.load_event(entry.payload).type for entry in await store.jobs.log(KEY)]
+    kinds = [ev.load_event(entry.payload).type for entry in await store.jobs.read_log(KEY)]
     assert kinds == ["RequestAdded", "Posted"], "its id is known, so that nobody has to look for it"
-    head = await store.jobs.head(KEY)
+    head = await store.jobs.read_head(KEY)
     assert head is not None
     assert (head.owner, head.lost_owners) == ("", 0)
     assert effects.told_to_end == 1, "all else is cut off at once"
@@ -336,7 +338,7 @@ async def test_stubborn_work_does_not_keep_a_job_from_being_handed_over(store: S
     await effects.begun.wait()
     await instance.stop()
     await work
-    head = await store.jobs.head(KEY)
+    head = await store.jobs.read_head(KEY)
     assert head is not None
     assert head.owner == ""
     assert await store.jobs.claim("other", lease=5, schema=ev.SCHEMA) is not None

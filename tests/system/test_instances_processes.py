@@ -12,7 +12,7 @@ import pytest
 
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
-from handoff.engine.ladder import RETRY_DELAYS
+from handoff.engine.ladder import RETRY_DELAY_SECONDS
 from tests.providers.faults import Fault
 from tests.system.brains import Gate, connect, in_turn, plan, provider, purposes, result, subtask
 from tests.system.processes import BotProcess, bot_process
@@ -38,7 +38,7 @@ async def half_done(
     async with bot_process(lone.workspace, lone.url, folder, OPENAI_BASE_URL=base, **more) as bot:
         talk = await lone.ask("Do two things")
         await gate.reached.wait()
-        await talk.until(lambda job: job.latest_request.work["first"].state == "complete")
+        await talk.until(lambda job: job.latest_request.subtasks["first"].state == "complete")
         await talk.seen(talk.cards)
         yield bot, talk
 
@@ -46,7 +46,9 @@ async def half_done(
 async def test_a_frozen_owner_that_wakes_does_nothing_more(
     lone: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("bot.jobs.instance.LONGEST_NAP", 600.0)  # the end of the lease is waited for, not come across
+    monkeypatch.setattr(
+        "bot.jobs.instance.MAX_POLL_SECONDS", 600.0
+    )  # the end of the lease is waited for, not come across
     gate = Gate(result("Checked."))
     async with (
         provider(planner=lambda _: TWO, writer=lambda _: result("Written."), reviewer=gate) as server,
@@ -80,13 +82,13 @@ async def test_told_to_end_it_hands_its_jobs_over(lone: Scene, tmp_path: Path) -
             code, took = await bot.end()
             assert code == 0, bot.log.read_text()[-2000:]
             assert took < 8.0, "a guard only: on an idle machine it is well below two seconds"
-            head = await lone.store.jobs.head(talk.key)
-            now = await lone.store.now()
+            head = await lone.store.jobs.read_head(talk.key)
+            now = await lone.store.read_time()
             assert head is not None
             assert (head.owner, head.lost_owners) == ("", 0)
             assert head.due is not None
             assert head.due <= now
-            assert await lone.store.jobs.next_due() == head.due
+            assert await lone.store.jobs.read_next_due() == head.due
             assert "Traceback" not in bot.log.read_text()
             told, over = (bot.at(text) for text in ("stopping", "stopped"))
             assert over - told < 4.0, "twice what it may take: other tests run beside it"
@@ -95,7 +97,7 @@ async def test_told_to_end_it_hands_its_jobs_over(lone: Scene, tmp_path: Path) -
         async with bot_in(lone.workspace, lone.url, prefix="lh", model=connect("chat", server)):
             job = await talk.over()
     assert purposes(server)[len(before) :] == ["specialist:reviewer", "synthesizer"]
-    attempts = [work.attempt for work in job.latest_request.work.values() if not work.handed_over]
+    attempts = [subtask.attempt for subtask in job.latest_request.subtasks.values() if not subtask.is_handed_over]
     assert attempts == [1, 1], "no attempt is used up"
     assert not await talk.of(ev.TakenOver)
     assert len(talk.cards()) == len(talk.words()) == 1
@@ -120,7 +122,7 @@ async def test_a_machine_whose_clock_is_an_hour_off_keeps_to_its_delays(lone: Sc
             now = time.time()
     failed, *_ = await talk.of(ev.AttemptFailed)
     again = [event for event in await talk.of(ev.AttemptStarted) if event.attempt == 2]
-    assert again[0].at - failed.at == pytest.approx(RETRY_DELAYS[0], abs=1.5)
+    assert again[0].at - failed.at == pytest.approx(RETRY_DELAY_SECONDS[0], abs=1.5)
     assert all(abs(event.at - now) < 60 for event in await talk.events()), "all times are the store's"
     assert job.latest_request.state == "completed"
     assert len(talk.words()) == 1

@@ -80,12 +80,12 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
         await scene.person().click(talk.channel, question["ts"], "answer:1")
         job = await talk.over()
 
-    ask = job.latest_request
-    assert {work.subtask.id for work in list_resultless_subtasks(ask, ask.run)} == {"lost"}
-    taken = {decision.what for decision in ask.decisions}
+    request = job.latest_request
+    assert {work.spec.id for work in list_resultless_subtasks(request, request.run)} == {"lost"}
+    taken = {decision.what for decision in request.decisions}
     assert set(RECOVERY_STEPS) <= taken
     assert {"sent back", "brief rewritten"} <= taken
-    entries = await scene.store.jobs.log(talk.key)
+    entries = await scene.store.jobs.read_log(talk.key)
     told = [one for event in export_events(list_steps(entries)) for one in event.get("decided", ())]
     assert {(one["what"], bool(one["why"])) for one in told} >= {(rung, True) for rung in set(RECOVERY_STEPS)}
     text = render_timeline(job.id, list_steps(entries))
@@ -105,10 +105,10 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
     assert (counted["refiner"], counted["replanner"]) == (1, 1)
     (event,) = [event for event in export_events(list_steps(entries)) if event.get("type") == "PlanRevised"]
     assert [change["kind"] for change in event["changes"]] == ["replaced", "added", "added"]
-    (joined,) = [request for request in server.requests if "part joined." in task_of(request)]
+    (joined,) = [call for call in server.requests if "part joined." in task_of(call)]
     assert "Opened." in joined.messages[0].text
     assert "Counted." in joined.messages[0].text
-    mend = [request for request in server.requests if "mend exactly this" in request.messages[0].text]
+    mend = [call for call in server.requests if "mend exactly this" in call.messages[0].text]
     assert "“TODO”" in mend[0].messages[0].text
     assert "Missing" in talk.said()
 
@@ -121,7 +121,7 @@ async def test_at_the_jobs_deadline_people_get_what_is_there(scene: Scene) -> No
     ):
         talk = await scene.ask("Do three things")
         job = await talk.over()
-    assert [work.state for work in job.latest_request.work.values()] == ["error", "complete", "skipped"]
+    assert [work.state for work in job.latest_request.subtasks.values()] == ["error", "complete", "skipped"]
     (reached,) = await talk.of(ev.DeadlineReached)
     assert reached.subtask == ""
     assert "the time for the whole request (1.5 s) ran out" in shown(talk.words()[-1])

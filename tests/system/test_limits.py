@@ -126,7 +126,7 @@ async def test_at_the_cap_a_person_asks_the_admins_and_one_of_them_allows_more(s
 
 
 async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:
-    everything = SpendingBudget(tokens=1_000_000, micros=5_000_000)
+    everything = SpendingBudget(tokens=1_000_000, micro_dollars=5_000_000)
     rules = LimitRules(budgets=dict.fromkeys(("job", "person", "channel", "day"), everything), max_concurrent=3)
     async with (
         provider(planner=lambda _: PAIR, analyst=lambda _: result("42"), writer=WRITES) as server,
@@ -188,7 +188,7 @@ async def test_a_rest_that_the_provider_asks_for_costs_no_part_of_the_work(scene
     assert list_answer_gaps(job.latest_request, job.latest_request.run) == ()
     assert purposes(server).count("specialist:writer") == 8
     assert len(await talk.of(ev.AttemptFailed)) == 4, "the rest itself is no failure"
-    assert {work.specialist for work in job.latest_request.work.values()} == {"writer"}, "and nobody steps in"
+    assert {subtask.specialist for subtask in job.latest_request.subtasks.values()} == {"writer"}, "and nobody steps in"
 
 
 async def test_what_an_instance_took_before_another_went_on_is_counted_once(scene: Scene) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from bot.limits.breakers import ADHOC_BREAKER, BREAKER_RULES
 from bot.operation.metered import meter_crew
 from bot.operation.metrics import Metrics
-from bot.supervisor.planning import Planning
+from bot.supervisor.planning import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
 from handoff.contracts import Plan, Terms, Tier
@@ -116,7 +116,7 @@ async def test_its_name_leaves_nothing_in_the_shared_counters(scene: Scene, tmp_
         talk = await scene.ask("what are 12 km in old Norwegian units?")
         job = await talk.over()
         known = await app.store.counters.read_breakers()
-    assert job.latest_request.work["units"].specialist == "writer"
+    assert job.latest_request.subtasks["units"].specialist == "writer"
     assert [name for name in known if not name.startswith("model:")] == [ADHOC_BREAKER], "one for all that are made"
     assert known[ADHOC_BREAKER].get_state(app.store.clock()) == "closed", (
         "one job alone does not take them from the others"
@@ -134,7 +134,7 @@ async def test_where_those_made_keep_failing_they_are_left_alone_together(scene:
     assert failed.kind == "unavailable"
     assert failed.message.startswith("The made specialist is paused for another ")
     assert "specialist:unitsmith" not in purposes(server)
-    assert job.latest_request.work["units"].specialist == "writer"
+    assert job.latest_request.subtasks["units"].specialist == "writer"
 
 
 async def test_an_instance_whose_crew_lends_no_more_has_it_stood_in_for(scene: Scene, tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ async def test_an_instance_whose_crew_lends_no_more_has_it_stood_in_for(scene: S
     assert (failed.kind, failed.failed_calls) == ("unavailable", 0)
     assert failed.message == "the crew allows no ad-hoc specialists, and unitsmith is one"
     assert "specialist:unitsmith" not in purposes(server)
-    assert job.latest_request.work["units"].specialist == "writer"
+    assert job.latest_request.subtasks["units"].specialist == "writer"
     assert job.latest_request.state == "completed"
 
 
@@ -183,7 +183,7 @@ def test_what_a_part_is_likely_to_take_is_said_even_where_nothing_is_lent_any_mo
     made = json.loads(plan(PART).text)
     lent, refused = crew_of(crew_folder(tmp_path)), crew_of(crew_folder(tmp_path), "")
     expected = [
-        Planning(crew, Priceless([]), TrackRecord(), Terms()).estimate_plan(Plan.model_validate(made))[0]
+        CrewPlanner(crew, Priceless([]), TrackRecord(), Terms()).estimate_plan(Plan.model_validate(made))[0]
         for crew in (lent, refused)
     ]
     assert expected[0].calls > expected[1].calls == 1

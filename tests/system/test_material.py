@@ -19,7 +19,7 @@ from handoff import events as ev
 from handoff.briefs.context import BRIEF_SHARE
 from handoff.contracts import ContextLimits, ToolCall
 from handoff.engine.answer import list_answer_gaps
-from handoff.text.context_budget import MAX_FILL, estimate_token_count
+from handoff.text.context_budget import MAX_FILL_SHARE, estimate_token_count
 from tests.models.conftest import connect
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
@@ -124,7 +124,7 @@ async def test_a_fact_in_a_pdf_of_a_hundred_pages_is_found_and_cited_by_its_page
     (start,) = await talk.of(ev.AttemptStarted)
     assert start.tier == "balanced"
     assert start.pack.budget == ContextLimits().balanced * BRIEF_SHARE
-    assert 0.7 < start.pack.tokens / start.pack.budget <= MAX_FILL, "as much of it as there is room for"
+    assert 0.7 < start.pack.tokens / start.pack.budget <= MAX_FILL_SHARE, "as much of it as there is room for"
     assert start.pack.left_out[0].startswith("handbook.pdf: ")
     calls = [one for one in server.requests if purpose_of(one) == "specialist:writer"]
     assert len(calls) == 3

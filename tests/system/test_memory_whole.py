@@ -155,7 +155,7 @@ async def test_only_what_people_say_to_the_bot_is_remembered(scene: Scene) -> No
         await ben.say("#general", evil)
         scene.workspace.post_as_other_bot("#general", f"@leadhand {evil}")
         await scene.barrier()
-        assert await scene.store.memories.places(scene.workspace.team_id) == frozenset()
+        assert await scene.store.memories.read_places(scene.workspace.team_id) == frozenset()
 
 
 async def test_words_that_forget_are_plain_or_ask_and_an_edit_or_deletion_is_followed(scene: Scene) -> None:

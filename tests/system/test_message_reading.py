@@ -42,7 +42,7 @@ async def three_people(scene: Scene) -> Talk:
 
 
 def thread_of(job: Job, number: int = -1) -> Material:
-    (found,) = [one for one in job.asks[number].materials if one.name == "thread"]
+    (found,) = [one for one in job.requests[number].materials if one.name == "thread"]
     return found
 
 
@@ -69,7 +69,7 @@ async def test_the_thread_is_material_and_how_much_was_read_is_said(scene: Scene
         "Ben Okafor: Tuesday, the lab needs a day. These are its figures. [file: labs.csv]",
         "Cleo Marsh: Fine, Tuesday at 9, and @Ana Duarte tells the patients",
     ]
-    (labs,) = [one for one in job.asks[0].materials if one.kind == "file"]
+    (labs,) = [one for one in job.requests[0].materials if one.kind == "file"]
     assert (labs.name, labs.author, labs.origin) == ("labs.csv", "Ben Okafor", "person")
     for reader in ("planner", "writer"):
         assert all(json.dumps(line)[1:-1] in bodies(server, reader) for line in lines), (
@@ -91,9 +91,9 @@ async def test_files_are_found_though_the_event_that_names_them_comes_late(scene
         await scene.barrier()
         await talk.over()
 
-    (ask,) = job.asks
-    assert [file.name for file in ask.artifacts] == ["labs.csv"]
-    assert [work.specialist for work in ask.work.values()] == ["analyst"]
+    (request,) = job.requests
+    assert [file.name for file in request.artifacts] == ["labs.csv"]
+    assert [subtask.specialist for subtask in request.subtasks.values()] == ["analyst"]
     assert "hba1c" in talk.said()
     assert len(talk.words()) == 1
     assert "Read " not in shown(talk.words()[0]), "nothing was said before it"
@@ -115,7 +115,7 @@ async def test_the_message_that_a_job_is_started_from_is_its_authors_and_never_t
         await denied(scene, talk)
         job = await talk.over()
 
-    assert job.latest_request.request.text == "is that so?"
+    assert job.latest_request.spec.text == "is that so?"
     (about,) = [one for one in job.latest_request.materials if one.name == "message"]
     text = await text_of(scene, talk, about)
     assert text.startswith("(The request is about this message. Times: UTC.)\n[")
@@ -207,7 +207,7 @@ async def test_a_forward_without_words_is_a_request_and_brings_its_files(scene: 
         talk = scene.thread(ana.dm, await ana.forward("#sales", first, ana.dm))
         job = await talk.over()
 
-    assert job.latest_request.request.text == FORWARDED_REQUEST
+    assert job.latest_request.spec.text == FORWARDED_REQUEST
     for purpose in ("planner", "writer"):
         assert "Please pay invoice 4711" in bodies(server, purpose)
         assert "forwarded message by Ben Okafor in #sales" in bodies(server, purpose)
@@ -227,7 +227,7 @@ async def test_a_mention_that_an_edit_adds_is_a_request(scene: Scene) -> None:
         ts = await ana.say("#general", "write a note about tea")
         await ana.edit("#general", ts, "@leadhand write a note about tea")
         job = await scene.thread("#general", ts).over()
-    assert [ask.request.text for ask in job.asks] == ["write a note about tea"]
+    assert [request.spec.text for request in job.requests] == ["write a note about tea"]
 
 
 async def long_thread(scene: Scene) -> Talk:

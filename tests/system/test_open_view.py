@@ -10,7 +10,7 @@ from bot.access.access_values import ChannelValues
 from bot.features.home import prompts
 from bot.features.requests.open_view import ATTACH_CANVAS_TEXT
 from bot.slack.show.admission import INVITE_ADVICE
-from bot.slack.views.home import PROMPTS
+from bot.slack.views.home import USUAL_PROMPTS
 from handoff import events as ev
 from handoff.contracts import Audience, ChannelSpan, Material
 from tests.patience import patience
@@ -165,8 +165,8 @@ async def test_a_canvas_is_read_if_it_is_where_its_reader_may_read_it(scene: Sce
 async def test_prompts_follow_what_is_open_and_only_if_they_change(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prompts, "PROMPT_PAUSE", min(prompts.PROMPT_PAUSE, patience(0.5)))
-    ana, workspace, usual = scene.person(), scene.workspace, [title for title, _ in PROMPTS]
+    monkeypatch.setattr(prompts, "PROMPT_PAUSE_SECONDS", min(prompts.PROMPT_PAUSE_SECONDS, patience(0.5)))
+    ana, workspace, usual = scene.person(), scene.workspace, [title for title, _ in USUAL_PROMPTS]
 
     def titles() -> list[str]:
         return [one["title"] for one in workspace.prompts(ana.dm)]

@@ -6,12 +6,12 @@ import pytest
 
 from bot.jobs.event_writer import EventWriter
 from bot.jobs.lease import Fenced
-from bot.jobs.opened_jobs import MAX_AGE_SECONDS, MAX_EVENTS, MIN_EVENTS, ReleasedJobs
+from bot.jobs.opened_jobs import MAX_AGE_SECONDS, MAX_KEPT_EVENTS, MIN_KEPT_EVENTS, ReleasedJobs
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, JobKey, LogEntry, Retention
 from handoff import events as ev
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from tests.bench.growth import keep
 from tests.bench.long_log import PLACE, long_log
 
@@ -27,9 +27,9 @@ class WatchedJobs(Jobs):
         super().__init__(store._calls, Retention())
         self.read: list[int] = []
 
-    async def log(self, key: JobKey, *, after_seq: int = 0) -> list[LogEntry]:
+    async def read_log(self, key: JobKey, *, after_seq: int = 0) -> list[LogEntry]:
         self.read.append(after_seq)
-        return await super().log(key, after_seq=after_seq)
+        return await super().read_log(key, after_seq=after_seq)
 
 
 @pytest.fixture
@@ -57,44 +57,44 @@ async def taken_up(store: Store, opened: ReleasedJobs) -> EventWriter:
 
 
 async def test_only_what_came_since_is_read(store: Store, jobs: WatchedJobs) -> None:
-    log, opened = long_log(MIN_EVENTS + HEARD), ReleasedJobs()
-    await keep(store, log[:MIN_EVENTS])
+    log, opened = long_log(MIN_KEPT_EVENTS + HEARD), ReleasedJobs()
+    await keep(store, log[:MIN_KEPT_EVENTS])
     first = await taken_up(store, opened)
-    assert first.job == fold(log[:MIN_EVENTS])
+    assert first.job == fold_log(log[:MIN_KEPT_EVENTS])
     assert jobs.read == [0]
     claim = await claimed(store)
     await store.jobs.commit(
-        claim, "more", MIN_EVENTS, [ev.dump_event(event) for event in log[MIN_EVENTS:]], schema=ev.SCHEMA
+        claim, "more", MIN_KEPT_EVENTS, [ev.dump_event(event) for event in log[MIN_KEPT_EVENTS:]], schema=ev.SCHEMA
     )
     await store.jobs.release(claim, due=None)
     second = await taken_up(store, opened)
-    assert second.job == fold(log)
-    assert jobs.read == [0, MIN_EVENTS - 1]
+    assert second.job == fold_log(log)
+    assert jobs.read == [0, MIN_KEPT_EVENTS - 1]
     with pytest.raises(Fenced):
         await second.report(log[-1])  # it was let go of
 
 
 async def test_a_log_that_was_begun_anew_is_read_from_its_start(store: Store, jobs: WatchedJobs) -> None:
     """A job that people had forgotten has another log under the same name: nothing of the old one may come back."""
-    log, opened = long_log(MIN_EVENTS + HEARD), ReleasedJobs()
-    await keep(store, log[:MIN_EVENTS])
+    log, opened = long_log(MIN_KEPT_EVENTS + HEARD), ReleasedJobs()
+    await keep(store, log[:MIN_KEPT_EVENTS])
     await taken_up(store, opened)
     assert await store.jobs.forget(KEY, users=[])
     later = [event.model_copy(update={"at": event.at + 9.0}) for event in log]
     await keep(store, later)
     again = await taken_up(store, opened)
-    assert again.job == fold(later)
-    assert jobs.read[-2:] == [MIN_EVENTS - 1, 0]
+    assert again.job == fold_log(later)
+    assert jobs.read[-2:] == [MIN_KEPT_EVENTS - 1, 0]
 
 
 async def test_short_jobs_old_ones_and_too_many_events_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    opened, job = ReleasedJobs(), fold(long_log(MIN_EVENTS))
-    short = fold(long_log(MIN_EVENTS - 1))
+    opened, job = ReleasedJobs(), fold_log(long_log(MIN_KEPT_EVENTS))
+    short = fold_log(long_log(MIN_KEPT_EVENTS - 1))
     assert job is not None
     assert short is not None
     opened.keep(KEY, short, "")
     assert opened.find(KEY) is None
-    for number in range(MAX_EVENTS // MIN_EVENTS + 1):
+    for number in range(MAX_KEPT_EVENTS // MIN_KEPT_EVENTS + 1):
         opened.keep(JobKey("T1", f"J{number}"), job, "")
     assert opened.find(JobKey("T1", "J0")) is None
     assert opened.find(JobKey("T1", "J1")) is not None

@@ -54,7 +54,7 @@ async def test_equals_share_the_work_and_the_planner_sees_one_of_them(scene: Sce
         job = await talk.over()
     assert "- poet:" in server.requests[0].system
     assert "poet_b" not in server.requests[0].system
-    assert {name: work.specialist for name, work in job.latest_request.work.items()} == {
+    assert {name: work.specialist for name, work in job.latest_request.subtasks.items()} == {
         "a": "poet",
         "b": "poet_b",
         "c": "singer",
@@ -116,7 +116,7 @@ async def test_the_planner_asks_once_and_plans_with_the_answer(scene: Scene) -> 
     closed, answer = talk.words()
     assert f"<@{scene.person().id}> answered “Autumn”" in shown(closed)
     assert "Come to the autumn fair!" in shown(answer)
-    assert job.latest_request.run.paused == 0.0, "the wait before the plan is not added to the time for it"
+    assert job.latest_request.run.paused_seconds == 0.0, "the wait before the plan is not added to the time for it"
 
 
 def lines(server: ProviderServer) -> dict[str, str]:
@@ -179,14 +179,14 @@ async def test_a_plan_is_changed_and_everybody_sees_why(scene: Scene) -> None:
         await talk.seen(lambda: "second look at the plan" in card_title(talk.cards()[0]))
         assert rows(talk.cards()[0])["fix"][1].startswith("analyst · waits for a second look")
         letter.open()  # what has started goes on
-        await talk.until(lambda job: job.latest_request.work["letter"].state == "complete")
+        await talk.until(lambda job: job.latest_request.subtasks["letter"].state == "complete")
         assert "specialist:writer" not in purposes(server)
         planner.open()
         job = await talk.over()
 
         trace = await scene.command(f"trace {job.id}")
-    ask = job.latest_request
-    assert (ask.state, list_answer_gaps(ask, ask.run)) == ("completed", ())
+    request = job.latest_request
+    assert (request.state, list_answer_gaps(request, request.run)) == ("completed", ())
     assert purposes(server).count("replanner") == 1
     card = rows(talk.cards()[0])
     assert list(card) == ["cause", "letter", "option", "note"], "what was replaced has no row in the end"
@@ -200,10 +200,10 @@ async def test_a_plan_is_changed_and_everybody_sees_why(scene: Scene) -> None:
         "note: plan changed: rebriefed: News.",
     ):
         assert words in text, text
-    (note,) = [request for request in server.requests if "part note." in task_of(request)]
+    (note,) = [call for call in server.requests if "part note." in task_of(call)]
     assert "## Set the option" in note.messages[0].text
     assert "Do part fix" not in note.messages[0].text
-    assert ask.work["option"].estimate is not None
+    assert request.subtasks["option"].estimate is not None
 
 
 async def test_a_planner_that_fails_leaves_the_plan_as_it_was(scene: Scene) -> None:
@@ -221,7 +221,7 @@ async def test_a_planner_that_fails_leaves_the_plan_as_it_was(scene: Scene) -> N
         ) as server:
             talk = await scene.ask("find the bug")
             job = await talk.over()
-        assert [work.state for work in job.latest_request.work.values()] == ["complete"] * 4
+        assert [subtask.state for subtask in job.latest_request.subtasks.values()] == ["complete"] * 4
         (looked,) = await talk.of(ev.PlanRevised)
         assert looked.plan is None
         assert fault in looked.faults[0]

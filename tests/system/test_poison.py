@@ -71,7 +71,7 @@ class Breaking:
 async def lose_owners(scene: Scene, talk: Talk, count: int = MAX_LOST_OWNERS + 1) -> None:
     """Let owners claim the job and break, until so many were lost in a row; the last one in its trial."""
     breaking = Breaking(RuntimeError("a bug"))
-    while (head := await scene.store.jobs.head(talk.key)) is not None and head.lost_owners < count:
+    while (head := await scene.store.jobs.read_head(talk.key)) is not None and head.lost_owners < count:
         runner = JobRunner(await claimed(scene, talk), scene.store, breaking, lease=0.02)
         with contextlib.suppress(RuntimeError):
             await runner.run()
@@ -96,7 +96,7 @@ async def poisoned(scene: Scene, **options: object) -> AsyncIterator[tuple[Talk,
         async with scene.bot(connect("chat", server)):
             talk = await scene.ask("Do two things")
             await talk.until(
-                lambda job: job.latest_request.work and job.latest_request.work["first"].state == "complete"
+                lambda job: job.latest_request.subtasks and job.latest_request.subtasks["first"].state == "complete"
             )
             await gate.reached.wait()
             await talk.seen(talk.cards)
@@ -109,7 +109,7 @@ async def poisoned(scene: Scene, **options: object) -> AsyncIterator[tuple[Talk,
 
 async def quarantined(scene: Scene, talk: Talk) -> bool:
     """Whether the job is set aside."""
-    head = await scene.store.jobs.head(talk.key)
+    head = await scene.store.jobs.read_head(talk.key)
     return head is not None and head.is_quarantined
 
 
@@ -138,8 +138,8 @@ async def test_the_thread_is_told_and_an_admin_releases_the_job(scene: Scene) ->
         await talk.seen(lambda: talk.status() == "active")
         assert "not set aside" in (await scene.command(f"release {talk.key.job}", who="cleo"))["text"]
         assert "do not know" in (await scene.command("release J0000000000", who="cleo"))["text"]
-    assert [ask.state for ask in job.asks] == ["completed", "completed"]
-    assert job.asks[0].work["first"].attempt == 1, "what was done before is kept"
+    assert [request.state for request in job.requests] == ["completed", "completed"]
+    assert job.requests[0].subtasks["first"].attempt == 1, "what was done before is kept"
     assert [event.lost for event in await talk.of(ev.TakenOver)] == [1, 2, 3]
     assert [event.user for event in await talk.of(ev.Released)] == [cleo]
     assert len([message for message in talk.words() if "set this job aside" in shown(message)]) == 1
@@ -164,7 +164,7 @@ async def gap(store: Store, key: JobKey) -> None:
 
 
 async def unknown_event(store: Store, key: JobKey) -> None:
-    head = await store.jobs.head(key)
+    head = await store.jobs.read_head(key)
     assert head is not None
     odd = json.dumps({"type": "CoffeeMade", "at": 1.0, "v": ev.SCHEMA})
     await store._server.run_command("XADD", store._keys.list_job_keys(key)[1], f"{head.seq + 1}-0", "p", odd)
@@ -209,13 +209,13 @@ async def until_quarantined(
 
     The lease is too long to run out on a busy machine: who takes up again what it held itself is not counted as lost.
     """
-    instance = Instance(store, effects, slots=2, lease=lease, bounds=bounds)
+    instance = Instance(store, effects, slots=2, lease=lease, stuck_limits=bounds)
     clock = MovedClock(store)
     work = asyncio.create_task(instance.run())
     try:
 
         async def look() -> bool:
-            head = await store.jobs.head(KEY)
+            head = await store.jobs.read_head(KEY)
             if head is not None and not head.owner and head.due is not None:
                 clock.advance(max(0.0, head.due - store.clock()) + 0.01)
                 instance.nudge(KEY)
@@ -240,7 +240,7 @@ async def test_work_that_breaks_its_owner_again_and_again(store: Store) -> None:
     assert told.job is not None
     assert told.job.quarantine is not None
     assert told.job.quarantine.step == "planning"
-    head = await store.jobs.head(KEY)
+    head = await store.jobs.read_head(KEY)
     assert head is not None
     assert (head.lost_owners, head.owner, head.due) == (MAX_LOST_OWNERS + 1, "", None)
 
@@ -269,8 +269,8 @@ async def test_a_job_that_no_owner_ever_began_can_be_released_and_goes_on(store:
     assert await store.jobs.release_quarantined(KEY, ev.dump_event(ev.Released(at=2.0, user="U2")))
     claim = await store.jobs.claim("next", lease=60, schema=ev.SCHEMA)
     assert claim is not None
-    job = read_log(await store.jobs.log(KEY))
+    job = read_log(await store.jobs.read_log(KEY))
     assert job is not None
-    assert (job.latest_request.request.text, job.quarantine is not None) == ("Say hello", True), (
+    assert (job.latest_request.spec.text, job.quarantine is not None) == ("Say hello", True), (
         "until the release is taken in"
     )

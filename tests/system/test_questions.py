@@ -164,7 +164,7 @@ async def test_an_instruction_is_no_answer_and_is_applied(scene: Scene) -> None:
         await talk.say("@leadhand friendly, please")
         job = await talk.over()
 
-    assert len(job.asks) == 1
+    assert len(job.requests) == 1
     assert job.latest_request.run.answer == "Tone: friendly, please; euros: True"
 
 
@@ -210,7 +210,7 @@ async def test_a_question_for_a_colleague_says_so_everywhere_and_is_the_colleagu
 
         await talk.say("Oslo")
         told = await talk.seen(lambda: [one["text"] for one in scene.person().ephemerals(talk.channel)][3:])
-        assert told == [notices.describe_addressees((ben,))]
+        assert told == [notices.describe_who_may_answer((ben,))]
         await talk.say("Bergen", who="ben")
         await talk.over()
     assert "Chosen: Bergen" in talk.said()
@@ -281,8 +281,8 @@ async def test_a_reply_that_could_answer_two_questions_is_taken_for_none_until_i
         assert not await talk.of(ev.QuestionAnswered)
         assert all("Do part" in shown(message) for message in talk.words())
         await talk.say("food: Soup")
-        await talk.until(lambda job: bool(job.latest_request.work["food"].answers))
+        await talk.until(lambda job: bool(job.latest_request.subtasks["food"].answer_notes))
         await talk.say("Oslo")
         job = await talk.over()
-    work = job.latest_request.work
-    assert [work[name].answered[0].text for name in ("place", "food")] == ["Oslo", "Soup"]
+    work = job.latest_request.subtasks
+    assert [work[name].question_answers[0].text for name in ("place", "food")] == ["Oslo", "Soup"]

@@ -50,7 +50,7 @@ async def test_a_session_does_not_stay_at_work_where_slack_took_no_last_word(sce
 
 
 async def test_a_session_says_that_it_waits_once_slack_takes_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.slack.send.web_calls.TOKEN_PAUSE", 0.05)
+    monkeypatch.setattr("bot.slack.send.web_calls.TOKEN_PAUSE_SECONDS", 0.05)
     asks = escalation("ambiguous_input", "Which one?", ["A", "B"])
     async with (
         provider(planner=lambda _: TWO, writer=lambda _: asks, reviewer=lambda _: result("Done.")) as server,
@@ -91,8 +91,8 @@ async def at_rest(app: App, scene: Scene, most: tuple[int, int] | None = None) -
         clients = await scene.store._server.run_command("INFO", "clients")
         seen.append((len(own_tasks()), int(clients["connected_clients"])))
         if most is not None:
-            return app.instance.owned_jobs == 0 and seen[-1][0] <= most[0]
-        return app.instance.owned_jobs == 0 and len(seen) > 25 and seen[-1][0] == min(one for one, _ in seen)
+            return app.instance.owned_job_count == 0 and seen[-1][0] <= most[0]
+        return app.instance.owned_job_count == 0 and len(seen) > 25 and seen[-1][0] == min(one for one, _ in seen)
 
     await eventually(settled)
     return seen[-1]
@@ -103,7 +103,7 @@ async def test_paused_jobs_cost_no_task_and_no_connection(scene: Scene) -> None:
         without = await at_rest(app, scene)
     for number in range(PAUSED):
         await pause(scene.store, scene.workspace.team_id, number)
-    assert await scene.store.jobs.next_due() is None
+    assert await scene.store.jobs.read_next_due() is None
     async with scene.bot() as app:
         tasks, connections = await at_rest(app, scene, most=without)
     assert 0 < tasks <= without[0]
@@ -117,7 +117,7 @@ async def test_after_five_days_of_running_a_reply_goes_on(scene: Scene, store: S
         await talk.seen(lambda: talk.status() == "suspended")
 
         async def at_rest() -> bool:
-            return app.instance.owned_jobs == 0
+            return app.instance.owned_job_count == 0
 
         await eventually(at_rest)  # days that pass while an instance holds the job are days without a word from it
         await age(store, 5 * DAY)

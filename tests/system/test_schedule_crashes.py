@@ -16,7 +16,12 @@ from tests.system.scene import Scene, eventually, shown
 
 POINTS = [
     (part, call, after)
-    for part, call in (("outbox", "begin"), ("outbox", "note_finished"), ("jobs", "ingest"), ("schedules", "swap"))
+    for part, call in (
+        ("outbox", "record_intent"),
+        ("outbox", "record_sent_message"),
+        ("jobs", "ingest"),
+        ("schedules", "compare_and_set"),
+    )
     for after in (False, True)
 ]
 """The writes on the way from a run that is due to its request in a thread; each once before and once after."""
@@ -62,7 +67,7 @@ async def test_whoever_dies_where_there_is_one_line_and_one_request(scene: Scene
     every: list[Schedule] = []
     for number, (part, call, after) in enumerate(POINTS):
         of: dict[str, Any] = {"team": team, "channel": channel, "owner": scene.person().id, "state": "on"}
-        one = await desk.make(Schedule(**of, asks=f"list room {number}", rule=ScheduleRule(cron="0 9 1 jan *")))
+        one = await desk.create(Schedule(**of, asks=f"list room {number}", rule=ScheduleRule(cron="0 9 1 jan *")))
         assert isinstance(one, Schedule)
         every.append(one)
         mark = (
@@ -95,9 +100,9 @@ async def test_whoever_dies_where_there_is_one_line_and_one_request(scene: Scene
         ]
         for line in lines:
             job = await scene.thread("#general", line["ts"]).over()
-            assert len(job.asks) == 1
+            assert len(job.requests) == 1
         for one in every:
-            head = await scene.store.jobs.head(JobKey(team, make_run_place(one, due).job_id))
+            head = await scene.store.jobs.read_head(JobKey(team, make_run_place(one, due).job_id))
             assert head is not None
             assert head.fields["state"] == "completed"
         there = {Place(team=team, channel=channel, thread_ts=line["ts"]).job_id for line in lines}

@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.features.schedules.schedule import LastRun, Schedule, ScheduleRule
 from bot.features.schedules.service import ScheduleService
-from bot.features.schedules.view import DISCARD, EDIT, NOW, PAUSE, REMOVE, SAVE
+from bot.features.schedules.view import DISCARD, EDIT, PAUSE, REMOVE, RUN_ONCE_NOW, SAVE
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.store.values import JobKey
 from handoff import events as ev
@@ -101,7 +101,7 @@ async def test_said_shown_back_saved_and_run_once_by_two_instances(scene: Scene)
     assert len([each for each in scene.workspace.messages(talk.channel) if ", asked by <@" in shown(each)]) == 1
     root = shown(scene.workspace.thread(talk.channel, talk.ts)[0])
     assert root == f"*Every Monday at 9:00 (UTC)*: summarise #sales here, asked by <@{scene.person().id}>"
-    request = job.latest_request.request
+    request = job.latest_request.spec
     assert (request.user, request.text, request.schedule) == (scene.person().id, "summarise #sales here", one.id)
     (gathered,) = await talk.of(ev.MaterialGathered)
     (material,) = gathered.materials
@@ -184,10 +184,10 @@ async def test_the_form_makes_one_and_a_message_may_be_a_request_after_all(scene
         said = await alone(scene, "every Monday 9:30 say what 6 times 7 is", has="9:30")
         await press(scene, said, DISCARD, has="Discarded")
         said = await alone(scene, "every Monday 9:45 say what 6 times 7 is", has="9:45")
-        assert "as a single request" in await press(scene, said, NOW, has="as a single request")
+        assert "as a single request" in await press(scene, said, RUN_ONCE_NOW, has="as a single request")
         top = next(one for one in tops(scene) if "9:45" in one["text"])
         job = await scene.thread("#general", top["ts"]).over()
-        assert job.latest_request.request.text == "every Monday 9:45 say what 6 times 7 is"
+        assert job.latest_request.spec.text == "every Monday 9:45 say what 6 times 7 is"
         await scene.command("schedule every other Friday at half past nine list our rooms")
         told = await scene.workspace.until(
             lambda: [one for one in scene.person().ephemerals("#general") if "no model is connected" in shown(one)]
@@ -213,7 +213,7 @@ async def test_only_if_something_changed_keeps_quiet_and_says_so_in_the_trace(sc
         after = await eventually(ran)
         assert after.last is not None
         assert (after.last.outcome, after.last.job) == ("quiet", "")
-    traced = [ev.load_event(entry.payload) for entry in await scene.store.jobs.log(_key(scene, after.last.trace))]
+    traced = [ev.load_event(entry.payload) for entry in await scene.store.jobs.read_log(_key(scene, after.last.trace))]
     (opened,) = [each for each in traced if isinstance(each, ev.ThreadOpened)]
     assert opened.quiet
     assert "Nothing new was said" in opened.why
@@ -302,7 +302,7 @@ async def failing(scene: Scene, mark: str, due: float) -> Schedule:
     assert claim.key == key
     await scene.store.jobs.quarantine(claim, ev.dump_event(ev.SetAside(at=1.0, step="x", reason="x")), schema=ev.SCHEMA)
     of: dict[str, Any] = {"team": team, "channel": channel, "owner": scene.person().id, "asks": "it fails"}
-    one = await desk.make(Schedule(**of, rule=ScheduleRule(start=due), state="on"))
+    one = await desk.create(Schedule(**of, rule=ScheduleRule(start=due), state="on"))
     assert isinstance(one, Schedule)
     last = LastRun(due=1.0, at=2.0, trace="J1", job=place.job_id)
     await desk.record_run(one, last, failures=2)

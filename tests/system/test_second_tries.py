@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.slack.views.try_again import GO_ON, TRY_AGAIN
+from bot.slack.views.try_again import GO_ON_ACTION, TRY_AGAIN_ACTION
 from handoff import events as ev
 from handoff.state.job_state import RequestState
 from specialists.registry import load_crew
@@ -46,8 +46,8 @@ AGAIN = "Try what is missing again"
 PINS = after_calls(tool_call("post_note", text="tea"))
 
 
-def states(ask: RequestState) -> dict[str, str]:
-    return {name: work.state for name, work in ask.work.items()}
+def states(request: RequestState) -> dict[str, str]:
+    return {name: subtask.state for name, subtask in request.subtasks.items()}
 
 
 def tasks(asked: list[WireRequest]) -> list[str]:
@@ -87,20 +87,20 @@ async def test_two_people_press_the_button_at_once_on_two_instances(scene: Scene
             assert AGAIN in buttons(end)
             before = len(server.requests)
             await asyncio.gather(
-                scene.person("ana").click(talk.channel, end["ts"], TRY_AGAIN),
-                scene.person("cleo").click(talk.channel, end["ts"], TRY_AGAIN),
+                scene.person("ana").click(talk.channel, end["ts"], TRY_AGAIN_ACTION),
+                scene.person("cleo").click(talk.channel, end["ts"], TRY_AGAIN_ACTION),
             )
             people = (scene.person("ana"), scene.person("cleo"))
             told = await talk.seen(lambda: [each for one in people for each in one.ephemerals(talk.channel)])
             gate.open()
             job = await talk.over(2)
             await scene.barrier("ben")
-    first, again = job.asks
+    first, again = job.requests
     assert states(first)["t1"] == "error"
     assert set(states(again).values()) == {"complete"}
     assert tasks(server.requests[before:]) == ["t1", "t3", "t5"]
     assert "planner" not in [purpose_of(one) for one in server.requests[before:]]
-    assert [name for name, work in again.work.items() if work.kept] == ["t2", "t4"]
+    assert [name for name, subtask in again.subtasks.items() if subtask.is_reused] == ["t2", "t4"]
     assert "is having that tried again already" in "".join(map(shown, told))
     answer = shown(talk.words()[-1])
     assert "Answered in part" not in answer
@@ -155,7 +155,7 @@ async def test_what_was_written_is_listed_first_and_not_written_again_without_a_
     assert board.side.notes == ["tea"] * notes
     assert set(states(job.latest_request).values()) == {"complete"}
     if notes == 1:
-        assert "carried out earlier in this task" in str(job.latest_request.work["pin"].result)
+        assert "carried out earlier in this task" in str(job.latest_request.subtasks["pin"].result)
 
 
 def reads_first(gate: Callable[[WireRequest], object]) -> Callable[[WireRequest], object]:
@@ -177,14 +177,14 @@ async def test_continue_after_a_stop_goes_on_from_the_last_turn_on_another_insta
         async with scene.bot(connect("chat", server)):
             talk = await scene.ask("Calculate and write")
             await gate.reached.wait()
-            await talk.until(lambda job: job.latest_request.work["text"].state == "complete")
+            await talk.until(lambda job: job.latest_request.subtasks["text"].state == "complete")
             await talk.say("@leadhand stop")
             await talk.over()
             await talk.seen(lambda: "Continue" in buttons(talk.words()[-1]))
         end, before = talk.words()[-1], len(server.requests)
         gate.open()
         async with scene.bot(connect("chat", server)):
-            await scene.person().click(talk.channel, end["ts"], GO_ON)
+            await scene.person().click(talk.channel, end["ts"], GO_ON_ACTION)
             job = await talk.over(2)
     asked = server.requests[before:]
     analysts = [one for one in asked if purpose_of(one) == "specialist:analyst"]
@@ -193,7 +193,7 @@ async def test_continue_after_a_stop_goes_on_from_the_last_turn_on_another_insta
     assert purposes(server).count("planner") == purposes(server).count("specialist:writer") == 1
     assert states(job.latest_request) == {"sum": "complete", "text": "complete", "check": "complete"}
     assert job.latest_request.state == "completed"
-    first, again = (ask.usage.calls for ask in job.asks)
+    first, again = (request.usage.calls for request in job.requests)
     assert first + again == len(server.requests) - 1, "none is charged twice; the one that was cut off brought nothing"
     assert "Second try: goes on with “Do part sum” and “Do part check”, keeps 1 of 3 parts" in shown(talk.cards()[1])
 
@@ -214,7 +214,7 @@ async def test_what_cannot_be_tried_again_is_said_in_one_line(scene: Scene) -> N
         told = await scene.command(f"retry {talk.key.job} 2")
         assert "I run “Do part terms” again" in shown(told)
         job = await talk.over(2)
-    assert [name for name, work in job.latest_request.work.items() if work.kept] == ["prices"]
+    assert [name for name, work in job.latest_request.subtasks.items() if work.is_reused] == ["prices"]
     assert len(await talk.of(ev.RequestAdded)) == 2
     assert card_title(talk.cards()[1]).startswith("Done in ")
 
@@ -228,7 +228,7 @@ async def test_a_word_without_a_mention_and_a_file_that_is_not_kept_any_more(sce
         (file,) = [one.file for one in job.latest_request.materials if one.file is not None]
         await scene.store.blobs.drop(talk.key, {file.id: b""})
         end = await talk.seen(lambda: [one for one in talk.words() if AGAIN in buttons(one)])
-        await scene.person().click(talk.channel, end[0]["ts"], TRY_AGAIN)
+        await scene.person().click(talk.channel, end[0]["ts"], TRY_AGAIN_ACTION)
         (question,) = await talk.seen(lambda: [one for one in talk.words() if "Go on without" in buttons(one)])
         assert "sales.csv is not here any more" in shown(question)
         await scene.person().click(talk.channel, question["ts"], buttons(question)["Stop"]["action_id"])
@@ -237,9 +237,9 @@ async def test_a_word_without_a_mention_and_a_file_that_is_not_kept_any_more(sce
         asked = await talk.seen(lambda: [one for one in talk.words() if "Go on without" in buttons(one)])
         await scene.person().click(talk.channel, asked[0]["ts"], buttons(asked[0])["Go on without"]["action_id"])
         job = await talk.over(3)
-    assert job.asks[1].state == "cancelled"
-    assert job.asks[2].before == job.asks[0], "what was stopped before it began has nothing to take up"
-    assert {name: work.kept for name, work in job.asks[2].work.items()} == {"sum": False, "text": True}
+    assert job.requests[1].state == "cancelled"
+    assert job.requests[2].earlier_try == job.requests[0], "what was stopped before it began has nothing to take up"
+    assert {name: work.is_reused for name, work in job.requests[2].subtasks.items()} == {"sum": False, "text": True}
 
 
 async def test_a_specialist_who_is_gone_is_said_and_it_is_planned_anew(board: Board) -> None:
@@ -257,6 +257,6 @@ async def test_a_specialist_who_is_gone_is_said_and_it_is_planned_anew(board: Bo
             await talk.say("@leadhand retry from tell")
             job = await talk.over(2)
     assert purposes(server).count("planner") == 2
-    assert set(job.latest_request.work) == {"all"}
+    assert set(job.latest_request.subtasks) == {"all"}
     assert "Not in the crew any more: clerk2. So I planned this again." in talk.said()
     assert board.side.notes == ["tea"], "what the first try wrote is not written again, whoever works on it"

@@ -55,7 +55,7 @@ async def test_a_word_chooses_the_crew_and_only_an_instance_that_has_it_works(sc
                 talk = await scene.ask("Review: is change 12 fine?")
 
                 async def left() -> bool:
-                    head = await scene.store.jobs.head(talk.key)
+                    head = await scene.store.jobs.read_head(talk.key)
                     return head is not None and head.epoch >= 1 and not head.owner
 
                 assert await eventually(left), "the one that lacks the crew took it, and let go of it"
@@ -67,9 +67,9 @@ async def test_a_word_chooses_the_crew_and_only_an_instance_that_has_it_works(sc
             status, trace = await scene.command(f"status {job.id}"), await scene.command(f"trace {job.id}")
             await talk.say("@leadhand and change 13?")
             again = await talk.over(requests=2)
-    first, second = again.asks
-    assert (first.request.crew, first.request.text) == ("review", "is change 12 fine?")
-    assert second.request.crew == "review", "a follow-up stays with the crew of the request before it"
+    first, second = again.requests
+    assert (first.spec.crew, first.spec.text) == ("review", "is change 12 fine?")
+    assert second.spec.crew == "review", "a follow-up stays with the crew of the request before it"
     assert purposes(server).count("planner") == 1, "the desk's"
     planned = (await talk.of(ev.PlanProposed))[0]
     assert planned.pipeline
@@ -104,13 +104,13 @@ async def test_a_channel_has_its_crew_and_a_failure_says_who_can_go_on(scene: Sc
         failed = await nothing.over()
         nowhere = await scene.ask("is this legal?", channel="@leadhand")
         gone = await nowhere.over()
-    assert (in_part.latest_request.request.crew, in_part.latest_request.request.text) == (
+    assert (in_part.latest_request.spec.crew, in_part.latest_request.spec.text) == (
         "review",
         "Note: change 12 is large",
     )
     assert in_part.latest_request.state == "completed"
     assert "For the rest, turn to `it-help@acme.org`." in part.said()
-    assert (filed.latest_request.request.crew, filed.latest_request.request.text) == ("desk", "file it then")
+    assert (filed.latest_request.spec.crew, filed.latest_request.spec.text) == ("desk", "file it then")
     assert failed.latest_request.state == "failed"
     assert nothing.said().count("Somebody at `it-help@acme.org` can take it from here.") == 1
     assert gone.latest_request.state == "failed"
@@ -198,5 +198,5 @@ async def test_a_request_finds_the_crew_that_does_such_work_and_a_word_still_nam
         named = await scene.ask("law: what is the notice?")
         other = await named.over()
     assert job.latest_request.run.answer == other.latest_request.run.answer == "The notice is three months."
-    assert (job.latest_request.request.crew, other.latest_request.request.crew) == ("desk", "law")
+    assert (job.latest_request.spec.crew, other.latest_request.spec.crew) == ("desk", "law")
     assert Counter(purposes(server))["specialist:reader"] == 2

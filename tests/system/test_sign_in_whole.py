@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from bot.features.sign_in.page import PATH
+from bot.features.sign_in.page import LANDING_PATH
 from bot.settings import Address
 from bot.slack.show import admission
 from specialists.crew import Crew
@@ -116,12 +116,12 @@ async def test_a_person_signs_in_by_a_link_and_the_job_goes_on(
             assert "no longer accepts the sign-in" in third.said()
             assert [one for one, _ in server.calls] == ["look"] * 3
             assert server.calls[2][1] != token
-        entries = [one for each in (talk, again, third) for one in await scene.store.jobs.log(each.key)]
+        entries = [one for each in (talk, again, third) for one in await scene.store.jobs.read_log(each.key)]
     kept = " ".join(one.payload for one in entries) + json.dumps([talk.replies(), third.replies()]) + caplog.text
     assert '"sign_in"' in kept
     secrets = [form[key] for form in server.forms for key in ("code", "code_verifier", "refresh_token") if key in form]
     assert not [one for one in (token, *server.access, *server.refresh, *secrets) if one in kept]
-    assert job.asks[0].work["note"].answered[0].ruling is not None
+    assert job.requests[0].subtasks["note"].question_answers[0].ruling is not None
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ async def test_in_http_mode_the_browser_ends_on_our_page_and_the_job_goes_on(
     caplog.set_level(logging.INFO)
     caplog.set_level(logging.WARNING, logger="httpx")  # of the browser that stands here for a person's
     scene, options = by_http
-    lands = f"{options['public_url']}{PATH}"
+    lands = f"{options['public_url']}{LANDING_PATH}"
     words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper}
     async with oauth_server() as server, provider(**words) as models, httpx.AsyncClient(trust_env=False) as browser:
         async with scene.bot(connect("chat", models), crew=crew_of(server, tmp_path), **options):
@@ -195,7 +195,7 @@ async def test_in_http_mode_the_browser_ends_on_our_page_and_the_job_goes_on(
             assert not await ana.submit(view, {"text": f"{LOCAL_RETURN_URL}?code=1&state=2"})
             assert await ana.submit(view, {"text": await server.browser(link)}), "where the page is not reached"
             await again.over()
-        entries = [one for each in (talk, again) for one in await scene.store.jobs.log(each.key)]
+        entries = [one for each in (talk, again) for one in await scene.store.jobs.read_log(each.key)]
     kept = " ".join(one.payload for one in entries) + json.dumps([talk.replies(), again.replies()]) + caplog.text
     secrets = [form[key] for form in server.forms for key in ("code", "code_verifier") if key in form]
     assert not [one for one in (*server.access, *server.refresh, *secrets) if one in kept]
@@ -223,7 +223,7 @@ async def test_a_page_says_so_where_nothing_waits_for_the_sign_in_any_more(
 async def test_a_page_says_so_when_the_server_said_no_or_the_person_may_not_any_more(
     by_http: tuple[Scene, Json], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admission, "GROUPS_KEPT", 0.0)
+    monkeypatch.setattr(admission, "GROUPS_CACHE_SECONDS", 0.0)
     scene, options = by_http
     words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper}
     async with oauth_server() as server, provider(**words) as models, httpx.AsyncClient(trust_env=False) as browser:
@@ -233,7 +233,9 @@ async def test_a_page_says_so_when_the_server_said_no_or_the_person_may_not_any_
             message = await card(talk, "needs somebody to sign in")
             _, link = await link_of(scene, talk, message)
             state = parse_qs(urlsplit(link).query)["state"][0]
-            status, page = await seen_in(browser, f"{options['public_url']}{PATH}?error=access_denied&state={state}")
+            status, page = await seen_in(
+                browser, f"{options['public_url']}{LANDING_PATH}?error=access_denied&state={state}"
+            )
             assert (status, "the page said “access_denied”" in page) == (400, True)
             _, link = await link_of(scene, talk, message)
             landed = await server.browser(link)

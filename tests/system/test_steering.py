@@ -6,7 +6,7 @@ import asyncio
 import json
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.slack.views.receipt import NOT_APPLIED
+from bot.slack.views.receipt import NOT_APPLIED_TEXT
 from handoff import events as ev
 from handoff.contracts import Turn
 from specialists.model import ModelCall
@@ -66,17 +66,17 @@ async def test_a_correction_changes_what_has_not_begun_and_tells_what_runs(scene
         await gate.reached.wait()
         ts = await talk.say("in euros please")
         await talk.seen(lambda: "memo" in talk.reactions(ts))
-        await talk.until(lambda job: job.latest_request.work["note"].changed)
+        await talk.until(lambda job: job.latest_request.subtasks["note"].change_note)
         gate.open()
         job = await talk.over()
         await talk.seen(lambda: "Got it." in talk.told())
 
-    ask = job.latest_request
-    assert len(job.asks) == 1
-    assert ask.work["note"].subtask.intent == "Write part note in euros."
-    assert ask.work["prices"].result is not None
-    assert ask.work["prices"].result.content == "In euros", "it was told at its next turn"
-    assert ask.work["prices"].attempt == 1
+    request = job.latest_request
+    assert len(job.requests) == 1
+    assert request.subtasks["note"].spec.intent == "Write part note in euros."
+    assert request.subtasks["prices"].result is not None
+    assert request.subtasks["prices"].result.content == "In euros", "it was told at its next turn"
+    assert request.subtasks["prices"].attempt == 1
     assert purposes(server).count("replanner") == 1
     assert purposes(server).count("planner") == 1
     last = next(first_text(one) for one in server.requests if purpose_of(one) == "synthesizer")
@@ -107,7 +107,7 @@ async def test_an_edited_request_is_a_correction(scene: Scene) -> None:
         await ana.edit(talk.channel, talk.ts, "@leadhand Draft a note about ferries")
         await talk.seen(lambda: "is answered already" in talk.told())
 
-    assert job.latest_request.request.text == "Draft a note about trams"
+    assert job.latest_request.spec.text == "Draft a note about trams"
     assert job.latest_request.run.answer == "Trams."
     assert purposes(server).count("planner") == 1
     assert "dispatcher" not in purposes(server)
@@ -143,7 +143,7 @@ async def heard(talk: Talk, number: int) -> list[ev.MessageHeard]:
 
     async def look() -> list[ev.MessageHeard] | None:
         found, job = await talk.of(ev.MessageHeard), await talk.job()  # in this order: the job is as new as they are
-        return found if len(found) >= number and job is not None and not job.heard else None
+        return found if len(found) >= number and job is not None and not job.pending_messages else None
 
     return await eventually(look)
 
@@ -157,9 +157,9 @@ async def test_shorter_without_a_mention_works_on_the_last_answer(scene: Scene) 
         job = await talk.over(2)
         await talk.seen(lambda: talk.reactions(ts) == ["eyes"])
 
-    assert [ask.request.text for ask in job.asks] == ["Draft a note about tea", "shorter"]
-    assert [ask.state for ask in job.asks] == ["completed", "completed"]
-    assert job.asks[1].id == ts, "an ordinary request of the job"
+    assert [request.spec.text for request in job.requests] == ["Draft a note about tea", "shorter"]
+    assert [request.state for request in job.requests] == ["completed", "completed"]
+    assert job.requests[1].id == ts, "an ordinary request of the job"
     (asked,) = [each for each in server.requests if purpose_of(each) == "dispatcher"]
     assert "Draft a note about tea" in asked.messages[0].text
     assert "Tea is a drink." in asked.messages[0].text
@@ -187,7 +187,7 @@ async def test_what_is_said_to_somebody_else_does_not_wake_it(scene: Scene) -> N
         job = await talk.job()
 
     assert job is not None
-    assert len(job.asks) == 1
+    assert len(job.requests) == 1
     assert len(server.requests) == calls, "no model was asked"
     assert [one.message.text for one in found if one.others] == [""], "what is for Ben is not kept"
     assert len(talk.words()) == 1
@@ -217,7 +217,7 @@ async def test_what_is_said_at_work_is_named_as_not_applied(scene: Scene) -> Non
         talk = await scene.ask("What is the total revenue by region?", files=FILES)
         await model.at_work.wait()
         ts = await talk.say("only the North region please")
-        await talk.seen(lambda: NOT_APPLIED in talk.told())
+        await talk.seen(lambda: NOT_APPLIED_TEXT in talk.told())
         assert "memo" not in talk.reactions(ts)
         model.spoken.set()
         job = await talk.over()
@@ -233,7 +233,7 @@ async def test_a_public_channel_is_known_by_its_name_and_a_private_one_is_not(sc
     async with scene.bot():
         talk = await scene.ask(f"Draft a note for <#{sales}> and <#{leads}|>", who="cleo")
         job = await talk.over()
-    assert job.asks[0].request.text == f"Draft a note for #sales and #{leads}"
+    assert job.requests[0].spec.text == f"Draft a note for #sales and #{leads}"
 
 
 async def test_a_deleted_follow_up_is_not_said_again_to_all(scene: Scene) -> None:
@@ -254,7 +254,7 @@ async def test_a_deleted_follow_up_is_not_said_again_to_all(scene: Scene) -> Non
         await scene.person("ana").delete(talk.channel, ts)
         job = await talk.over(2)
         gate.open()
-    assert [one.state for one in job.asks] == ["completed", "cancelled"]
+    assert [one.state for one in job.requests] == ["completed", "cancelled"]
     assert "*Withdrawn*: a request of <@" in talk.said()
     assert "one about coffee" not in talk.said()
     assert "Coffee." not in talk.said()

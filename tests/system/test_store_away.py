@@ -133,7 +133,10 @@ async def test_replies_clicks_and_commands_while_the_store_is_away(lone: Scene, 
         await talk.question(2)
         await lone.person().click(talk.channel, (await talk.question(2))["ts"], "answer:0")
         job = await talk.over()
-    assert [answer.text.split(": ")[1] for answer in job.latest_request.work["only"].answers] == ["Scones", "Tea"]
+    assert [answer.text.split(": ")[1] for answer in job.latest_request.subtasks["only"].answer_notes] == [
+        "Scones",
+        "Tea",
+    ]
     assert job.latest_request.state == "completed", "no Stop was recorded"
     assert not lone.person().errors()
 

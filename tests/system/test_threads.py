@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from bot.slack.send.lookup import EVENT_TYPE
+from bot.slack.send.lookup import METADATA_EVENT_TYPE
 from bot.slack.show import notices
 from handoff import events as ev
 from handoff.effects import make_answer_key
@@ -41,7 +41,7 @@ async def test_a_question_for_two_specialists_becomes_one_card_one_chart_and_one
     assert "rehearsal (no language model) · " in shown(answer)
     assert "Answered in part" not in shown(answer)
     assert block_of(answer, "context_actions")
-    assert answer["metadata"]["event_type"] == EVENT_TYPE
+    assert answer["metadata"]["event_type"] == METADATA_EVENT_TYPE
     assert answer["metadata"]["event_payload"] == {"key": make_answer_key(talk.ts), "job": talk.key.job}
 
     counts = {call.method: scene.workspace.call_count(call.method) for call in scene.workspace.calls()}
@@ -71,7 +71,7 @@ async def test_a_mention_that_comes_twice_or_only_the_second_time_is_one_request
         job = await talk.over()
         await scene.barrier()
 
-    assert len(job.asks) == 1
+    assert len(job.requests) == 1
     assert len(talk.cards()) == len(talk.words()) == 1
 
 
@@ -85,10 +85,10 @@ async def test_a_file_of_the_first_request_serves_the_second(scene: Scene) -> No
         await talk.say("@leadhand what is the average revenue in revenue.csv?")
         job = await talk.over(2)
 
-    assert job.asks[1].state == "completed"
-    assert [work.specialist for work in job.asks[1].work.values()] == ["analyst"]
-    assert not list_answer_gaps(job.asks[1], job.asks[1].run)
-    assert "average revenue" in (job.asks[1].run.answer or "").lower()
+    assert job.requests[1].state == "completed"
+    assert [subtask.specialist for subtask in job.requests[1].subtasks.values()] == ["analyst"]
+    assert not list_answer_gaps(job.requests[1], job.requests[1].run)
+    assert "average revenue" in (job.requests[1].run.answer or "").lower()
     fetched = [one.name for event in await talk.of(ev.MaterialGathered) for one in event.materials]
     assert fetched == ["revenue.csv"], "fetched once"
 
@@ -96,14 +96,14 @@ async def test_a_file_of_the_first_request_serves_the_second(scene: Scene) -> No
 async def test_a_mention_while_a_request_is_under_way_waits_its_turn(scene: Scene) -> None:
     first, second = Gate(), Gate()
 
-    async def analyst(request: WireRequest) -> Reply | None:
-        return await (second if "5 * 6" in request.messages[0].text else first)(request)
+    async def analyst(call: WireRequest) -> Reply | None:
+        return await (second if "5 * 6" in call.messages[0].text else first)(call)
 
     async with played(scene, analyst=analyst) as server:
         talk = await scene.ask("What is 3 * 4?")
         await first.reached.wait()
         await talk.say("@leadhand what is 5 * 6?", who="ben")
-        await talk.until(lambda job: len(job.asks) == 2)
+        await talk.until(lambda job: len(job.requests) == 2)
         assert purposes(server).count("planner") == 1
         first.open()
         await second.reached.wait()
@@ -112,8 +112,8 @@ async def test_a_mention_while_a_request_is_under_way_waits_its_turn(scene: Scen
         job = await talk.over(2)
         await talk.seen(lambda: talk.status() == "active")
 
-    assert [ask.state for ask in job.asks] == ["completed", "completed"]
-    assert [ask.request.user for ask in job.asks] == [scene.person("ana").id, scene.person("ben").id]
+    assert [request.state for request in job.requests] == ["completed", "completed"]
+    assert [request.spec.user for request in job.requests] == [scene.person("ana").id, scene.person("ben").id]
     answers = [shown(message) for message in talk.words()]
     assert talk.told("ben") == "Noted. I'll start on this once the request before it is done."
     assert talk.told("ana") == ""
@@ -130,7 +130,7 @@ async def test_a_direct_message_needs_no_mention(scene: Scene) -> None:
         await talk.say("And what is 5 * 6?")
         job = await talk.over(2)
 
-    assert [ask.state for ask in job.asks] == ["completed", "completed"]
+    assert [request.state for request in job.requests] == ["completed", "completed"]
     assert len(talk.cards()) == len(talk.words()) == 2
     assert "5 * 6 = 30" in shown(talk.words()[1])
 
@@ -144,7 +144,7 @@ async def test_a_job_cannot_begin_where_the_bot_is_not(scene: Scene) -> None:
         (view,) = await scene.workspace.until(ana.views)
         assert not await ana.submit(view["id"], {"text": "What is 3 * 4?"})
         talk = scene.thread("#sales", ts)
-        assert await scene.store.jobs.head(talk.key) is None, "nothing is done that nobody could be shown"
+        assert await scene.store.jobs.read_head(talk.key) is None, "nothing is done that nobody could be shown"
         await ana.invite("#sales")
         assert await ana.submit(view["id"], {"text": "What is 3 * 4?"})
         await talk.over()
@@ -209,7 +209,7 @@ async def test_another_bot_that_mentions_us_is_told_why_that_does_nothing_and_th
     assert added.request.user == "B1"
     posted = [call.args["text"] for call in scene.workspace.calls("chat.postMessage")]
     assert posted.count(notices.PEOPLE_ONLY) == 1, "or two bots would talk on and on"
-    assert await scene.store.jobs.head(scene.thread("#general", "1700000000.000100").key) is None
+    assert await scene.store.jobs.read_head(scene.thread("#general", "1700000000.000100").key) is None
     assert len(server.requests) == calls
 
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from bot.features.feedback.actions import ASK_REASON_TEXT, REASON_FIELD, REASON_KEPT_TEXT, SEND_REASON
-from bot.features.feedback.service import ThumbOutcome, record_thumb
+from bot.features.feedback.service import ThumbOutcome, record_feedback_event
 from bot.jobs.job_records import JobRecords
 from bot.slack.show import notices
 from bot.store.redis.redis_store import Store
@@ -87,11 +87,11 @@ class TakenMeanwhile:
     def jobs(self) -> Any:
         return self
 
-    async def log(self, key: JobKey) -> list[LogEntry]:
-        return await self._read("log", key)
+    async def read_log(self, key: JobKey) -> list[LogEntry]:
+        return await self._read("read_log", key)
 
-    async def inbox(self, key: JobKey) -> list[LogEntry]:
-        return await self._read("inbox", key)
+    async def read_inbox(self, key: JobKey) -> list[LogEntry]:
+        return await self._read("read_inbox", key)
 
     async def _read(self, which: str, key: JobKey) -> list[LogEntry]:
         found: list[LogEntry] = await getattr(self.store.jobs, which)(key)
@@ -103,7 +103,7 @@ class TakenMeanwhile:
         return await self.store.jobs.signal(key, payload, dedupe=dedupe)
 
 
-@pytest.mark.parametrize("first", ["log", "inbox"])
+@pytest.mark.parametrize("first", ["read_log", "read_inbox"])
 async def test_a_thumb_that_the_runner_takes_in_meanwhile_is_neither_missed_nor_counted_twice(
     scene: Scene, first: str
 ) -> None:
@@ -113,21 +113,23 @@ async def test_a_thumb_that_the_runner_takes_in_meanwhile_is_neither_missed_nor_
     assert await jobs.ingest(key, ev.dump_event(added), dedupe=["first"])
 
     async def take() -> None:
-        waiting = await jobs.inbox(key)
+        waiting = await jobs.read_inbox(key)
         claim = await jobs.claim("runner", lease=10, schema=ev.SCHEMA)
         assert claim is not None
-        after, lines = len(await jobs.log(key)), [entry.payload for entry in waiting]
+        after, lines = len(await jobs.read_log(key)), [entry.payload for entry in waiting]
         await jobs.commit(claim, f"takes {after}", after, lines, taken_entries=[entry.seq for entry in waiting])
         await jobs.release(claim, due=0)
 
     async def say(store: Store, at: float, **what: Any) -> ThumbOutcome:
         thumb = ev.FeedbackGiven(at=at, request="1.0", user="U2", good=False, **what)
-        return await record_thumb(JobRecords(store, lambda _: None, admins=frozenset()), key, thumb, (f"said at {at}",))
+        return await record_feedback_event(
+            JobRecords(store, lambda _: None, admins=frozenset()), key, thumb, (f"said at {at}",)
+        )
 
     assert await say(scene.store, 2.0) == "ask"
     await take()
     assert await say(scene.store, 3.0, reason="a wrong sign") == "recorded"
     beside = cast("Store", TakenMeanwhile(scene.store, take, first))
     assert await say(beside, 4.0, withdrawn=True) == "recorded"
-    assert len([line for line in await jobs.log(key) if "FeedbackGiven" in line.payload]) == 2
-    assert len(await jobs.inbox(key)) == 1
+    assert len([line for line in await jobs.read_log(key) if "FeedbackGiven" in line.payload]) == 2
+    assert len(await jobs.read_inbox(key)) == 1

@@ -18,7 +18,7 @@ from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff import events as ev
 from handoff.contracts import Place, Request
-from handoff.effects import Effect, MakePlan, Post, make_answer_key, make_card_end_key
+from handoff.effects import Effect, MakePlan, PostMessage, make_answer_key, make_card_end_key
 from handoff.state.job_state import Job
 from tests.operation.probe import Samples
 from tests.patience import patience
@@ -52,13 +52,13 @@ class Failing(Breaking):
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
         if isinstance(effect, MakePlan):
             return ev.RequestFailed(at=runner.now(), request=effect.request, step="planning", reason="r", advice="a")
-        assert isinstance(effect, Post)
+        assert isinstance(effect, PostMessage)
         return ev.Posted(at=runner.now(), request=effect.request, key=effect.key, ts="5.5")
 
     def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         del runner
-        self.known.append(tuple(ask.id for ask in before.asks))
-        assert {ask.id for ask in before.asks} <= {ask.id for ask in after.asks}
+        self.known.append(tuple(request.id for request in before.requests))
+        assert {request.id for request in before.requests} <= {request.id for request in after.requests}
 
 
 async def ask_in(store: Store, request: str) -> None:
@@ -100,7 +100,7 @@ async def test_what_ended_under_an_owner_that_was_lost_is_told_of_by_the_next(st
     await ask_in(store, REQUESTS[0])
     claim = await store.jobs.claim("lost", lease=30, schema=ev.SCHEMA)
     assert claim is not None
-    (added,) = [entry.payload for entry in await store.jobs.inbox(KEY)]
+    (added,) = [entry.payload for entry in await store.jobs.read_inbox(KEY)]
     of = {"at": store.clock(), "request": REQUESTS[0]}
     failed = ev.RequestFailed.model_validate({**of, "step": "planning", "reason": "r", "advice": "a"})
     ends = [

@@ -111,7 +111,7 @@ async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: Store,
     async with at_work(store, effects, count) as instances:
         await on_trial(effects)
         (alone,) = [one for one in instances if key_of(SUSPECT) in one._runners]
-        assert alone.owned_jobs == 1
+        assert alone.owned_job_count == 1
         assert effects.warned
         assert all(effects.begun[key] >= 1 for key in others)
         if count > 1:
@@ -120,7 +120,7 @@ async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: Store,
                 return others <= effects.at_work
 
             await eventually(elsewhere)
-            assert alone.owned_jobs == 1
+            assert alone.owned_job_count == 1
         else:
             assert not others & effects.at_work
         effects.goes_on[key_of(SUSPECT)].set()
@@ -131,7 +131,7 @@ async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: Store,
         await eventually(all_back)
 
         async def got_on() -> bool:
-            head = await store.jobs.head(key_of(SUSPECT))
+            head = await store.jobs.read_head(key_of(SUSPECT))
             return head is not None and (head.lost_owners, head.fields[TRIAL_FIELD], head.is_quarantined) == (
                 0,
                 "",
@@ -159,7 +159,7 @@ async def test_others_do_not_wait_for_a_trial_that_proves_nothing(
             return effects.at_work == {key_of(place) for place in (SUSPECT, *OTHERS)}
 
         await eventually(all_at_work)
-        head = await store.jobs.head(key_of(SUSPECT))
+        head = await store.jobs.read_head(key_of(SUSPECT))
         assert head is not None
         assert (head.lost_owners, head.fields[TRIAL_FIELD]) == (MAX_LOST_OWNERS, ""), (
             "if it is lost again, it is tried again"

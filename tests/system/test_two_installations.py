@@ -49,7 +49,7 @@ async def town(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     made = Identity.make_further_workspace
     monkeypatch.setattr(Identity, "make_further_workspace", neighbour)
-    monkeypatch.setattr(workspace_state, "new_id", lambda kind: f"{kind}{next(numbers):010}")
+    monkeypatch.setattr(workspace_state, "make_id", lambda kind: f"{kind}{next(numbers):010}")
     monkeypatch.setattr(teams, "SYNC_SECONDS", 0.2)
     async with town_at(server_url, tmp_path) as both:
         for workspace, mark in ((both.first, NORTH), (both.second, SOUTH)):
@@ -96,7 +96,7 @@ async def test_each_key_and_each_call_is_of_one_team(town: Town) -> None:
         await _homes_are_drawn(town)
         assert await _keys(town) >= 20
         assert await town.store.claim_home_team("") == ANY_TEAM
-        rows = await town.store.installations.all()
+        rows = await town.store.installations.read_all()
         assert set(rows) == {town.first.team_id, town.second.team_id}
         assert "xoxb" not in "".join(rows.values()), "tokens are encrypted"
         _calls_are_of_one(town.first, town.second, NORTH, SOUTH)
@@ -156,10 +156,10 @@ async def test_what_one_workspace_erases_is_its_own(town: Town) -> None:
         assert await ana.submit(view["id"])
 
         async def erased() -> bool:
-            return await town.store.jobs.head(talks[0].key) is None
+            return await town.store.jobs.read_head(talks[0].key) is None
 
         await eventually(erased)
-        assert await town.store.jobs.head(talks[1].key) is not None
-        assert len(await town.store.jobs.list_asked_by(town.second.team_id, ana.id)) == 1
+        assert await town.store.jobs.read_head(talks[1].key) is not None
+        assert len(await town.store.jobs.read_heads_asked_by(town.second.team_id, ana.id)) == 1
         assert talks[1].words(), "its messages stay"
         assert town.second.call_count("chat.delete") == 0

@@ -99,17 +99,17 @@ async def test_nothing_crosses_between_two_teams(store: Store) -> None:
 async def _only_own(store: Store, mine: Team, other: Team) -> None:
     listed = 0
     for user in PEOPLE:
-        heads = await store.jobs.list_asked_by(mine.team, user, limit=100)
+        heads = await store.jobs.read_heads_asked_by(mine.team, user, limit=100)
         assert {head.key.team for head in heads} <= {mine.team}
         assert {head.key.job for head in heads} == {job for who, job in mine.asked if who == user}
         listed += len(heads)
     assert listed
     for channel in CHANNELS:
-        access = await mine.settings.read_access(mine.team, channel)
+        access = await mine.settings.read_effective_values(mine.team, channel)
         assert access.strangers == (mine.team,)
         for thread in THREADS:
             job = mine.place(channel, thread).job_id
-            for entry in await store.jobs.inbox(JobKey(mine.team, job)):
+            for entry in await store.jobs.read_inbox(JobKey(mine.team, job)):
                 assert other.mark not in entry.payload
                 event = ev.load_event(entry.payload)
                 assert not isinstance(event, ev.RequestAdded) or event.place.team == mine.team
@@ -119,7 +119,7 @@ async def _only_own(store: Store, mine: Team, other: Team) -> None:
         with pytest.raises(KeyError):
             await store.blobs.get(JobKey(other.team, job), digest)
     for user in PEOPLE:
-        (line,) = await mine.budgets.read_usage_lines(mine.team, CHANNELS[0], user)
+        (line,) = await mine.budgets.describe_usage(mine.team, CHANNELS[0], user)
         assert f"{mine.spent[user]:,}" in line, line
         assert await mine.limits.find_used_up_budget(Payer(mine.team, CHANNELS[0], user, "")) is None
 

@@ -23,7 +23,7 @@ ASKED = "Why did ZANZIBAR churn rise\nin *March* & <#{general}> for @ben? See ht
 
 @pytest.fixture
 async def scene(server_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    monkeypatch.setattr("bot.features.erasure.service.SETTLE_SECONDS", 0.3)
+    monkeypatch.setattr("bot.features.erasure.service.LAST_CALL_SECONDS", 0.3)
     monkeypatch.setattr("bot.features.erasure.service.POLL_SECONDS", 0.1)
     async with scene_on(server_url) as made:
         yield made
@@ -74,10 +74,10 @@ async def test_it_is_asked_by_a_message_and_answered_in_its_thread(scene: Scene)
         words = "Why did ZANZIBAR churn rise\nin *March* & #general for @{}? See https://example.com/a?b=1&c=2"
         assert words.format("Ben Okafor") in shown(line), "every word, as it was typed"
         assert f"<@{scene.person('ben').id}>" not in json.dumps(line), "nobody but who asks is pinged"
-        (ask,) = job.asks
+        (request,) = job.requests
         ben = scene.person("ben").id
-        assert ask.request.text == words.format(ben)
-        assert (ask.request.user, ask.request.id, job.place.thread_ts) == (scene.person().id, talk.ts, talk.ts)
+        assert request.spec.text == words.format(ben)
+        assert (request.spec.user, request.spec.id, job.place.thread_ts) == (scene.person().id, talk.ts, talk.ts)
         assert "It rose by itself." in talk.said()
         listed = await scene.command("jobs")
         assert "Your jobs: 1" in listed["text"], "what opened the thread is none of them"

@@ -37,4 +37,4 @@ async def test_follow_ups_are_one_of_the_settings_of_a_channel(scene: Scene) -> 
         await heard.over(requests=2)
         assert not await quiet.of(ev.MessageHeard)
         await quiet.say("@leadhand and times 3?")
-        assert len((await quiet.over(requests=2)).asks) == 2, "a mention is a request there, too"
+        assert len((await quiet.over(requests=2)).requests) == 2, "a mention is a request there, too"

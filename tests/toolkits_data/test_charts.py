@@ -20,7 +20,7 @@ from PIL import Image
 
 import specialists
 from specialists.tools.charts import chart_words
-from specialists.tools.charts.chart_data import ChartData, ChartRefused, Kind, make_chart_data
+from specialists.tools.charts.chart_data import ChartData, ChartKind, ChartRefused, make_chart_data
 from specialists.tools.charts.charts import DrawChartArguments, draw_chart, make_chart_shape, tools
 from specialists.tools.charts.figure import STYLE
 from specialists.tools.charts.plots import draw_data
@@ -128,7 +128,7 @@ def test_the_tool_takes_what_a_model_writes() -> None:
 JAN, FEB, MAR = (dt.date(2026, month, 1) for month in (1, 2, 3))
 
 
-def chart(kind: Kind, columns: str, *rows: tuple[Any, ...], y: str = "v") -> ChartData:
+def chart(kind: ChartKind, columns: str, *rows: tuple[Any, ...], y: str = "v") -> ChartData:
     names = columns.split()
     return make_chart_data(kind, names, rows, names[0], y.split())
 
@@ -174,7 +174,7 @@ def test_one_text_column_more_tells_the_series_apart() -> None:
         ("pie", "a v", [("x", -1), ("y", 3)], "v", "positive"),
     ],
 )
-def test_what_cannot_be_drawn_says_why(kind: Kind, columns: str, rows: list[Any], y: str, said: str) -> None:
+def test_what_cannot_be_drawn_says_why(kind: ChartKind, columns: str, rows: list[Any], y: str, said: str) -> None:
     with pytest.raises(ChartRefused, match=said):
         chart(kind, columns, *rows, y=y)
 
@@ -292,7 +292,7 @@ def rows(names: list[str], *values: list[float]) -> list[tuple[Any, ...]]:
 
 
 LONG = [f"Customer with a rather long name number {number}" for number in range(15)]
-CASES: dict[str, tuple[Kind, list[tuple[Any, ...]]]] = {
+CASES: dict[str, tuple[ChartKind, list[tuple[Any, ...]]]] = {
     "thin slices": ("pie", rows(list("abcdefg"), [960, 25, 24, 22, 21, 3, 2])),
     "thin slices on top": ("pie", rows(["Rent", "Pay", "Ads", "Trips", "IT", "Other"], [30, 50, 10, 5, 8, 3])),
     "seven and the rest": ("pie", rows([f"Segment {number}" for number in range(20)], [10] * 20)),
@@ -305,7 +305,7 @@ CASES: dict[str, tuple[Kind, list[tuple[Any, ...]]]] = {
 
 
 @pytest.mark.parametrize(("kind", "given"), CASES.values(), ids=CASES)
-def test_no_two_texts_stand_on_each_other(kind: Kind, given: list[tuple[Any, ...]]) -> None:
+def test_no_two_texts_stand_on_each_other(kind: ChartKind, given: list[tuple[Any, ...]]) -> None:
     data = make_chart_data(kind, ["n", "v"], given, "n", ["v"])
     there = texts(data)
     for (one, box), (other, place) in combinations(there, 2):

@@ -120,8 +120,8 @@ async def test_deeds_that_no_reader_needs_are_refused_and_leave_no_trace(tmp_pat
         "tests.toolkits_data.deeds",
         {"file": str(file), "parent": os.getpid()},
         limits=ChildLimits(memory_mb=500, cpu_seconds=10, file_mb=1),
-        deadline=60,
-        largest_reply=10_000,
+        timeout_seconds=60,
+        max_reply_bytes=10_000,
         inputs=ChildInputs(files={"own": tmp_path / "own"}, readable_paths=[TESTS]),
     )
     told = json.loads(reply.output)
@@ -163,7 +163,7 @@ async def test_where_walls_are_required_and_one_is_missing_nothing_is_read(
     walls = json.dumps(["namespace", "landlock"])
     patched = (
         f"import json, specialists.sandbox.confine as c; c.apply_layers = lambda *_, **__: set(json.loads({walls!r})); "
-        "c.enter(*sys.argv[2:])"
+        "c.run_confined(*sys.argv[2:])"
     )
     boot = child_process._BOOT_CODE.rpartition("from specialists")[0] + patched
     monkeypatch.setattr(child_process, "_BOOT_CODE", boot)
@@ -236,8 +236,8 @@ async def sleeper(request: dict[str, object], *, deadline: float) -> ChildReply:
         f"{__package__}.sleeper",
         request,
         limits=ChildLimits(memory_mb=500, cpu_seconds=10),
-        deadline=deadline,
-        largest_reply=10_000,
+        timeout_seconds=deadline,
+        max_reply_bytes=10_000,
         inputs=ChildInputs(readable_paths=[TESTS]),
     )
 
@@ -283,8 +283,8 @@ async def test_what_a_child_is_given_it_reads_and_cannot_change(tmp_path: Path) 
         "tests.toolkits_data.reader_of_files",
         {},
         limits=ChildLimits(memory_mb=500, cpu_seconds=10, file_mb=1),
-        deadline=20,
-        largest_reply=10_000,
+        timeout_seconds=20,
+        max_reply_bytes=10_000,
         inputs=ChildInputs(
             files={"bytes": b"bytes", "file": tmp_path / "file", "folder": kept, "gone": tmp_path / "gone"},
             readable_paths=[TESTS],

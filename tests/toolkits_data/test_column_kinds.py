@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from specialists.tools.tables.cells import format_cell
 from specialists.tools.tables.database import LoadedTable, load_sheet, open_duckdb
-from specialists.tools.tables.delimited import delimited_sheets
+from specialists.tools.tables.delimited import read_delimited_sheets
 from specialists.tools.tables.number_dress import to_ascii_digits
 from specialists.tools.tables.sheet import Sheet
 
@@ -157,13 +157,13 @@ def test_shares_without_their_sign_are_told(tmp_path: Path) -> None:
     ],
 )
 def test_a_number_that_may_be_a_thousand_times_as_much_is_told(tmp_path: Path, text: str, faults: list[str]) -> None:
-    (sheet,) = delimited_sheets(text.encode(), ".csv")
+    (sheet,) = read_delimited_sheets(text.encode(), ".csv")
     assert loaded(tmp_path, sheet)[2].faults == faults
 
 
 def test_decimal_commas_say_what_a_dot_is_and_whole_numbers_stay_whole(tmp_path: Path) -> None:
     text = b"item;price;units;id\na;1,50;1.200;100000000000000001\nb;2,25;3.450;100000000000000003\n"
-    types, rows, table = loaded(tmp_path, delimited_sheets(text, ".csv")[0])
+    types, rows, table = loaded(tmp_path, read_delimited_sheets(text, ".csv")[0])
     assert types == {"item": "VARCHAR", "price": "DOUBLE", "units": "DOUBLE", "id": "BIGINT"}
     assert rows == [("a", 1.5, 1200.0, 100000000000000001), ("b", 2.25, 3450.0, 100000000000000003)]
     assert table.facts == ["semicolon-separated, UTF-8", "price: decimal commas", "units: decimal commas"]

@@ -13,7 +13,7 @@ import pytest
 
 from specialists.sandbox.child_process import ChildLimits
 from specialists.tools.tables import tables
-from specialists.tools.tables.database import open_duckdb, shut_off_access
+from specialists.tools.tables.database import disable_external_access, open_duckdb
 from specialists.tools.tables.query import execute_query
 from specialists.tools.tables.table_refused import TableRefused
 from specialists.tools.tables.tables import ProfileTableArguments, QueryFailed, QueryTableArguments, run_query
@@ -60,7 +60,7 @@ _OUTSIDE = "SQL reads the attached tables only, no files and no network."
 def test_hostile_and_wrong_sql_is_refused(tmp_path: Path, sql: str, said: str) -> None:
     with open_duckdb() as connection:
         connection.execute("CREATE TABLE a AS SELECT 1::BIGINT AS n")
-        shut_off_access(connection)
+        disable_external_access(connection)
         with pytest.raises(TableRefused, match=re.escape(said)) as refused:
             execute_query(connection, sql.replace("{folder}", str(tmp_path)), 10)
     assert "root:" not in str(refused.value)

@@ -11,7 +11,7 @@ import pytest
 
 from handoff.contracts import Artifact
 from specialists.tools.charts.charts import DrawChartArguments, draw_chart
-from specialists.tools.tables.table_cache import TableCache, make_key
+from specialists.tools.tables.table_cache import TableCache, make_entry_key
 from specialists.tools.tables.tables import ProfileTableArguments, QueryFailed, profile_table, run_query
 from specialists.tools.tool import FolderWorkbench
 
@@ -109,9 +109,9 @@ async def test_without_a_folder_of_its_own_nothing_is_kept_and_all_goes_on(bench
 
 
 def test_an_id_that_is_no_digest_has_no_entry() -> None:
-    assert make_key("../../etc/passwd", "a.csv") == ""
-    assert make_key("a" * 64, "a.csv") != make_key("a" * 64, "a.xlsx")
-    assert "/" not in make_key("a" * 64, "a.c/../sv")
+    assert make_entry_key("../../etc/passwd", "a.csv") == ""
+    assert make_entry_key("a" * 64, "a.csv") != make_entry_key("a" * 64, "a.xlsx")
+    assert "/" not in make_entry_key("a" * 64, "a.c/../sv")
 
 
 async def test_who_holds_another_id_gets_another_file(bench: Bench, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def made(cache: TableCache, size: int) -> Path:
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
-    cache = TableCache(tmp_path / "tables", most_bytes=250)
+    cache = TableCache(tmp_path / "tables", max_bytes=250)
     for at, key in enumerate(("a", "b")):
         cache.add_entry(key, made(cache, 100))
         os.utime(tmp_path / "tables" / key, (time.time() - 100 + at, time.time() - 100 + at))
@@ -166,7 +166,7 @@ async def test_a_cut_is_said_with_the_number_of_all_rows(bench: Bench) -> None:
     text = "n,v\n" + "".join(f"{number},{number * 7 % 61}\n" for number in range(60))
     workbench = bench({"t.csv": text})
     cut = await run_query("SELECT n, v FROM t WHERE v >= 0 ORDER BY v DESC LIMIT 25", workbench)
-    assert (cut.total, cut.rows_before_limit) == (25, 60)
+    assert (cut.row_count, cut.rows_before_limit) == (25, 60)
     for whole in ("SELECT n FROM t LIMIT 60", "SELECT count(*) FROM (SELECT n FROM t LIMIT 5)"):
         assert (await run_query(whole, workbench)).rows_before_limit is None
     endless = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT x FROM r, t LIMIT 3"

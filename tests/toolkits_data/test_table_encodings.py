@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specialists.formats.encodings import decode_name, decode_text
-from specialists.tools.tables.delimited import delimited_sheets
+from specialists.tools.tables.delimited import read_delimited_sheets
 
 from .conftest import Bench
 from .test_table_files import ask, profile
@@ -52,7 +52,7 @@ def csv_of(rows: list[list[str]], encoding: str) -> bytes:
 @pytest.mark.parametrize("encoding", PEOPLE)
 def test_names_and_cities_are_read_right_and_nothing_is_in_doubt(encoding: str) -> None:
     rows = rows_of(encoding)
-    (sheet,) = delimited_sheets(csv_of(rows, encoding), ".csv")
+    (sheet,) = read_delimited_sheets(csv_of(rows, encoding), ".csv")
     assert (sheet.rows, sheet.faults) == (rows, [])
     if encoding.startswith("utf"):
         assert sheet.notes == []
@@ -67,7 +67,7 @@ def test_a_table_of_few_names_is_right_or_the_doubt_is_said(encoding: str, rng: 
     people = rows_of(encoding)
     rows = [rng.choice(people) for _ in range(rng.randint(1, 3))]
     data = csv_of(rows, encoding)
-    (sheet,) = delimited_sheets(data, ".csv")
+    (sheet,) = read_delimited_sheets(data, ".csv")
     assert sheet.rows == rows or any(
         fault.startswith("it does not name its encoding, so it was read as ") for fault in sheet.faults
     )

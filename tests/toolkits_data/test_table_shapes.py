@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from specialists.tools.tables.delimited import delimited_sheets
+from specialists.tools.tables.delimited import read_delimited_sheets
 from specialists.tools.tables.jsonrows import read_json_sheets
 from specialists.tools.tables.table_refused import TableRefused
 from specialists.tools.tables.tables import run_query
-from specialists.tools.tables.workbook import workbook_sheets
+from specialists.tools.tables.workbook import read_workbook_sheets
 from tests.toolkits_data.conftest import Bench, workbook_bytes
 from tests.toolkits_data.test_column_kinds import loaded
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.usefixtures("children_here")
 
 def test_lines_of_key_and_value_above_a_table_are_no_header() -> None:
     text = b"Report,Q1\nExported,2026-01-02\n\nregion,product,amount,pieces\nN,x,10,1\nS,y,20,2\n"
-    (sheet,) = delimited_sheets(text, ".csv")
+    (sheet,) = read_delimited_sheets(text, ".csv")
     assert sheet.names == ["region", "product", "amount", "pieces"]
     assert "2 lines above the header skipped: Report Q1 / Exported 2026-01-02" in sheet.facts
     assert not sheet.faults
@@ -30,7 +30,7 @@ def test_lines_of_key_and_value_above_a_table_are_no_header() -> None:
 
 def test_a_cell_beyond_all_measure_is_refused_in_words() -> None:
     with pytest.raises(TableRefused, match="more than a million letters"):
-        delimited_sheets(b"a,b\n1," + b"x" * 1_100_000 + b"\n", ".csv")
+        read_delimited_sheets(b"a,b\n1," + b"x" * 1_100_000 + b"\n", ".csv")
 
 
 def test_an_object_of_several_lists_is_several_tables() -> None:
@@ -57,7 +57,7 @@ def mended(book: bytes, *changes: tuple[str, str]) -> bytes:
 def test_text_of_merged_cells_stands_in_each_row_and_numbers_do_not() -> None:
     book = workbook_bytes({"S": [["group", "item", "v"], ["A", "x", 1], [None, "y", None], ["B", "z", 3]]})
     ranges = '<mergeCells><mergeCell ref="A2:A3"/><mergeCell ref="C2:C3"/></mergeCells>'
-    (sheet,) = workbook_sheets(mended(book, ("</sheetData>", f"</sheetData>{ranges}")))
+    (sheet,) = read_workbook_sheets(mended(book, ("</sheetData>", f"</sheetData>{ranges}")))
     assert [row[0] for row in sheet.rows] == ["A", "A", "B"]
     assert [row[2] for row in sheet.rows] == ["1", "", "3"]
     assert "text of merged cells stands in each of their rows" in sheet.facts
@@ -66,7 +66,9 @@ def test_text_of_merged_cells_stands_in_each_row_and_numbers_do_not() -> None:
 def test_formulas_never_worked_out_and_errors_are_told() -> None:
     book = workbook_bytes({"S": [["a", "b"], [1, 2], [3, 4], [5, 6]]})
     lost, wrong, right = "<f>A2*2</f><v></v>", '<c r="B3" t="e"><v>#N/A</v></c>', "<f>A4+1</f><v>6</v>"
-    (sheet,) = workbook_sheets(mended(book, ("<v>2</v>", lost), ('<c r="B3"><v>4</v></c>', wrong), ("<v>6</v>", right)))
+    (sheet,) = read_workbook_sheets(
+        mended(book, ("<v>2</v>", lost), ('<c r="B3"><v>4</v></c>', wrong), ("<v>6</v>", right))
+    )
     assert [row[1] for row in sheet.rows] == ["", "", "6"]
     (fault,) = sheet.faults
     assert fault.startswith("1 formula never worked out and 1 error such as #N/A or #DIV/0!, read as empty cells; open")
@@ -108,7 +110,7 @@ def test_objects_by_name_are_rows_unless_they_are_parts_of_one_thing(text: objec
 
 def test_quotes_commas_and_lines_inside_of_cells_survive(tmp_path: Path) -> None:
     text = 'name,text\n"O\'Neil, ""Bo""","line one\nline two"\nx,"y ; z"\n'
-    _, rows, table = loaded(tmp_path, delimited_sheets(text.encode(), ".csv")[0])
+    _, rows, table = loaded(tmp_path, read_delimited_sheets(text.encode(), ".csv")[0])
     assert rows == [('O\'Neil, "Bo"', "line one\nline two"), ("x", "y ; z")]
     assert table.faults == []
 
@@ -117,7 +119,7 @@ def test_quotes_commas_and_lines_inside_of_cells_survive(tmp_path: Path) -> None
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_separators_and_line_ends(separator: str, end: str) -> None:
     text = end.join(separator.join(cells) for cells in (("a", "b", "c"), ("1", "x y", "3"), ("4", "5", "6"))) + end
-    sheet = delimited_sheets(text.encode(), ".csv")[0]
+    sheet = read_delimited_sheets(text.encode(), ".csv")[0]
     assert sheet.names == ["a", "b", "c"]
     assert sheet.rows == [["1", "x y", "3"], ["4", "5", "6"]]
     assert sheet.faults == []
@@ -125,7 +127,7 @@ def test_separators_and_line_ends(separator: str, end: str) -> None:
 
 def test_a_quotation_mark_left_open_loses_no_rows() -> None:
     text = 'id,text\n1,fine\n2,"never closed\n' + "".join(f"{number},ok\n" for number in range(3, 103))
-    sheet = delimited_sheets(text.encode(), ".csv")[0]
+    sheet = read_delimited_sheets(text.encode(), ".csv")[0]
     assert len(sheet.rows) == 102
     assert sheet.faults == [
         "a quotation mark is opened and never closed: quotation marks were read as plain characters"
@@ -134,34 +136,34 @@ def test_a_quotation_mark_left_open_loses_no_rows() -> None:
 
 def test_rows_swallowed_by_a_pair_of_stray_quotation_marks_are_told() -> None:
     text = 'id,text,n\n1,a,1\n2,"b,2\n3,c,3\n4,d",4\n5,e,5\n'
-    sheet = delimited_sheets(text.encode(), ".csv")[0]
+    sheet = read_delimited_sheets(text.encode(), ".csv")[0]
     assert any("6 lines gave 4 rows" in fault and "from line 3" in fault for fault in sheet.faults)
 
 
 def test_headers_that_are_missing_doubled_or_repeated() -> None:
-    none = delimited_sheets(b"1,2.5,2026-01-01\n2,3.5,2026-01-02\n", ".csv")[0]
+    none = read_delimited_sheets(b"1,2.5,2026-01-01\n2,3.5,2026-01-02\n", ".csv")[0]
     assert none.names == ["column1", "column2", "column3"]
     assert len(none.rows) == 2
     assert none.faults == ["no header row seen: columns are named column1, column2 ..."]
-    years = delimited_sheets(b"region,2024,2025\nNorth,1,2\n", ".csv")[0]
+    years = read_delimited_sheets(b"region,2024,2025\nNorth,1,2\n", ".csv")[0]
     assert (years.names, years.faults) == (["region", "2024", "2025"], [])
-    doubled = delimited_sheets(b"a,A,,b\n1,2,3,4\n", ".csv")[0]
+    doubled = read_delimited_sheets(b"a,A,,b\n1,2,3,4\n", ".csv")[0]
     assert doubled.names == ["a", "A_2", "column3", "b"]
     assert len(doubled.faults) == 2
-    again = delimited_sheets(b"a,b\n1,2\na,b\n3,4\n", ".csv")[0]
+    again = read_delimited_sheets(b"a,b\n1,2\na,b\n3,4\n", ".csv")[0]
     assert again.rows == [["1", "2"], ["3", "4"]]
     assert again.faults == ["the header occurs again (line 3): 1 row left out"]
-    assert delimited_sheets(b"a,b\n", ".csv")[0].faults == ["header only: there are no rows"]
+    assert read_delimited_sheets(b"a,b\n", ".csv")[0].faults == ["header only: there are no rows"]
 
 
 def test_a_separator_at_each_end_of_line_makes_no_column() -> None:
-    sheet = delimited_sheets(b"a,b,\n1,2,\n3,4,\n", ".csv")[0]
+    sheet = read_delimited_sheets(b"a,b,\n1,2,\n3,4,\n", ".csv")[0]
     assert (sheet.names, sheet.rows, sheet.faults) == (["a", "b"], [["1", "2"], ["3", "4"]], [])
 
 
 def test_too_many_columns_are_cut_and_told() -> None:
     text = ",".join(f"c{number}" for number in range(700)) + "\n" + ",".join("1" * 700) + "\n"
-    sheet = delimited_sheets(text.encode(), ".csv")[0]
+    sheet = read_delimited_sheets(text.encode(), ".csv")[0]
     assert (len(sheet.names), len(sheet.rows[0])) == (500, 500)
     assert sheet.faults == ["700 columns: only the first 500 were read"]
 

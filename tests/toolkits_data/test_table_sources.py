@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specialists.formats.table_text import is_table_text
-from specialists.tools.tables.delimited import delimited_sheets
+from specialists.tools.tables.delimited import read_delimited_sheets
 from specialists.tools.tables.jsonrows import read_json_sheets
-from specialists.tools.tables.spreadsheet_xml import spreadsheet_sheets
+from specialists.tools.tables.spreadsheet_xml import read_spreadsheet_xml_sheets
 from specialists.tools.tables.table_refused import TableRefused
 from specialists.tools.tables.tables import run_query
-from specialists.tools.tables.workbook import workbook_sheets
+from specialists.tools.tables.workbook import read_workbook_sheets
 
 from .conftest import Bench, Cell, workbook_bytes
 from .test_table_files import ask, profile
@@ -93,7 +93,7 @@ async def test_a_page_and_xml_that_are_called_a_workbook_keep_their_numbers(benc
 )
 def test_prose_and_logs_are_no_tables(text: str) -> None:
     with pytest.raises(TableRefused, match="is a text, not a table"):
-        delimited_sheets(text.encode(), ".txt")
+        read_delimited_sheets(text.encode(), ".txt")
 
 
 WORD = st.text("abcdefghij", min_size=1, max_size=8)
@@ -134,11 +134,11 @@ def test_rows_that_a_filter_hides_and_all_that_are_hidden_unless_said() -> None:
     book = mended(workbook_bytes({"S": rows}), ('<row r="3">', '<row hidden="true" r="3">'))
     end = "</sheetData>"
     book = mended(book, (end, f'{end}<autoFilter ref="A1:B4"><filterColumn colId="0"/></autoFilter>'))
-    (sheet,) = workbook_sheets(book)
+    (sheet,) = read_workbook_sheets(book)
     assert sheet.notes[0].startswith("1 of 3 rows is hidden by a filter in the workbook; it is counted")
     assert [row[2] for row in sheet.rows] == ["false", "true", "false"]
     book = mended(workbook_bytes({"S": rows}), ("<sheetData>", '<sheetFormatPr zeroHeight="1"/><sheetData>'))
-    assert workbook_sheets(book)[0].notes[0].startswith("3 of 3 rows are hidden")
+    assert read_workbook_sheets(book)[0].notes[0].startswith("3 of 3 rows are hidden")
 
 
 def test_columns_that_spreadsheet_xml_hides_are_named() -> None:
@@ -147,7 +147,7 @@ def test_columns_that_spreadsheet_xml_hides_are_named() -> None:
         ('<Column/><Column ss:Width="0"/>', "day"),
         ('<Column ss:Width="50.25"/>', ""),
     ):
-        (sheet,) = spreadsheet_sheets(SPREADSHEET.replace(b"<Table>", f"<Table>{said}".encode()))
+        (sheet,) = read_spreadsheet_xml_sheets(SPREADSHEET.replace(b"<Table>", f"<Table>{said}".encode()))
         told = [one for one in sheet.notes if "column" in one.partition(" hidden ")[0]]
         assert [one.rpartition(": ")[2] for one in told] == ([names] if names else [])
 
@@ -156,11 +156,11 @@ def test_rows_and_columns_without_a_height_or_width_are_hidden() -> None:
     rows: list[list[str | float | bool | None]] = [["city", "n"], ["Bern", 1], ["Rome", 1000]]
     columns = '<cols><col min="2" max="2" width="0" customWidth="1"/></cols><sheetData>'
     flat = ('<row r="3">', '<row r="3" ht="0" customHeight="1">')
-    (sheet,) = workbook_sheets(mended(workbook_bytes({"S": rows}), flat, ("<sheetData>", columns)))
+    (sheet,) = read_workbook_sheets(mended(workbook_bytes({"S": rows}), flat, ("<sheetData>", columns)))
     assert sheet.notes[0] == "1 column is hidden in the workbook, and read all the same: n"
     assert sheet.notes[1].startswith("1 of 2 rows is hidden in the workbook")
     tall = ('<row r="3">', '<row r="3" ht="10.5">')
-    assert workbook_sheets(mended(workbook_bytes({"S": rows}), tall))[0].notes == []
+    assert read_workbook_sheets(mended(workbook_bytes({"S": rows}), tall))[0].notes == []
 
 
 def test_hidden_rows_of_an_open_document_sheet() -> None:
@@ -182,7 +182,7 @@ def test_hidden_rows_of_an_open_document_sheet() -> None:
         archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
         archive.writestr("META-INF/manifest.xml", "<manifest/>")
         archive.writestr("content.xml", content)
-    (sheet,) = workbook_sheets(target.getvalue())
+    (sheet,) = read_workbook_sheets(target.getvalue())
     assert [row[2] for row in sheet.rows] == ["true", "true", "true", "false"]
     assert sheet.notes[0] == "1 column is hidden in the workbook, and read all the same: n"
     assert sheet.notes[1].startswith("3 of 4 rows are hidden by a filter in the workbook")
@@ -215,7 +215,7 @@ def merged_book() -> bytes:
 
 
 def test_a_merged_header_below_a_title_is_group_and_column_in_every_sheet() -> None:
-    sheets = workbook_sheets(merged_book())
+    sheets = read_workbook_sheets(merged_book())
     assert [sheet.title for sheet in sheets] == ["Q1", "Q2"]
     for sheet in sheets:
         assert sheet.names == ["Who / Person", "Who / Team", "Travel / Flights", "Travel / Hotel", "Other / Meals"]
@@ -251,7 +251,7 @@ def test_a_merged_header_below_a_title_is_group_and_column_in_every_sheet() -> N
     ],
 )
 def test_headers_of_several_rows_in_text(text: str, names: list[str] | None) -> None:
-    (sheet,) = delimited_sheets(text.encode(), ".csv")
+    (sheet,) = read_delimited_sheets(text.encode(), ".csv")
     assert sheet.names == names or (names is None and not any(" / " in name for name in sheet.names))
 
 

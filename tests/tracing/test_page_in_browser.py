@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from bot.tracing.trace_page import render_trace_page
-from bot.tracing.whole_trace import read_trace
+from bot.tracing.whole_trace import derive_trace
 from tests.tracing.made_logs import a_day, entries
 from tests.workspace_page.browser import OpenPage
 
@@ -23,7 +23,7 @@ new PerformanceObserver((list) => window.asked.push(...list.getEntries().map((on
 
 async def test_steps_open_search_finds_and_nothing_leaves_the_page(open_page: OpenPage, tmp_path: Path) -> None:
     file = tmp_path / "trace.html"
-    file.write_text(render_trace_page(read_trace(entries(a_day()))), encoding="utf-8")
+    file.write_text(render_trace_page(derive_trace(entries(a_day()))), encoding="utf-8")
     page = await open_page(file.as_uri(), viewport={"width": 390, "height": 800})
     requests: list[str] = []
     page.on("request", lambda request: requests.append(request.url))

@@ -9,10 +9,10 @@ import pytest
 from bot.store.values import LogEntry
 from bot.tracing.span import Span
 from bot.tracing.spans import read_spans
-from bot.tracing.whole_trace import UnreadableEntry, read_trace
+from bot.tracing.whole_trace import UnreadableEntry, derive_trace
 from handoff import events as ev
 from handoff.contracts import Usage
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from handoff.summaries.summary import describe_speed_up
 from tests.handoff.test_opening import played
 from tests.tracing.made_logs import RECORDED, R, a_day, entries, recorded
@@ -32,18 +32,18 @@ def test_a_recorded_log_gives_spans_that_lie_in_one_another_and_hold_all_that_wa
         assert not span.parent or span.parent in seen
         assert span.end is None if span.state == "open" else span.end is not None and span.end >= span.start
         seen[span.id] = span
-    job = fold(ev.load_event(entry.payload) for entry in log)
+    job = fold_log(ev.load_event(entry.payload) for entry in log)
     assert job is not None
-    for ask in job.asks:
-        used = sum((span.usage for span in found if span.request == ask.id and span.usage), Usage())
-        if ask.is_over:  # what an attempt used counts once it has ended
+    for request in job.requests:
+        used = sum((span.usage for span in found if span.request == request.id and span.usage), Usage())
+        if request.is_over:  # what an attempt used counts once it has ended
             assert (used.tokens_in, used.tokens_out, used.calls) == (
-                ask.usage.tokens_in,
-                ask.usage.tokens_out,
-                ask.usage.calls,
+                request.usage.tokens_in,
+                request.usage.tokens_out,
+                request.usage.calls,
             )
-        request = next(span for span in found if span.kind == "request" and span.request == ask.id)
-        assert (request.state == "open") is not ask.is_over
+        whole = next(span for span in found if span.kind == "request" and span.request == request.id)
+        assert (whole.state == "open") is not request.is_over
 
 
 def test_a_longer_log_of_the_same_job_keeps_the_ids_and_the_ends_of_what_had_ended() -> None:
@@ -97,10 +97,10 @@ def test_the_critical_path_leads_from_the_answer_back_through_the_crew_to_the_pl
 
 def test_the_figures_are_those_of_the_answers_context_line_and_lanes_add_up() -> None:
     log = entries(a_day())
-    (figures,) = read_trace(log).requests
-    job = fold(ev.load_event(entry.payload) for entry in log)
+    (figures,) = derive_trace(log).requests
+    job = fold_log(ev.load_event(entry.payload) for entry in log)
     assert job is not None
-    assert figures.gain_line == describe_speed_up(job.asks[0]) != ""
+    assert figures.gain_line == describe_speed_up(job.requests[0]) != ""
     assert [lane.name for lane in figures.lanes] == [
         "supervisor", "researcher", "analyst", "legal", "legal/reader", "legal/checker", "writer",
     ]  # fmt: skip
@@ -111,12 +111,12 @@ def test_the_figures_are_those_of_the_answers_context_line_and_lanes_add_up() ->
 def test_a_log_that_cannot_be_read_whole_gives_what_can_be_read_and_says_so() -> None:
     log = entries(a_day())
     log[20] = LogEntry(21, '{"type":"FromTheFuture","v":99}')
-    trace = read_trace(log)
+    trace = derive_trace(log)
     assert (trace.first_unreadable_seq, trace.unreadable_count, len(trace.steps)) == (21, len(log) - 20, len(log))
     assert max(seq for span in trace.spans for seq in span.events) == 20
     assert trace.requests[0].state == "working"
     with pytest.raises(UnreadableEntry):
-        read_trace(log, request_ids=frozenset({R}), user="UANA")
+        derive_trace(log, request_ids=frozenset({R}), user="UANA")
 
 
 def test_who_may_see_only_their_own_requests_sees_no_span_of_others() -> None:
@@ -124,7 +124,7 @@ def test_who_may_see_only_their_own_requests_sees_no_span_of_others() -> None:
     other = "1795432600.000100"
     asked = log[0].model_copy(update={"request": log[0].request.model_copy(update={"id": other, "user": "UBEN"})})
     log = [*log, asked.model_copy(update={"at": log[-1].at + 1})]
-    trace = read_trace(entries(log), request_ids=frozenset({other}), user="UBEN")
+    trace = derive_trace(entries(log), request_ids=frozenset({other}), user="UBEN")
     assert {span.request for span in trace.spans} == {other}
     assert [figures.id for figures in trace.requests] == [other]
     assert {step.entry.seq for step in trace.steps} == {len(log)}
@@ -133,7 +133,7 @@ def test_who_may_see_only_their_own_requests_sees_no_span_of_others() -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_happens_to_a_job_its_spans_end_with_it_and_never_change_what_had_ended(seed: int) -> None:
     log = entries(played(seed, owners=0.1, oddities=0.2))
-    trace = read_trace(log)
+    trace = derive_trace(log)
     whole = {span.id: span for span in trace.spans}
     assert len(whole) == len(trace.spans)
     over = {figures.id for figures in trace.requests if figures.end is not None}

@@ -67,7 +67,7 @@ def dump_next(event: ev.Event) -> str:
 def become_next() -> None:
     """From here on this process is the next release. Before anything of `bot` is imported."""
     ev.SCHEMA = NEXT
-    ev._adapter = NextForm(ev._adapter)  # type: ignore[assignment]
+    ev._EVENT_ADAPTER = NextForm(ev._EVENT_ADAPTER)  # type: ignore[assignment]
     ev.dump_event = dump_next
 
     import handoff.summaries.summary  # noqa: PLC0415 - knows nothing of schemas

@@ -57,61 +57,63 @@ NOT_OF_A_RESULT: dict[str, Any] = {
 
 def summary(job: Job) -> dict[str, Any]:
     """What matters of a job's state, as JSON."""
-    asks = [{**_ask(ask), **_looked_at(ask)} for ask in job.asks]
+    asks = [{**_ask(request), **_looked_at(request)} for request in job.requests]
     return {"id": job.id, "seq": job.seq, "asks": asks}
 
 
-def _looked_at(ask: RequestState) -> dict[str, Any]:
+def _looked_at(request: RequestState) -> dict[str, Any]:
     """Second looks, and crews inside the crew."""
     return {
-        "verified": ask.run.verified.model_dump(mode="json") if ask.run.verified is not None else None,
-        "revisions": ask.revisions,
-        "made": [name for name, member in ask.run.members.items() if member.made],
-        "decided": [(one.subtask, one.what) for one in ask.decisions],
+        "verified": request.run.verification.model_dump(mode="json") if request.run.verification is not None else None,
+        "revisions": request.revision_count,
+        "made": [name for name, member in request.run.members.items() if member.made],
+        "decided": [(one.subtask, one.what) for one in request.decisions],
         "inside": {
             name: {
-                "within": work.within,
-                "rungs": work.rungs,
-                "rounds": work.rounds,
-                "brief": work.brief,
-                "dropped": work.dropped,
-                "instead_of": work.instead_of,
-                "planned": [one.id for one in work.run.plan.subtasks] if work.run and work.run.plan else None,
-                "state": work.run.state if work.run else None,
-                "draft": work.run.draft if work.run else None,
-                "answer": work.run.answer if work.run else None,
+                "within": subtask.within,
+                "rungs": subtask.recovery_steps,
+                "rounds": subtask.faulty_result_count,
+                "brief": subtask.rewritten_brief,
+                "dropped": subtask.is_dropped,
+                "instead_of": subtask.replaced_id,
+                "planned": [one.id for one in subtask.run.plan.subtasks] if subtask.run and subtask.run.plan else None,
+                "state": subtask.run.state if subtask.run else None,
+                "draft": subtask.run.draft if subtask.run else None,
+                "answer": subtask.run.answer if subtask.run else None,
             }
-            for name, work in ask.work.items()
+            for name, subtask in request.subtasks.items()
         },
     }
 
 
-def _ask(ask: RequestState) -> dict[str, Any]:
+def _ask(request: RequestState) -> dict[str, Any]:
     return {
-        "id": ask.id,
-        "text": ask.request.text,
-        "state": ask.state,
-        "cancelled_by": ask.cancelled_by,
-        "answer": ask.run.answer,
-        "failure": [ask.run.failure.step, ask.run.failure.reason, ask.run.failure.advice] if ask.run.failure else None,
-        "files": [artifact.name for artifact in ask.artifacts],
-        "gaps": list(list_answer_gaps(ask, ask.run)),
-        "posted": dict(ask.posted),
-        "usage": ask.usage.model_dump(mode="json", exclude=NEW_IN_USAGE),
-        "written": ask.run.written,
-        "ended": ask.ended,
+        "id": request.id,
+        "text": request.spec.text,
+        "state": request.state,
+        "cancelled_by": request.cancelled_by,
+        "answer": request.run.answer,
+        "failure": [request.run.failure.step, request.run.failure.reason, request.run.failure.advice]
+        if request.run.failure
+        else None,
+        "files": [artifact.name for artifact in request.artifacts],
+        "gaps": list(list_answer_gaps(request, request.run)),
+        "posted": dict(request.posted_ids),
+        "usage": request.usage.model_dump(mode="json", exclude=NEW_IN_USAGE),
+        "written": request.run.concluded_at,
+        "ended": request.ended,
         "work": {
             name: {
-                "state": work.state,
-                "specialist": work.specialist,
-                "attempt": work.attempt,
-                "checkpoints": [type(point).__name__ for point in work.checkpoints],
-                "failures": list(work.failures),
-                "question": work.question.message if work.question else None,
-                "answers": [note.text for note in work.answers],
-                "result": work.result.model_dump(mode="json", exclude=NOT_OF_A_RESULT) if work.result else None,
+                "state": subtask.state,
+                "specialist": subtask.specialist,
+                "attempt": subtask.attempt,
+                "checkpoints": [type(point).__name__ for point in subtask.checkpoints],
+                "failures": list(subtask.failures),
+                "question": subtask.question.message if subtask.question else None,
+                "answers": [note.text for note in subtask.answer_notes],
+                "result": subtask.result.model_dump(mode="json", exclude=NOT_OF_A_RESULT) if subtask.result else None,
             }
-            for name, work in ask.work.items()
+            for name, subtask in request.subtasks.items()
         },
     }
 
@@ -131,7 +133,7 @@ class Recorder:
 
     async def keep(self, name: str, talk: Talk) -> None:
         """Write a job down. Nobody may be at work on it any more."""
-        job, head = await talk.job(), await self.scene.store.jobs.head(talk.key)
+        job, head = await talk.job(), await self.scene.store.jobs.read_head(talk.key)
         if job is None or head is None:
             raise AssertionError(name)
         about = {
@@ -140,10 +142,10 @@ class Recorder:
             "channel": talk.channel,
             "thread_ts": talk.ts,
             "fields": head.fields,
-            "inbox": [entry.payload for entry in await self.scene.store.jobs.inbox(talk.key)],
+            "inbox": [entry.payload for entry in await self.scene.store.jobs.read_inbox(talk.key)],
             "state": json.loads(json.dumps(summary(job))),
         }
-        lines = [entry.payload for entry in await self.scene.store.jobs.log(talk.key)]
+        lines = [entry.payload for entry in await self.scene.store.jobs.read_log(talk.key)]
         (self._folder / f"{name}.jsonl").write_text("".join(f"{line}\n" for line in lines))
         (self._folder / f"{name}.json").write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n")
 
@@ -206,7 +208,9 @@ async def side_by_side(recorder: Recorder) -> None:
     flaky = in_turn(escalation("confidence_too_low", "I am not sure."), result("First."))
     async with recorder.bot(planner=lambda _: TWO, writer=flaky, reviewer=gate):
         talk = await recorder.scene.ask("Do two things")
-        await talk.until(lambda job: job.latest_request.work and job.latest_request.work["first"].state == "complete")
+        await talk.until(
+            lambda job: job.latest_request.subtasks and job.latest_request.subtasks["first"].state == "complete"
+        )
         await gate.reached.wait()
         await talk.seen(talk.cards)
     await recorder.keep("side_by_side", talk)
@@ -255,9 +259,9 @@ async def inside(recorder: Recorder) -> None:
 
 def _done_but(job: Job, part: str) -> bool:
     """Whether all other parts have ended but those that it is inside."""
-    works = job.latest_request.work.values()
-    return part in job.latest_request.work and all(
-        work.state in {"complete", "skipped"} for work in works if not part.startswith(work.subtask.id)
+    works = job.latest_request.subtasks.values()
+    return part in job.latest_request.subtasks and all(
+        subtask.state in {"complete", "skipped"} for subtask in works if not part.startswith(subtask.spec.id)
     )
 
 
@@ -276,7 +280,9 @@ async def cancelled(recorder: Recorder) -> None:
     gate = Gate(result("Checked."))
     async with recorder.bot(planner=lambda _: TWO, writer=lambda _: result("Written."), reviewer=gate):
         talk = await recorder.scene.ask("Do two things")
-        await talk.until(lambda job: job.latest_request.work and job.latest_request.work["first"].state == "complete")
+        await talk.until(
+            lambda job: job.latest_request.subtasks and job.latest_request.subtasks["first"].state == "complete"
+        )
         await gate.reached.wait()
         await talk.seen(talk.cards)
         await recorder.scene.person().stop(talk.channel, talk.ts)

@@ -18,7 +18,7 @@ from bot.store.values import Commit
 from handoff import events as ev
 from handoff.contracts import Place
 from handoff.engine.answer import list_answer_gaps
-from handoff.engine.engine import fold
+from handoff.engine.engine import fold_log
 from handoff.engine.replay import parse_log
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of
@@ -45,12 +45,12 @@ def recorded(name: str) -> tuple[list[str], dict[str, Any]]:
 def test_a_log_makes_the_state_that_it_made_then(name: str) -> None:
     lines, about = recorded(name)
     assert all(json.loads(line)["v"] == about["schema"] == ev.SCHEMA for line in lines)
-    job = fold(map(ev.load_event, lines))
+    job = fold_log(map(ev.load_event, lines))
     assert job is not None
     assert json.loads(json.dumps(summary(job))) == about["state"]
     assert parse_log(lines) == job
     again = [ev.dump_event(ev.load_event(line)) for line in lines]
-    assert fold(map(ev.load_event, again)) == job, "what is read is of the present schema"
+    assert fold_log(map(ev.load_event, again)) == job, "what is read is of the present schema"
 
 
 def test_the_logs_are_of_all_kinds() -> None:
@@ -91,13 +91,13 @@ async def moved_in(scene: Scene, name: str) -> Talk:
     assert await store.jobs.ingest(talk.key, log[0], dedupe=["then"], user=person.id)
     claim = await take_job(store, "then", schema=ev.SCHEMA)
     fields = {field: moved(value) for field, value in about["fields"].items()}
-    (taken,) = await store.jobs.inbox(talk.key)
+    (taken,) = await store.jobs.read_inbox(talk.key)
     kept = await store.jobs.commit(
         claim, "then", 0, log, taken_entries=[taken.seq], fields=fields, schema=about["schema"]
     )
     assert kept is Commit.OK
     asks = about["state"]["asks"][0]["state"] == "input_required"
-    assert await store.jobs.release(claim, due=None if asks else await store.now())
+    assert await store.jobs.release(claim, due=None if asks else await store.read_time())
     return talk
 
 
@@ -136,7 +136,7 @@ async def test_a_question_of_then_can_be_answered_today(scene: Scene) -> None:
         await talk.say("Oslo")
         job = await talk.over()
     assert job.latest_request.state == "completed"
-    assert job.latest_request.work["first"].result.content == "Chosen:  Oslo"  # type: ignore[union-attr]
+    assert job.latest_request.subtasks["first"].result.content == "Chosen:  Oslo"  # type: ignore[union-attr]
     assert [one for one in purposes(server) if one.startswith("specialist")] == ["specialist:writer"]
     assert "Oslo" in shown(talk.words()[-1])
 
@@ -149,7 +149,7 @@ async def test_what_was_in_doubt_then_is_cleared_today_and_not_done_again(scene:
             await scene.person().say(talk.channel, "It happened", thread_ts=talk.ts)
             job = await talk.over()
         assert side.calls == 0, "a person said that it was done"
-    assert question["ts"] in job.latest_request.posted.values()
+    assert question["ts"] in job.latest_request.posted_ids.values()
     assert job.latest_request.state == "completed"
     assert purposes(server) == ["specialist:clerk"]
 

@@ -29,7 +29,7 @@ async def left(talk: Talk) -> Head:
     """Wait until the job is for newer releases only, and nobody owns it."""
 
     async def so() -> Head | None:
-        head = await talk.scene.store.jobs.head(talk.key)
+        head = await talk.scene.store.jobs.read_head(talk.key)
         return head if head is not None and head.schema == NEWER and not head.owner else None
 
     head = await eventually(so)
@@ -57,7 +57,7 @@ async def test_a_request_that_a_newer_release_took_in_is_left_to_it(
         talk = await asked_of_a_newer_one(scene)
         head = await left(talk)
         assert (head.seq, head.lost_owners) == (0, 0)
-        assert len(await scene.store.jobs.inbox(talk.key)) == 1
+        assert len(await scene.store.jobs.read_inbox(talk.key)) == 1
         listed = shown(await scene.command("status"))
         assert f"`{talk.key.job}` <" in listed
         assert "|Draft a short note about tea>" in listed
@@ -68,8 +68,11 @@ async def test_a_request_that_a_newer_release_took_in_is_left_to_it(
         assert shown(await scene.command(f"cancel {talk.key.job}"))
     assert server.requests
     assert not talk.replies()
-    assert await scene.store.jobs.log(talk.key) == []
-    assert [json.loads(entry.payload)["v"] for entry in await scene.store.jobs.inbox(talk.key)] == [NEWER, ev.SCHEMA]
+    assert await scene.store.jobs.read_log(talk.key) == []
+    assert [json.loads(entry.payload)["v"] for entry in await scene.store.jobs.read_inbox(talk.key)] == [
+        NEWER,
+        ev.SCHEMA,
+    ]
     assert not [record for record in caplog.records if record.exc_info]
 
 
@@ -81,7 +84,9 @@ async def test_what_a_newer_release_says_to_a_job_under_way_passes_the_job_on(sc
         scene.bot(connect("chat", server)) as app,
     ):
         talk = await scene.ask("Do two things")
-        await talk.until(lambda job: job.latest_request.work and job.latest_request.work["first"].state == "complete")
+        await talk.until(
+            lambda job: job.latest_request.subtasks and job.latest_request.subtasks["first"].state == "complete"
+        )
         await gate.reached.wait()
         line = newer(ev.CancelRequested(at=time.time(), user=scene.person().id))
         assert await scene.store.jobs.signal(talk.key, line, dedupe=[])
@@ -91,17 +96,17 @@ async def test_what_a_newer_release_says_to_a_job_under_way_passes_the_job_on(sc
         await scene.barrier()
         job = await talk.job()
         assert job is not None
-        assert {name: work.state for name, work in job.latest_request.work.items()} == {
+        assert {name: work.state for name, work in job.latest_request.subtasks.items()} == {
             "first": "complete",
             "second": "in_progress",
         }
         assert job.latest_request.run.failure is None, "nothing was made of what could not be read"
-        (entry,) = await scene.store.jobs.inbox(talk.key)
+        (entry,) = await scene.store.jobs.read_inbox(talk.key)
         assert entry.payload == line
 
 
 async def _owns_nothing(app: App) -> bool:
-    return app.instance.owned_jobs == 0
+    return app.instance.owned_job_count == 0
 
 
 async def test_a_log_that_cannot_be_read_is_named_to_people_and_traced_for_admins_all_the_same(scene: Scene) -> None:
@@ -112,7 +117,9 @@ async def test_a_log_that_cannot_be_read_is_named_to_people_and_traced_for_admin
     await scene.store.jobs.ingest(talk.key, "{}", dedupe=[])
     claim = await take_job(scene.store, "else", schema=ev.SCHEMA, preferred_job=talk.key)
     lines = ['{"type":"Unheard","at":1.0,"v":1}', "no JSON at all"]
-    done = await scene.store.jobs.commit(claim, "x", head.seq, lines, taken_entries=[2], schema=ev.SCHEMA, ends=True)
+    done = await scene.store.jobs.commit(
+        claim, "x", head.seq, lines, taken_entries=[2], schema=ev.SCHEMA, starts_expiry=True
+    )
     assert done is Commit.OK
     assert await scene.store.jobs.release(claim, due=None)
     async with scene.bot(admins=frozenset({scene.person("cleo").id})):
@@ -123,11 +130,11 @@ async def test_a_log_that_cannot_be_read_is_named_to_people_and_traced_for_admin
         await scene.workspace.until(lambda: [m for m in scene.workspace.messages(direct) if m.get("files")])
     own = scene.workspace.messages(scene.person().dm)
     assert not [one for one in own if one.get("files")], "nobody can tell whose a step is"
-    trace = export_job_trace(await scene.store.jobs.log(talk.key), head)
+    trace = export_job_trace(await scene.store.jobs.read_log(talk.key), head)
     assert trace["events"][0]["type"] == "RequestAdded"
     assert trace["events"][-1] == {"seq": head.seq + 2, "unreadable": "no JSON at all"}
 
 
 async def _let_go(talk: Talk) -> Head | None:
-    head = await talk.scene.store.jobs.head(talk.key)
+    head = await talk.scene.store.jobs.read_head(talk.key)
     return head if head is not None and not head.owner else None

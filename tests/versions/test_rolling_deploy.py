@@ -107,7 +107,7 @@ class Board:
         """Wait until the head says so."""
 
         async def there() -> bool:
-            head = await self.scene.store.jobs.head(self.talks[name].key)
+            head = await self.scene.store.jobs.read_head(self.talks[name].key)
             return head is not None and (head.fields["state"], head.schema) == (state, schema)
 
         try:
@@ -176,7 +176,7 @@ async def fill(board: Board) -> None:
         claim = await _claimed(store, key)
         done = await store.jobs.commit(claim, "fill", 0, [*map(dump_next, log)], taken_entries=[1], schema=NEXT_SCHEMA)
         assert done in {Commit.OK, Commit.DUP}, "a busy server may be asked twice"
-        assert await store.jobs.release(claim, due=await store.now())
+        assert await store.jobs.release(claim, due=await store.read_time())
 
 
 async def _claimed(store: Store, key: JobKey) -> Claim:
@@ -185,7 +185,7 @@ async def _claimed(store: Store, key: JobKey) -> Claim:
     async def claimed() -> Claim | None:
         claim = await store.jobs.claim("filler", lease=60, schema=NEXT_SCHEMA, preferred_job=key)
         if claim is not None and claim.key != key:
-            await store.jobs.release(claim, due=await store.now())
+            await store.jobs.release(claim, due=await store.read_time())
             return None
         return claim
 
@@ -257,7 +257,7 @@ async def _back(stage: Board) -> Release:
     await stage.talks["fir"].say("@leadhand Write about kapok")
     for name in ("hazel", "gorse", "fir"):
         key = stage.talks[name].key
-        (entry,) = await eventually(partial(stage.scene.store.jobs.inbox, key))
+        (entry,) = await eventually(partial(stage.scene.store.jobs.read_inbox, key))
         assert json.loads(entry.payload)["v"] == ev.SCHEMA
         assert (await stage.head(name)).schema == NEXT_SCHEMA
     assert {name: stage.words.waiting[name] for name in waiting} == waiting, "nobody went on with them"
@@ -290,7 +290,7 @@ async def _and_there_again(stage: Board) -> None:
 
 
 async def _all_looked_at(stage: Board) -> bool:
-    due = await stage.scene.store.jobs.next_due()
+    due = await stage.scene.store.jobs.read_next_due()
     return due is None
 
 

@@ -56,7 +56,7 @@ async def test_the_default_client_hears_mentions_clicks_and_commands(workspace: 
 
     handler = await connect(register)
     assert handler.client.is_connected()
-    assert workspace.connections == 1
+    assert workspace.connection_count == 1
     ana = workspace.person("ana")
     ts = await ana.say("#general", "@testhand hello")
     answer = (await workspace.until(lambda: workspace.thread("#general", ts)[1:]))[0]

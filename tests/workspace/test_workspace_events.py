@@ -227,7 +227,7 @@ async def test_each_payload_goes_to_one_of_the_connections(workspace: Workspace,
 async def test_the_eleventh_connection_is_turned_away(workspace: Workspace, deaf: Any) -> None:
     apps = [await deaf(workspace) for _ in range(11)]
     assert (await apps[10].next())["reason"] == "too_many_websockets"
-    assert workspace.connections == 10
+    assert workspace.connection_count == 10
 
 
 async def test_a_ticket_opens_one_connection(workspace: Workspace, session: aiohttp.ClientSession) -> None:
@@ -242,7 +242,7 @@ async def test_bolt_reconnects_when_asked_to(workspace: Workspace, listen: Liste
     seen: list[Any] = []
     await listen(workspace, collect(seen, "message"))
     await workspace.refresh_connections()
-    await eventually(lambda: workspace.connections == 1)
+    await eventually(lambda: workspace.connection_count == 1)
     await workspace.person("ana").say("@testhand", "still there?")
     await eventually(lambda: seen)
 

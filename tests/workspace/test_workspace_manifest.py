@@ -94,7 +94,7 @@ async def test_an_agent_of_today_gets_plain_messages_and_no_assistant_threads(
     await ana.open_home("messages")
     await ana.say("@testhand", "hello")
     assert [each["text"] for each in workspace.messages(ana.dm)] == ["hello"]
-    assert workspace.notes == []
+    assert workspace.manifest_notes == []
     assert (await client.auth_test())["ok"]
 
 

@@ -81,7 +81,7 @@ async def refused(call: Callable[[], Any]) -> str:
 
 
 async def test_a_token_is_good_in_the_workspace_it_was_issued_for(app: App) -> None:
-    second = await app.at.open_beside("Second")
+    second = await app.at.start_further_workspace("Second")
     try:
         assert await refused(app.client(app.at.bot_token).auth_test) == "account_inactive"
         first = await app.install("Local workspace")
@@ -122,7 +122,7 @@ async def test_what_the_page_does_not_know_it_refuses(app: App) -> None:
 
 
 async def test_an_organisations_token_is_good_in_all_of_it_and_names_the_team(app: App) -> None:
-    second = await app.at.open_beside("Second")
+    second = await app.at.start_further_workspace("Second")
     try:
         issued = await app.install("all of Acme")
         assert (issued["is_enterprise_install"], issued["team"]) == (True, None)
@@ -171,8 +171,8 @@ async def test_a_refresh_token_works_again_within_the_grace_period_if_one_is_set
 
 
 async def test_a_workspace_beside_an_organisation_has_ids_of_the_same_form_and_nothing_else(app: App) -> None:
-    inside = await app.at.open_beside("Second")
-    beside = await app.at.open_beside("North", in_organisation=False)
+    inside = await app.at.start_further_workspace("Second")
+    beside = await app.at.start_further_workspace("North", in_organisation=False)
     try:
         who = [each.person("ana").id for each in (app.at, inside, beside)]
         assert len(set(who)) == 1, "people are the same in an organisation, and their ids unique in a workspace alone"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.workspace.scheduled_messages import MAX_IN_WINDOW, MAX_SECONDS_AHEAD
+from bot.workspace.scheduled_messages import MAX_MESSAGES_IN_WINDOW, MAX_SECONDS_AHEAD
 from bot.workspace.workspace_server import Workspace
 from tests.workspace.conftest import Change, Clients, Refused, Start
 
@@ -56,7 +56,7 @@ async def test_times_that_slack_does_not_take_are_refused(
         "time_too_far", schedule(channel=general, post_at=int(time.time()) + MAX_SECONDS_AHEAD + 60, text="x")
     )
     at = in_minutes(10)
-    for _ in range(MAX_IN_WINDOW):
+    for _ in range(MAX_MESSAGES_IN_WINDOW):
         await schedule(channel=general, post_at=at, text="x")
     await refused("restricted_too_many", schedule(channel=general, post_at=at + 60, text="x"))
     await schedule(channel=workspace.channel_id("#sales"), post_at=at, text="x")

@@ -56,7 +56,7 @@ def open_channel(workspace: Workspace) -> str:
     """Open a channel for those who are in #general. Returns its name, with the `#`."""
     state = workspace._world.state
     members = list(state.channels[workspace.channel_id("#general")].members)
-    made = state.open_channel(f"test-{len(state.channels)}", "channel", members, "")
+    made = state.create_channel(f"test-{len(state.channels)}", "channel", members, "")
     state.changes.publish(Change({"type": "members", "channel": made.id, "members": members}))
     return f"#{made.name}"
 
@@ -116,7 +116,7 @@ async def run(workspace: Workspace) -> AsyncIterator[Run]:
     for handler in handlers:
         await handler.close_async()  # type: ignore[no-untyped-call]
 
-    await eventually(lambda: not workspace.connections)
+    await eventually(lambda: not workspace.connection_count)
 
 
 class Tab:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bot.evaluation.answer_texts import contains_words, count_occurrences, find_leak, find_unmarked_figures
-from bot.evaluation.cases import AggregationCase, ContradictionCase, ExpectedCoverage, GivenResult, VerifierCase
+from bot.evaluation.cases import AggregationCase, CannedResult, ContradictionCase, ExpectedCoverage, VerifierCase
 from bot.evaluation.counted_model import CountingModel
 from bot.evaluation.naive_prompts import call_baseline, parse_yes_or_no
 from bot.evaluation.outcome import CaseOutcome
@@ -17,17 +17,17 @@ from bot.evaluation.trials.given_results import stage_job_with_results
 async def aggregate_results(case: AggregationCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Have the product write an answer from the results, and score the answer."""
     job = stage_job_with_results(environment, model, case.input, case.results, instruction=case.instruction)
-    await job.play(lambda ask: ask.run.is_concluded)
-    run = job.ask.run
+    await job.play(lambda request: request.run.is_concluded)
+    run = job.request.run
     if run.answer is None:
-        return CaseOutcome(False, "", f"no answer: {run.failure.reason if run.failure else job.ask.state}")
+        return CaseOutcome(False, "", f"no answer: {run.failure.reason if run.failure else job.request.state}")
     return _score_answer(case, run.answer)
 
 
 async def aggregate_results_naively(
     case: AggregationCase, _environment: CaseEnvironment, model: CountingModel
 ) -> CaseOutcome:
-    """Call a plain supervisor prompt with the results as messages of its agents, and score its answer."""
+    """Call a plain synthesizer prompt with the results as messages of agents, and score its answer."""
     said = [
         f"{one.by}: " + (f"(failed: {one.failed})" if one.failed else " ".join([one.content, *one.gaps]))
         for one in case.results
@@ -45,20 +45,23 @@ def _score_answer(case: AggregationCase, text: str) -> CaseOutcome:
         "duplicates merged": [f"{one!r} is told twice" for one in expected.once if count_occurrences(text, one) > 1],
     }
     wrong = [f"{words!r} is in it" for words in expected.must_not if contains_words(text, words)]
-    asked = {
+    expected_by_measure = {
         "planted facts kept": expected.facts,
         "contradictions shown": expected.both,
         "gaps told": expected.gaps,
         "duplicates merged": expected.once,
     }
-    measures = {name: not faults[name] for name, given in asked.items() if given}
-    known = [case.input, *(part for one in case.results for part in (one.title, one.content, one.source, one.failed))]
+    measures = {name: not faults[name] for name, given in expected_by_measure.items() if given}
+    source_texts = [
+        case.input,
+        *(part for one in case.results for part in (one.title, one.content, one.source, one.failed)),
+    ]
     measures["a figure that follows from no result, unmarked"] = bool(
-        find_unmarked_figures(text, [*known, *_list_gaps(case)])
+        find_unmarked_figures(text, [*source_texts, *_list_gaps(case)])
     )
     measures["a tool call, schema or heading in the answer"] = bool(find_leak(text))
-    said = [fault for listed in faults.values() for fault in listed] + wrong
-    return CaseOutcome(not said, text, "; ".join(said), measures)
+    all_faults = [fault for listed in faults.values() for fault in listed] + wrong
+    return CaseOutcome(not all_faults, text, "; ".join(all_faults), measures)
 
 
 def _list_gaps(case: AggregationCase) -> list[str]:
@@ -81,26 +84,26 @@ def _find_missing_gaps(expected: ExpectedCoverage, text: str) -> Iterator[str]:
             yield f"it says nothing of {' or '.join(words)}"
 
 
-async def find_contradiction(
+async def score_contradiction_check(
     case: ContradictionCase, environment: CaseEnvironment, model: CountingModel
 ) -> CaseOutcome:
     """Have the product write an answer from two results, and score whether its verifier finds a contradiction."""
     one, *more = environment.crew.specialists
     other = more[0] if more else one
     results = (
-        GivenResult(by=one, title=f"{case.question} (first)", content=case.a),
-        GivenResult(by=other, title=f"{case.question} (second)", content=case.b),
+        CannedResult(by=one, title=f"{case.question} (first)", content=case.a),
+        CannedResult(by=other, title=f"{case.question} (second)", content=case.b),
     )
-    job = stage_job_with_results(environment, model, case.question, results, verifier=True)
-    await job.play(lambda ask: ask.run.verified is not None)
-    verified = job.ask.run.verified
+    job = stage_job_with_results(environment, model, case.question, results, with_verifier=True)
+    await job.play(lambda request: request.run.verification is not None)
+    verified = job.request.run.verification
     found = verified is not None and bool(verified.contradictions)
     return _score_contradiction(
-        case, found_contradiction=found, reply="; ".join(f"{one.what}: {one.why}" for one in job.ask.decisions)
+        case, found_contradiction=found, reply="; ".join(f"{one.what}: {one.why}" for one in job.request.decisions)
     )
 
 
-async def find_contradiction_naively(
+async def score_contradiction_naively(
     case: ContradictionCase, _environment: CaseEnvironment, model: CountingModel
 ) -> CaseOutcome:
     """Call a plain prompt that asks whether two statements contradict each other, and score its reply."""
@@ -122,9 +125,9 @@ SOURCE_FILE = "source.txt"
 async def verify_statement(case: VerifierCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Have the verifier compare an answer of one sentence with an attached text, and score its verdict."""
     by = next(iter(environment.crew.specialists))
-    given = GivenResult(by=by, title="The text", content=case.statement, source=SOURCE_FILE)
+    canned_result = CannedResult(by=by, title="The text", content=case.statement, source=SOURCE_FILE)
     job = stage_job_with_results(
-        environment, model, VERIFIER_REQUEST, (given,), verifier=True, texts={SOURCE_FILE: case.passage}
+        environment, model, VERIFIER_REQUEST, (canned_result,), with_verifier=True, texts={SOURCE_FILE: case.passage}
     )
     effect = job.find_due_effect("verifier")
     if effect is None:

@@ -21,7 +21,7 @@ _AIM_PATTERN = re.compile(rf"\b({'|'.join(get_args(ev.MessageAim))})\b", re.IGNO
 
 
 async def classify_message(case: DispatcherCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
-    """Have the product find the aim of a message: by the rules, or by the dispatcher where the rules leave doubt."""
+    """Have the product find the aim of a message, by rules or by the dispatcher, and score the aim."""
     job = StagedJob(environment, model, case.asked)
     _prepare_job(job, case)
     for number, speaker in enumerate(case.before, start=1):
@@ -45,7 +45,7 @@ async def classify_message_naively(
 
 
 def _prepare_job(job: StagedJob, case: DispatcherCase) -> None:
-    """Bring a job into the state in which the message arrives."""
+    """Report the events that bring a job into the state of the case: over, waiting or at work."""
     at = job.now()
     job.report_soon(ev.Posted(at=at, request=REQUEST_ID, key=make_card_key(REQUEST_ID), ts="2.0"))
     if case.answer:

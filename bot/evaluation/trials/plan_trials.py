@@ -18,13 +18,13 @@ from handoff.text.counts import format_count
 
 NOBODY = "nobody"
 ORDER_SIGN = ">"
-NO_WORK_LABELS = ("answer", "ask", NOBODY)
-"""The decisions that give no specialist any work."""
+NO_SUBTASK_LABELS = ("answer", "ask", NOBODY)
+"""Labels of decisions by which no specialist gets work."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredPart:
-    """A subtask of a plan, reduced to what is scored."""
+    """The parts of a subtask that are scored. `after` has the ids of the subtasks that it depends on."""
 
     id: str
     specialist: str
@@ -35,8 +35,8 @@ class ScoredPart:
 class PlanDecision:
     """The decision on a request.
 
-    `reply` is `plan`, one of `NO_WORK_LABELS`, `failed`, or `any` for an empty plan, which may mean any of
-    `NO_WORK_LABELS`. `strategy` and `has_missing_parts` are None if the form of the plan has no field for them.
+    `reply` is `plan`, one of `NO_SUBTASK_LABELS`, `failed`, or `any` for an empty plan, which may mean any of
+    `NO_SUBTASK_LABELS`. `strategy` and `has_missing_parts` are None if the form of the plan has no field for them.
     """
 
     reply: str
@@ -63,19 +63,19 @@ class PlanDecision:
 # ---------------------------------------------------------------- decisions
 
 
-def extract_decision(ask: RequestState, *, has_erred: bool = False) -> PlanDecision:
+def extract_decision(request: RequestState, *, has_erred: bool = False) -> PlanDecision:
     """Return the planner's decision from the state of a request.
 
     A failed request is `failed` if `has_erred` (a call failed, or the model declined) or if too many plans were
     rejected; otherwise it is `nobody`: no specialist can do any part of it.
     """
-    run = ask.run
+    run = request.run
     if run.plan is not None and run.plan.subtasks:
         parts = tuple(ScoredPart(one.id, one.specialist, one.after) for one in run.plan.subtasks)
         return PlanDecision("plan", parts, run.plan.strategy, bool(run.plan.missing))
     if run.answer is not None:
         return PlanDecision("answer", has_missing_parts=False, reason=run.answer)
-    if ask.state == "input_required":
+    if request.state == "input_required":
         return PlanDecision("ask", has_missing_parts=False)
     why = run.failure.reason if run.failure else "no plan"
     failed = has_erred or run.failure is None or len(run.rejections) >= MAX_REJECTED_PLANS
@@ -83,7 +83,7 @@ def extract_decision(ask: RequestState, *, has_erred: bool = False) -> PlanDecis
 
 
 def parse_naive_plan(text: str) -> PlanDecision:
-    """Parse the plan of the plain prompt, leniently."""
+    """Parse the plan of the plain prompt, ignoring parts without a specialist. Without a list, it is `failed`."""
     given = parse_json_object(text)
     listed = given.get("parts")
     if not isinstance(listed, list):
@@ -110,8 +110,8 @@ async def _run_planner(
     case: RoutingCase | PlanningCase, environment: CaseEnvironment, model: CountingModel
 ) -> PlanDecision:
     job = StagedJob(environment, model, case.input, case.files)
-    await job.play(lambda ask: ask.run.plan is not None)
-    return extract_decision(job.ask, has_erred=bool(model.errors) or model.has_refused)
+    await job.play(lambda request: request.run.plan is not None)
+    return extract_decision(job.request, has_erred=bool(model.errors) or model.has_refused)
 
 
 def _write_naive_prompt(case: RoutingCase | PlanningCase, environment: CaseEnvironment) -> str:
@@ -125,20 +125,20 @@ def _write_naive_prompt(case: RoutingCase | PlanningCase, environment: CaseEnvir
 
 
 async def route_request(case: RoutingCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
-    """Have the product decide who gets a request. Right only if the expected specialist gets it alone."""
+    """Have the product decide who gets a request. It is right only if one expected specialist gets it alone."""
     found = await _run_planner(case, environment, model)
-    got = "+".join(sorted(found.specialists)) if found.parts else found.reply
-    among = bool(set(found.specialists) & set(case.expect)) or got in case.expect
-    return _score_route(case, got, str(found), includes_expected=among)
+    chosen = "+".join(sorted(found.specialists)) if found.parts else found.reply
+    includes_expected = bool(set(found.specialists) & set(case.expect)) or chosen in case.expect
+    return _score_route(case, chosen, str(found), includes_expected=includes_expected)
 
 
 async def route_request_naively(case: RoutingCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Call a plain prompt that asks for the name of a specialist, and score its reply."""
     text = await call_baseline(model, "router", _write_naive_prompt(case, environment))
-    names = [*environment.crew.specialists, *environment.crew.crews, *NO_WORK_LABELS]
+    names = [*environment.crew.specialists, *environment.crew.crews, *NO_SUBTASK_LABELS]
     found = re.search("|".join(rf"\b{re.escape(name)}\b" for name in names), text, re.IGNORECASE)
-    got = found[0].lower() if found else "none"
-    return _score_route(case, got, text, includes_expected=got in case.expect)
+    chosen = found[0].lower() if found else "none"
+    return _score_route(case, chosen, text, includes_expected=chosen in case.expect)
 
 
 def _score_route(case: RoutingCase, chosen: str, reply: str, *, includes_expected: bool) -> CaseOutcome:

@@ -36,12 +36,12 @@ async def ask_specialist(case: SpecialistCase, environment: CaseEnvironment, mod
         done_when=case.done_when or DEFAULT_DONE_WHEN,
     )
     job.set_plan(Plan(goal=case.input, subtasks=(part,)))
-    await job.play(lambda ask: ask.run.is_concluded)
-    run = job.ask.run
+    await job.play(lambda request: request.run.is_concluded)
+    run = job.request.run
     if run.answer is None:
-        why = run.failure.reason if run.failure else job.ask.work["part"].reason or f"it is {job.ask.state}"
+        why = run.failure.reason if run.failure else job.request.subtasks["part"].reason or f"it is {job.request.state}"
         return CaseOutcome(False, why, f"no answer: {why}", dict.fromkeys(_COMPLETED_MEASURES, False))
-    return _score_answer(case.expect, run.answer, completed=job.ask.work["part"].state == "complete")
+    return _score_answer(case.expect, run.answer, completed=job.request.subtasks["part"].state == "complete")
 
 
 async def ask_specialist_naively(
@@ -75,19 +75,19 @@ async def run_naive_loop(
 
 
 async def _perform_calls(turn: Turn, specialist: Specialist, workbench: Workbench) -> tuple[ToolReply, ...]:
-    until = asyncio.get_running_loop().time() + 120
+    deadline = asyncio.get_running_loop().time() + 120
     replies = []
     for call in turn.calls:
         ready = check_call(call, specialist.toolbox, request_count=1)
-        outcome = await run_read_call(ready, workbench, deadline=until) if isinstance(ready, ReadyCall) else ready
+        outcome = await run_read_call(ready, workbench, deadline=deadline) if isinstance(ready, ReadyCall) else ready
         replies.append(ToolReply(call_id=call.id, text=outcome.text, failed=outcome.failed))
     return tuple(replies)
 
 
 def _make_workbench(files: Sequence[str], environment: CaseEnvironment, folder: Path) -> FolderWorkbench:
     untyped = "application/octet-stream"
-    given = ((name, untyped, read_case_file(name, environment.folders) or b"") for name in files)
-    return FolderWorkbench.make_in_memory(given, folder)
+    named_files = ((name, untyped, read_case_file(name, environment.folders) or b"") for name in files)
+    return FolderWorkbench.make_in_memory(named_files, folder)
 
 
 def _score_answer(expected: ExpectedAnswer, text: str, *, completed: bool) -> CaseOutcome:
@@ -112,26 +112,26 @@ def find_answer_faults(expected: ExpectedAnswer, text: str) -> list[str]:
 
 
 MIN_SHOWN_CONFIDENCE = 80
-"""The least confidence of a finding that a review shows: of less sure findings it only gives the number."""
+"""Minimum confidence, in percent, of a finding that a review shows. It only counts the others."""
 REVIEW_DONE_WHEN = "Each fault is a finding with its path and line."
 
 
 async def review_change(case: ReviewCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
-    """Have the lens review the change as a subtask of a plan, with its real tools, and score its findings."""
+    """Have a lens review a change as the only subtask of a plan, with its real tools, and score its findings."""
     job = StagedJob(environment, model, case.input, case.files)
     part = Subtask(id="part", title=case.lens, intent=case.input, specialist=case.lens, done_when=REVIEW_DONE_WHEN)
     job.set_plan(Plan(goal=case.input, subtasks=(part,)), with_fallbacks=False)
-    await job.play(lambda ask: ask.run.is_concluded)
-    work = job.ask.work["part"]
-    if work.result is None:
-        return CaseOutcome(False, work.reason, f"no result: {work.reason}", _measure_review(case, (), ()))
-    found = work.result.findings
+    await job.play(lambda request: request.run.is_concluded)
+    subtask = job.request.subtasks["part"]
+    if subtask.result is None:
+        return CaseOutcome(False, subtask.reason, f"no result: {subtask.reason}", _measure_review(case, (), ()))
+    found = subtask.result.findings
     said = "\n".join(_render_finding(one) for one in found) or "no findings"
     return _score_review(case, said, [one for one in found if one.confidence >= MIN_SHOWN_CONFIDENCE], found)
 
 
 async def review_change_naively(case: ReviewCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
-    """Call the same model once with the same files, and score its reply: each line with a place is a finding."""
+    """Call the same model once with the same files, and score its reply. Each line with a code place is a finding."""
     texts = [f"## {name}\n{(read_case_file(name, environment.folders) or b'').decode()}" for name in case.files]
     reply = await call_baseline(model, "lens", "\n\n".join((f"Look for: {case.lens}. {case.input}", *texts)))
     found = [Finding(message=line, where=line) for line in reply.splitlines() if find_code_place(line)]
@@ -141,23 +141,23 @@ async def review_change_naively(case: ReviewCase, environment: CaseEnvironment, 
 def _score_review(
     case: ReviewCase, reply: str, shown_findings: Iterable[Finding], all_findings: Iterable[Finding]
 ) -> CaseOutcome:
-    seen = tuple(place for one in shown_findings if (place := find_code_place(one.where)))
-    missed = [place for place in case.expect if not _contains_near_place(place, seen)]
-    every = tuple(place for one in all_findings if (place := find_code_place(one.where)))
+    shown_places = tuple(place for one in shown_findings if (place := find_code_place(one.where)))
+    missed = [place for place in case.expect if not _contains_near_place(place, shown_places)]
+    all_places = tuple(place for one in all_findings if (place := find_code_place(one.where)))
     why = f"nothing shown at {', '.join(missed)}" if missed else ""
-    return CaseOutcome(not missed, reply, why, _measure_review(case, seen, every))
+    return CaseOutcome(not missed, reply, why, _measure_review(case, shown_places, all_places))
 
 
 def _measure_review(
     case: ReviewCase, shown_places: tuple[CodePlace, ...], all_places: tuple[CodePlace, ...]
 ) -> dict[str, bool]:
-    planted = [place for text in (*case.expect, *case.others) if (place := find_code_place(text))]
-    wolf = any(not any(one.is_near(place) for place in planted) for one in shown_places)
-    met = all(_contains_near_place(place, shown_places) for place in case.expect)
+    fault_places = [place for text in (*case.expect, *case.others) if (place := find_code_place(text))]
+    has_false_alarm = any(not any(one.is_near(place) for place in fault_places) for one in shown_places)
+    found_all = all(_contains_near_place(place, shown_places) for place in case.expect)
     return {
-        f"all found by {case.lens}": met,
+        f"all found by {case.lens}": found_all,
         "all found, less sure ones counted": all(_contains_near_place(place, all_places) for place in case.expect),
-        "a false alarm among what is shown": wolf,
+        "a false alarm among what is shown": has_false_alarm,
     }
 
 

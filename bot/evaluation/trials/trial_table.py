@@ -1,4 +1,4 @@
-"""The table of trials: the functions that play the cases of each set. Also the trials that call no model."""
+"""The table of trials: the functions that play the cases of each set. Includes the trial that calls no model."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from bot.evaluation.staged_job import CaseEnvironment
 from bot.evaluation.trials.answer_trials import (
     aggregate_results,
     aggregate_results_naively,
-    find_contradiction,
-    find_contradiction_naively,
+    score_contradiction_check,
+    score_contradiction_naively,
     verify_statement,
     verify_statement_naively,
 )
@@ -25,12 +25,12 @@ from bot.evaluation.trials.specialist_trials import (
     review_change_naively,
 )
 from handoff.contracts import Result
-from handoff.evidence.binding import ReadDocument, check_result
+from handoff.evidence.binding import SourceDocument, check_result
 
 
 async def check_figures(case: FiguresCase, _environment: CaseEnvironment, _model: CountingModel) -> CaseOutcome:
-    """Check a result's figures as the product does when a result is handed in, and score the remarks."""
-    known = [ReadDocument("a tool", text, is_material=False) for text in case.known]
+    """Check a result's figures as the product does when a specialist returns it, and score the remarks."""
+    known = [SourceDocument("a tool", text, is_material=False) for text in case.known]
     remarks = check_result(Result(summary=case.result, content=case.result), known).faults
     said = "; ".join(remarks)
     if not case.wrong:
@@ -47,7 +47,7 @@ TRIALS: Mapping[str, CaseTrial] = {
     "specialists": CaseTrial(ask_specialist, ask_specialist_naively),
     "aggregation": CaseTrial(aggregate_results, aggregate_results_naively),
     "figures": CaseTrial(check_figures),
-    "contradictions": CaseTrial(find_contradiction, find_contradiction_naively),
+    "contradictions": CaseTrial(score_contradiction_check, score_contradiction_naively),
     "verifier": CaseTrial(verify_statement, verify_statement_naively),
     "dispatcher": CaseTrial(classify_message, classify_message_naively),
     "reviews": CaseTrial(review_change, review_change_naively),

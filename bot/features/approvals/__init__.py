@@ -6,7 +6,7 @@ from bot.features.approvals.actions import ApprovalClicks
 from bot.features.approvals.service import ApprovalService
 from bot.features.kit import Kit
 from bot.slack.show.admission import Admission
-from bot.slack.views.approval import APPROVE, APPROVE_SIMILAR, DECIDE_APART, DENY, EDIT
+from bot.slack.views.approval import APPROVE, APPROVE_SIMILAR, DECIDE_SEPARATELY, DENY, EDIT
 
 
 def register(kit: Kit) -> None:
@@ -27,4 +27,4 @@ def register(kit: Kit) -> None:
 
     ApprovalClicks(kit.add_service(ApprovalService, make_service), kit.background).register(kit.router)
     kit.add_deeds({DENY: "denied"})
-    kit.add_deeds(dict.fromkeys((APPROVE, APPROVE_SIMILAR, EDIT, DECIDE_APART), "approved"))
+    kit.add_deeds(dict.fromkeys((APPROVE, APPROVE_SIMILAR, EDIT, DECIDE_SEPARATELY), "approved"))

@@ -1,7 +1,7 @@
 """The approval service: records people's decisions on open approvals, and refuses those that do not count.
 
 A decision is recorded in the job's inbox; the core counts it when it folds the log. Of two simultaneous decisions the
-first in the log counts. Each is checked again after it was recorded, so that the second person can be told.
+first in the log counts. Each is checked again after it was recorded, so that the second person gets a note.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pydantic import BaseModel, ValidationError
 
 from bot.jobs.effect_handlers import FindApprovers, leave_approvers_to_crew
 from bot.jobs.job_records import read_job
-from bot.slack.show.people import FindActor, FindGroups, find_no_actor, find_no_groups
+from bot.slack.show.people import FindActor, FindGroups, find_no_groups, refuse_any_actor
 from bot.slack.views.approval import ApprovalRef
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff import events as ev
-from handoff.access.audit_entry import AuditEntry, AuditRecorder, Deed, discard_entry
+from handoff.access.audit_entry import AuditAction, AuditEntry, AuditRecorder, discard_entry
 from handoff.access.rights import Actor
 from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import Place
@@ -33,7 +33,7 @@ from specialists.tools.tool_sign_in import SignIn
 from specialists.turns.argument_names import find_name_fault
 from specialists.turns.call_approval import digest_sign_in, dump_arguments
 from specialists.turns.egress import describe_request
-from specialists.turns.finish_tools import describe_faults
+from specialists.turns.finish_tools import describe_argument_faults
 
 RefusalReason = Literal[
     "unknown", "late", "over", "apart", "changed", "not_yours", "own", "again", "no_tool", "no_server", "wrong"
@@ -67,15 +67,15 @@ class ApprovalDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class DecisionCounts:
-    """The decision counts."""
+class DecisionAccepted:
+    """The outcome of a decision that was recorded and counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionRefused:
-    """The decision does not count.
+    """The outcome of a decision that does not count.
 
-    `deciders` may decide instead. `ruling` is how the approval ended. `message` say what is wrong with the argument
+    `deciders` may decide instead. `ruling` says how the approval ended. `message` says what is wrong with the argument
     `field`.
     """
 
@@ -86,7 +86,7 @@ class DecisionRefused:
     message: str = ""
 
 
-DecisionOutcome = DecisionCounts | DecisionRefused
+DecisionOutcome = DecisionAccepted | DecisionRefused
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class ApprovalSubject:
 
 
 class ApprovalService:
-    """Records decisions on approvals. After a StoreError, the decision is not recorded.
+    """Records decisions on approvals. Coroutines raise StoreError; then the decision is not recorded.
 
     Args:
         store: The store of the jobs.
@@ -119,23 +119,23 @@ class ApprovalService:
         *,
         admins: frozenset[str],
         find_groups: FindGroups = find_no_groups,
-        find_actor: FindActor = find_no_actor,
+        find_actor: FindActor = refuse_any_actor,
         find_approvers: FindApprovers = leave_approvers_to_crew,
         record_audit: AuditRecorder = discard_entry,
     ) -> None:
         self._store = store
-        self._note = record_audit
+        self._record_audit = record_audit
         self._nudge = nudge
         self._crews = crews
         self._admins = admins
-        self._groups = find_groups
-        self._standing = find_actor
-        self._approvers_in = find_approvers
+        self._find_groups = find_groups
+        self._find_actor = find_actor
+        self._find_approvers = find_approvers
 
     async def find_subject(
         self, place: Place, ref: ApprovalRef, user: str, *, must_decide: bool
     ) -> ApprovalSubject | DecisionRefused:
-        """Return an approval and its tool's schema; with `must_decide`, only for a person who may decide on it now."""
+        """Return an approval and its tool's schema. If the person `must_decide` and may not, return the refusal."""
         job = await self._read_job(place)
         refused = await self._find_refusal(job, ref, place, user) if must_decide else None
         if refused is not None:
@@ -144,17 +144,17 @@ class ApprovalService:
         asked = _find_approval(job, ref)
         if asked is None:
             return DecisionRefused("unknown")
-        question, work = asked
+        question, subtask = asked
         approval = question.approval
         if approval is None:
             return DecisionRefused("unknown")
-        tool = self._find_call_tool(job, ref, work, approval)
+        tool = self._find_call_tool(job, ref, subtask, approval)
         return ApprovalSubject(approval, tool.spec.parameters if tool is not None else {})
 
     async def decide(
         self, place: Place, ref: ApprovalRef, user: str, decision: ApprovalDecision, *, dedupe: tuple[str, ...]
     ) -> DecisionOutcome:
-        """Record a decision. Returns whether it counts, by the log after the decision was recorded."""
+        """Record a decision. The outcome says whether it counts, judged by the log after the decision was recorded."""
         job = await self._read_job(place)
         refused = await self._find_refusal(job, ref, place, user)
         asked = _find_approval(job, ref)
@@ -179,7 +179,7 @@ class ApprovalService:
             number=ref.number,
             digest=ref.digest,
             user=user,
-            groups=await self._groups(user),
+            groups=await self._find_groups(user),
             admin=user in self._admins,
             decision=decision.choice,
             reason=decision.reason,
@@ -189,27 +189,27 @@ class ApprovalService:
         key = JobKey(place.team, place.job_id)
         new = await self._store.jobs.signal(key, ev.dump_event(event), dedupe=dedupe)
         self._nudge(key)
-        return _judge_recorded_decision(await self._read_job(place), ref, event) if new else DecisionCounts()
+        return _judge_recorded_decision(await self._read_job(place), ref, event) if new else DecisionAccepted()
 
     async def _find_lapsed_voters(
         self, job: Job | None, ref: ApprovalRef, place: Place, question: Question
     ) -> tuple[str, ...]:
         """Return the people among the earlier approvers who may not decide on the approval any more."""
-        ask = job.find_request(ref.request) if job is not None else None
-        if ask is None or question.approval is None:
+        request = job.find_request(ref.request) if job is not None else None
+        if request is None or question.approval is None:
             return ()
         users = [vote.user for vote in question.votes]
-        actors = {user: await self._standing(place, user) for user in users}
-        return list_excluded_users(question.approval.terms, ask.request.user, users, actors)
+        actors = {user: await self._find_actor(place, user) for user in users}
+        return list_excluded_users(question.approval.terms, request.spec.user, users, actors)
 
     async def find_sign_in(self, place: Place, ref: ApprovalRef, user: str) -> SignIn | DecisionRefused:
-        """Return the sign-in that an open approval waits for, if this person may sign in."""
+        """Return the sign-in that an open approval waits for, or the refusal if this person may not sign in."""
         found = await self.find_subject(place, ref, user, must_decide=True)
         if isinstance(found, DecisionRefused):
             return found
         job = await self._read_job(place)
-        ask = job.find_request(ref.request) if job is not None else None
-        crew = self._crews.find(ask.request.crew) if ask is not None else None
+        request = job.find_request(ref.request) if job is not None else None
+        crew = self._crews.find_crew(request.spec.crew) if request is not None else None
         if crew is None or found.approval.kind != "sign_in":
             return DecisionRefused("no_server")
         # The tool is not looked up by the specialist's name: ad-hoc specialists are in no crew.
@@ -222,14 +222,14 @@ class ApprovalService:
         self,
         job: Job | None,
         ref: ApprovalRef,
-        work: SubtaskState,
+        subtask: SubtaskState,
         approval: Approval | None,
         decision: ApprovalDecision,
     ) -> dict[str, Any] | DecisionRefused:
-        """Check edited arguments as the tool does. Returns the event's fields for them; empty if nothing was edited."""
+        """Validate edited arguments as the tool does. Returns the event's fields for them; {} for any other choice."""
         if decision.choice != "edit" or approval is None:
             return {}
-        tool = self._find_call_tool(job, ref, work, approval)
+        tool = self._find_call_tool(job, ref, subtask, approval)
         if tool is None:
             return DecisionRefused("no_tool")
         before = approval.arguments  # with values that the tool filled in, which its schema does not list
@@ -240,44 +240,46 @@ class ApprovalService:
             arguments = tool.arguments.model_validate(decision.arguments)
         except ValidationError as error:
             where = next((str(one["loc"][0]) for one in error.errors() if one["loc"]), "")
-            return DecisionRefused("wrong", field=where, message=describe_faults(error))
+            return DecisionRefused("wrong", field=where, message=describe_argument_faults(error))
         return _render_edited_call(tool, arguments)
 
-    def _find_call_tool(self, job: Job | None, ref: ApprovalRef, work: SubtaskState, approval: Approval) -> Tool | None:
-        ask = job.find_request(ref.request) if job is not None else None
-        crew = self._crews.find(ask.request.crew) if ask is not None else None
-        specialist = crew.all_specialists.get(work.specialist) if crew is not None else None
+    def _find_call_tool(
+        self, job: Job | None, ref: ApprovalRef, subtask: SubtaskState, approval: Approval
+    ) -> Tool | None:
+        request = job.find_request(ref.request) if job is not None else None
+        crew = self._crews.find_crew(request.spec.crew) if request is not None else None
+        specialist = crew.all_specialists.get(subtask.specialist) if crew is not None else None
         return specialist.toolbox.get(approval.tool) if specialist is not None else None
 
     async def _find_refusal(self, job: Job | None, ref: ApprovalRef, place: Place, user: str) -> DecisionRefused | None:
         """Return why a person's decision would not count, or None if it would."""
-        ask = job.find_request(ref.request) if job is not None else None
-        if ask is None or ref.subtask not in ask.work:
+        request = job.find_request(ref.request) if job is not None else None
+        if request is None or ref.subtask not in request.subtasks:
             return DecisionRefused("unknown")
-        question = ask.open_questions.get(ref.subtask)
+        question = request.open_questions.get(ref.subtask)
         if question is None or question.number != ref.number or question.approval is None:
-            return _explain_closed_approval(ask, ref)
+            return _explain_closed_approval(request, ref)
         if question.approval.digest != ref.digest:
             return DecisionRefused("changed")
-        actor = Actor(user, await self._groups(user), user in self._admins)
-        if not may_decide(question, ask.request.user, user, actor.groups, admin=actor.admin):
-            own = user == ask.request.user and not question.approval.terms.own
+        actor = Actor(user, await self._find_groups(user), user in self._admins)
+        if not may_decide(question, request.spec.user, user, actor.groups, admin=actor.is_admin):
+            own = user == request.spec.user and not question.approval.terms.own
             return DecisionRefused("own" if own else "not_yours", deciders=question.whom)
-        named = await self._approvers_in(place.team, place.channel) or ()
+        named = await self._find_approvers(place.team, place.channel) or ()
         now = question.approval.terms.with_approvers(named)  # the channel's approvers may have changed
-        if list_excluded_users(now, ask.request.user, [user], {user: actor}):
-            return DecisionRefused("not_yours", deciders=list_deciders(now, ask.request.user))
+        if list_excluded_users(now, request.spec.user, [user], {user: actor}):
+            return DecisionRefused("not_yours", deciders=list_deciders(now, request.spec.user))
         if any(vote.user == user for vote in question.votes):
             return DecisionRefused("again")
         return None
 
     async def _record_refusal(
-        self, place: Place, ref: ApprovalRef, user: str, deed: Deed, refusal: DecisionRefused
+        self, place: Place, ref: ApprovalRef, user: str, deed: AuditAction, refusal: DecisionRefused
     ) -> None:
         """Store in the audit that a person's decision was refused."""
-        of = {"at": self._store.clock(), "team": place.team, "channel": place.channel, "job": place.job_id}
+        context_fields = {"at": self._store.clock(), "team": place.team, "channel": place.channel, "job": place.job_id}
         what = {"request": ref.request[:80], "target": ref.subtask[:80], "why": refusal.reason}
-        await self._note(AuditEntry(deed=deed, user=user, outcome="refused", **of, **what))
+        await self._record_audit(AuditEntry(deed=deed, user=user, outcome="refused", **context_fields, **what))
 
     async def _read_job(self, place: Place) -> Job | None:
         """Read the job with its inbox, even events that its owner has not folded yet; None if it is unreadable."""
@@ -287,23 +289,25 @@ class ApprovalService:
 
 def _render_edited_call(tool: Tool, arguments: BaseModel) -> dict[str, Any] | DecisionRefused:
     """Return the event's fields for a call with edited arguments: the arguments, and the texts for its card."""
-    sends = tool.sends(arguments) if tool.sends is not None else None
-    leaves = describe_request(sends) if sends is not None else ""
-    if leaves is None:
+    outgoing_request = tool.sends(arguments) if tool.sends is not None else None
+    outgoing_text = describe_request(outgoing_request) if outgoing_request is not None else ""
+    if outgoing_text is None:
         return DecisionRefused(
             "wrong", message="That is too long to be shown whole, and what cannot be shown is not sent."
         )
-    target = (tool.target(arguments) if tool.target is not None else "") or (sends.to if sends is not None else "")
+    target = (tool.target(arguments) if tool.target is not None else "") or (
+        outgoing_request.to if outgoing_request is not None else ""
+    )
     return {
         "arguments": dump_arguments(arguments),
         "what": tool.describe_call(arguments),
         "target": target,
-        "leaves": leaves,
+        "leaves": outgoing_text,
     }
 
 
 def _iterate_tools(crew: Crew) -> Iterator[Tool]:
-    """Yield all tools of a crew and of the crews inside it, even tools that it only lends."""
+    """Yield all tools of a crew and of the crews inside it, including those lent to ad-hoc specialists."""
     for specialist in crew.specialists.values():
         yield from specialist.tools
     yield from crew.lent_tools.values()
@@ -313,41 +317,43 @@ def _iterate_tools(crew: Crew) -> Iterator[Tool]:
 
 def _find_approval(job: Job | None, ref: ApprovalRef) -> tuple[Question, SubtaskState] | None:
     """Return the question of an approval, open or closed, and its subtask; None if there is no such approval."""
-    ask = job.find_request(ref.request) if job is not None else None
-    work = ask.work.get(ref.subtask) if ask is not None else None
-    if work is None:
+    request = job.find_request(ref.request) if job is not None else None
+    subtask = request.subtasks.get(ref.subtask) if request is not None else None
+    if subtask is None:
         return None
-    questions = [one.question for one in work.answered] + ([work.question] if work.question is not None else [])
+    questions = [one.question for one in subtask.question_answers] + (
+        [subtask.question] if subtask.question is not None else []
+    )
     found = next((one for one in questions if one.number == ref.number and one.approval is not None), None)
-    return (found, work) if found is not None else None
+    return (found, subtask) if found is not None else None
 
 
-def _find_closed_question(ask: RequestState, ref: ApprovalRef) -> QuestionAnswer | None:
-    work = ask.work.get(ref.subtask)
-    closed = work.answered if work is not None else ()
+def _find_closed_question(request: RequestState, ref: ApprovalRef) -> QuestionAnswer | None:
+    subtask = request.subtasks.get(ref.subtask)
+    closed = subtask.question_answers if subtask is not None else ()
     return next((one for one in closed if one.question.number == ref.number), None)
 
 
-def _explain_closed_approval(ask: RequestState, ref: ApprovalRef) -> DecisionRefused:
+def _explain_closed_approval(request: RequestState, ref: ApprovalRef) -> DecisionRefused:
     """Return the refusal for an approval that is not open any more: it says how the approval ended."""
-    closed = _find_closed_question(ask, ref)
+    closed = _find_closed_question(request, ref)
     if closed is None:
         return DecisionRefused("over")
     return DecisionRefused("late", ruling=closed.ruling) if closed.ruling is not None else DecisionRefused("apart")
 
 
 def _judge_recorded_decision(job: Job | None, ref: ApprovalRef, event: ev.ApprovalDecided) -> DecisionOutcome:
-    """Return whether a recorded decision counts: another one may have been recorded just before."""
-    ask = job.find_request(ref.request) if job is not None else None
-    if ask is None:
+    """Judge by the log whether a recorded decision counts, as another may have been recorded just before it."""
+    request = job.find_request(ref.request) if job is not None else None
+    if request is None:
         return DecisionRefused("unknown")
-    question = ask.open_questions.get(ref.subtask)
+    question = request.open_questions.get(ref.subtask)
     if question is not None and question.number == ref.number:
         mine = any((vote.user, vote.at) == (event.user, event.at) for vote in question.votes)
-        return DecisionCounts() if mine else DecisionRefused("again")
-    closed = _find_closed_question(ask, ref)
+        return DecisionAccepted() if mine else DecisionRefused("again")
+    closed = _find_closed_question(request, ref)
     if closed is None:
         return DecisionRefused("over")
     votes = {(vote.user, vote.at) for vote in closed.question.votes}
     mine = (event.user, event.at) in votes or (event.user, event.at) == (closed.user, closed.at)
-    return DecisionCounts() if mine else _explain_closed_approval(ask, ref)
+    return DecisionAccepted() if mine else _explain_closed_approval(request, ref)

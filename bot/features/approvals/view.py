@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.slack.text.cleaning import clean_mrkdwn, to_plain_line
 from bot.slack.views.approval import ApprovalRef
-from bot.slack.views.argument_blocks import is_editable, make_fields, quote_text, render_whole_arguments
+from bot.slack.views.argument_blocks import is_editable, make_fields, render_preformatted_text, render_whole_arguments
 from bot.slack.views.button_data import decode_data
 from bot.slack.views.outgoing import Block, make_context, make_section
 from handoff.approval_values import Approval
@@ -17,7 +17,7 @@ from handoff.contracts import Place
 EDIT_WINDOW, DENY_WINDOW = "approval_edited", "approval_denied"
 """The callback_ids of the windows."""
 REASON_BLOCK, REASON_ACTION = "reason", "text"
-REASON_LIMIT = 500
+MAX_REASON_CHARS = 500
 
 
 def render_arguments_window(approval: Approval) -> Block:
@@ -34,8 +34,8 @@ def render_arguments_window(approval: Approval) -> Block:
             ]
     return {
         "type": "modal",
-        "title": _plain_text_object("All of it"),
-        "close": _plain_text_object("Close"),
+        "title": _make_plain_text("All of it"),
+        "close": _make_plain_text("Close"),
         "blocks": blocks,
     }
 
@@ -43,16 +43,22 @@ def render_arguments_window(approval: Approval) -> Block:
 def render_edit_window(approval: Approval, schema: Mapping[str, Any], metadata: str) -> Block:
     """Build the window with a field for each argument. Slack returns `metadata` with the submission."""
     inputs = make_fields(approval.arguments, schema)
-    long = [name for name, value in approval.arguments.items() if not is_editable(value)]
-    told = "It runs once, with exactly these values. The specialist is told what you changed."
+    uneditable_names = [name for name, value in approval.arguments.items() if not is_editable(value)]
+    small_print = "It runs once, with exactly these values. The specialist is told what you changed."
     if approval.terms.quorum > 1:
-        told = "Approvals so far no longer count: the others are asked again, with these values."
-    notes = [f"Too long for a field, so it stays as it is: {clean_mrkdwn(', '.join(long), limit=500)}."] if long else []
+        small_print = "Approvals so far no longer count: the others are asked again, with these values."
+    notes = (
+        [f"Too long for a field, so it stays as it is: {clean_mrkdwn(', '.join(uneditable_names), limit=500)}."]
+        if uneditable_names
+        else []
+    )
     head = [
         make_section(f"*Tool:* {clean_mrkdwn(approval.tool, limit=100)}"),
         *([make_context(*notes)] if notes else []),
     ]
-    return _make_modal("Edit and approve", "Approve", EDIT_WINDOW, metadata, [*head, *inputs, make_context(told)])
+    return _make_modal(
+        "Edit and approve", "Approve", EDIT_WINDOW, metadata, [*head, *inputs, make_context(small_print)]
+    )
 
 
 def render_deny_window(approval: Approval, metadata: str) -> Block:
@@ -61,16 +67,16 @@ def render_deny_window(approval: Approval, metadata: str) -> Block:
         "type": "input",
         "block_id": REASON_BLOCK,
         "optional": True,
-        "label": _plain_text_object("Why not?"),
-        "hint": _plain_text_object("The specialist reads it, and the thread shows it. You can leave it empty."),
+        "label": _make_plain_text("Why not?"),
+        "hint": _make_plain_text("The specialist reads it, and the thread shows it. You can leave it empty."),
         "element": {
             "type": "plain_text_input",
             "action_id": REASON_ACTION,
             "multiline": True,
-            "max_length": REASON_LIMIT,
+            "max_length": MAX_REASON_CHARS,
         },
     }
-    return _make_modal("Deny", "Deny", DENY_WINDOW, metadata, [quote_text(approval.what)[0], field])
+    return _make_modal("Deny", "Deny", DENY_WINDOW, metadata, [render_preformatted_text(approval.what)[0], field])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +88,9 @@ class ApprovalWindowData:
 
 
 def decode_window_data(metadata: str) -> ApprovalWindowData | None:
-    """Parse the metadata of an approval window; None if it is not valid, or not from this job."""
-    about = decode_data(metadata, ApprovalWindowData)
-    return about if about is not None and about.spot.job == about.place.job_id else None
+    """Decode the metadata of an approval window; None if it is invalid, or names an approval of another job."""
+    window_data = decode_data(metadata, ApprovalWindowData)
+    return window_data if window_data is not None and window_data.spot.job == window_data.place.job_id else None
 
 
 def _make_modal(title: str, submit: str, callback: str, metadata: str, blocks: list[Block]) -> Block:
@@ -92,12 +98,12 @@ def _make_modal(title: str, submit: str, callback: str, metadata: str, blocks: l
         "type": "modal",
         "callback_id": callback,
         "private_metadata": metadata,
-        "title": _plain_text_object(title),
-        "submit": _plain_text_object(submit),
-        "close": _plain_text_object("Cancel"),
+        "title": _make_plain_text(title),
+        "submit": _make_plain_text(submit),
+        "close": _make_plain_text("Cancel"),
         "blocks": blocks,
     }
 
 
-def _plain_text_object(words: str) -> Block:
+def _make_plain_text(words: str) -> Block:
     return {"type": "plain_text", "text": to_plain_line(words, 150)}

@@ -19,7 +19,7 @@ from bot.slack.receive.router import ClickReply, Router
 from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
-from bot.slack.show.notices import edit_message, make_note, send_direct_message, show_ephemeral
+from bot.slack.show.notices import edit_message, make_note, send_direct_message, show_ephemeral_message
 from bot.slack.views.button_data import decode_data
 from bot.slack.views.outgoing import Outgoing, make_header, make_sections
 from bot.slack.views.paging import HomeList, make_page
@@ -39,49 +39,58 @@ class BudgetClicks:
         router.on_click(ALLOW_MORE, self.on_allow)
 
     async def on_ask(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Send the admins a person's wish for more budget, once an hour for each budget."""
-        wanted = decode_data(click.value, BudgetRequest)
-        if wanted is None or wanted.user != click.user:
+        """Send all admins a person's request for more budget, at most once an hour for each budget."""
+        budget_request = decode_data(click.value, BudgetRequest)
+        if budget_request is None or budget_request.user != click.user:
             return notices.OLD_BUTTON
         if not await self._budgets.claim_admin_request(
-            make_request_place(wanted, click.place.team), click.user, wanted.scope
+            make_request_place(budget_request, click.place.team), click.user, budget_request.scope
         ):
             return notices.BUDGET_REQUEST_REPEATED
         for admin in sorted(self._admins):
             self._background.start(
-                send_direct_message(client, admin, render_budget_request(wanted)), "ask an admin for more"
+                send_direct_message(client, admin, render_budget_request(budget_request)), "ask an admin for more"
             )
         return notices.BUDGET_REQUEST_SENT
 
     async def on_allow(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Raise a budget, and tell the person who asked for more."""
-        wanted = decode_data(click.value, BudgetRequest)
-        if wanted is None:
+        """Raise a budget after an admin's click, and tell the person who asked for more."""
+        budget_request = decode_data(click.value, BudgetRequest)
+        if budget_request is None:
             return notices.OLD_BUTTON
-        place = make_request_place(wanted, click.place.team)
-        operation = f"more:{wanted.scope}:{wanted.ask}"
-        now = await self._budgets.raise_budget(place, wanted.user, wanted.scope, admin=click.user, operation=operation)
+        place = make_request_place(budget_request, click.place.team)
+        operation = f"more:{budget_request.scope}:{budget_request.ask}"
+        now = await self._budgets.raise_budget(
+            place, budget_request.user, budget_request.scope, admin=click.user, operation=operation
+        )
         if not now:
             return notices.NOT_ADMIN if now is None else notices.OLD_BUTTON
-        done = edit_message(
-            client, click.place.channel, click.message_ts, render_allowed_request(wanted, click.user, now)
+        edit = edit_message(
+            client, click.place.channel, click.message_ts, render_allowed_request(budget_request, click.user, now)
         )
-        self._background.start(done, "say that more was allowed")
-        told_at = place if wanted.thread_ts != wanted.ask else place.model_copy(update={"thread_ts": ""})
+        self._background.start(edit, "say that more was allowed")
+        note_place = (
+            place if budget_request.thread_ts != budget_request.ask else place.model_copy(update={"thread_ts": ""})
+        )
         words = make_note(f"An admin allowed more: {now} Mention me again with your request.")
-        self._background.start(show_ephemeral(client, told_at, wanted.user, words), "tell that more was allowed")
+        self._background.start(
+            show_ephemeral_message(client, note_place, budget_request.user, words), "tell that more was allowed"
+        )
         return None
 
 
 async def show_budget(ctx: CommandContext) -> Outgoing:
-    """Render what the person spent and has left; for an admin, also the whole workspace's spending."""
-    money = ctx.find_service(BudgetService)
-    lines = [*await money.read_own_lines(ctx.team, ctx.user, ctx.channel)]
+    """Render the person's spending and budgets; for an admin, also the whole workspace's spending."""
+    budgets = ctx.find_service(BudgetService)
+    lines = [*await budgets.describe_own_spending(ctx.team, ctx.user, ctx.channel)]
     if len(lines) == 1:
         lines.append("No budget is set for you here.")
     blocks = [make_header("Your budget"), *make_sections(lines)]
     if ctx.user in ctx.find_service(JobRecords).admins:
-        blocks += [make_header("The workspace"), *make_sections(await money.read_workspace_lines(ctx.team, ctx.user))]
+        blocks += [
+            make_header("The workspace"),
+            *make_sections(await budgets.describe_workspace_spending(ctx.team, ctx.user)),
+        ]
     return Outgoing(text="Your budget", blocks=tuple(blocks))
 
 
@@ -92,15 +101,15 @@ class SpendingSections:
         self._budgets = budgets
 
     async def render_own_spending(self, team: str, user: str, page: int) -> HomeList:
-        """Render what a person spent this month, and the use of their budgets. Raises StoreError."""
+        """Render a person's spending this month and the use of their budgets, as one page. Raises StoreError."""
         del page
-        lines = await self._budgets.read_own_lines(team, user)
+        lines = await self._budgets.describe_own_spending(team, user)
         return HomeList("This month", make_page([tuple(make_sections(lines))], 1, 1))
 
     async def render_all_spending(self, team: str, user: str, page: int) -> HomeList:
-        """Render for an admin what all people spent together, and the use of every limit. Raises StoreError."""
+        """Render for an admin the spending of all people together and the use of every limit. Raises StoreError."""
         del page
         return HomeList(
             "The workspace",
-            make_page([tuple(make_sections(await self._budgets.read_workspace_lines(team, user)))], 1, 1),
+            make_page([tuple(make_sections(await self._budgets.describe_workspace_spending(team, user)))], 1, 1),
         )

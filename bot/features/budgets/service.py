@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.jobs.job_records import JobRecords, make_job_key
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import SCOPES, Payer
-from bot.limits.spending import EVERYBODY, MonthSpending, SpendingCounter
+from bot.limits.spending import EVERYBODY, MonthSpending, SpendingRecorder
 from bot.slack.text.cleaning import clean_mrkdwn, to_plain_line
 from handoff.access.audit_entry import AuditEntry
 from handoff.contracts import Place
@@ -31,7 +31,7 @@ RAISED_REASON = "raised by as much again"
 
 @dataclass(frozen=True, slots=True)
 class ExceededBudget:
-    """A used-up budget: its scope, its name in words, and the text for the requester, empty if it was sent already."""
+    """A used-up budget: its scope, its name in words, and the refusal, which is empty if it was sent already."""
 
     scope: str
     phrase: str
@@ -44,7 +44,7 @@ class BudgetService:
     def __init__(self, records: JobRecords, limits: CallLimits) -> None:
         self._records = records
         self._limits = limits
-        self._spending = SpendingCounter(records.store.counters)
+        self._spending = SpendingRecorder(records.store.counters)
 
     @property
     def can_be_raised(self) -> bool:
@@ -52,25 +52,25 @@ class BudgetService:
         return bool(self._records.admins)
 
     async def find_exceeded_budget(self, place: Place, user: str, ts: str) -> ExceededBudget | None:
-        """Return the used-up budget that a new request (its id is `ts`) needs; None if its budgets suffice.
+        """Return the used-up budget that blocks the new request `ts`; None if there is none.
 
-        Costs nothing if no budget is set.
+        A request that is recorded already is not blocked. If no budget is set, no spending is read.
         """
         limit = await self._limits.find_used_up_budget(Payer(place.team, place.channel, user, place.job_id))
-        if limit is None or await self._records.is_recorded(make_job_key(place), ts):
+        if limit is None or await self._records.is_message_recorded(make_job_key(place), ts):
             return None
-        told = not await self._limits.claim_hourly_mark(f"over:{place.team}/{place.channel}/{ts}")
-        return ExceededBudget(limit.scope, limit.budget_phrase, "" if told else limit.refusal)
+        was_told = not await self._limits.claim_hourly_mark(f"over:{place.team}/{place.channel}/{ts}")
+        return ExceededBudget(limit.scope, limit.budget_phrase, "" if was_told else limit.refusal)
 
     async def claim_admin_request(self, place: Place, user: str, scope: str) -> bool:
-        """Return True if the admins are to be asked for more of a budget: at most once an hour."""
+        """Claim one request to the admins for more of a budget. Returns False if there was one within the hour."""
         return await self._limits.claim_hourly_mark(f"more:{place.team}/{place.channel}/{user}/{scope}")
 
     async def raise_budget(self, place: Place, user: str, scope: str, *, admin: str, operation: str) -> str | None:
-        """Raise a budget by its own amount for the admin `admin`, once per operation id. Returns a sentence for it.
+        """Raise a budget by its own amount on behalf of `admin`, once per operation id.
 
-        `place` and `user` say whose budget it is. Returns None if `admin` is no admin, and "" if there is no such
-        budget.
+        `place` and `user` are those of the request that needs the budget. Returns a sentence with the new budget, None
+        if `admin` is no admin, or "" if there is no such budget.
         """
         key, target = make_job_key(place), f"budget {scope}"
         if admin not in self._records.admins:
@@ -79,7 +79,7 @@ class BudgetService:
         payer = Payer(place.team, place.channel, user, place.job_id)
         now = await self._limits.raise_budget(payer, scope, operation) if scope in SCOPES else ""
         if now and await self._limits.claim_hourly_mark(f"raised:{place.team}/{operation}"):
-            of = {
+            audit_fields = {
                 "at": self._records.clock(),
                 "team": key.team,
                 "channel": place.channel,
@@ -87,23 +87,25 @@ class BudgetService:
                 "user": admin,
             }
             await self._records.record_audit(
-                AuditEntry.model_validate({"deed": "configured", **of, "target": target, "why": RAISED_REASON})
+                AuditEntry.model_validate(
+                    {"deed": "configured", **audit_fields, "target": target, "why": RAISED_REASON}
+                )
             )
         return now
 
-    async def read_usage_lines(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
-        """Describe the use of each limit, one line each; the budget of a job only if `job` is given."""
+    async def describe_usage(self, team: str, channel: str, user: str, job: str = "") -> list[str]:
+        """Return a line on the use of each limit. The budget of a job is included only if `job` is given."""
         return await self._limits.describe_usage(Payer(team, channel, user, job))
 
-    async def read_own_lines(self, team: str, user: str, channel: str = "") -> list[str]:
-        """Describe, one line each, what a person spent this month, and the use of the budgets that apply to them."""
+    async def describe_own_spending(self, team: str, user: str, channel: str = "") -> list[str]:
+        """Return lines on a person's spending this month, and on the use of each budget that applies to them."""
         now = self._records.clock()
         spent = await self._spending.read_month(team, user, now)
-        left = await self._spending.read_budget_usage(self._limits.rules, Payer(team, channel, user, ""))
+        left = await self._spending.describe_budget_usage(self._limits.rules, Payer(team, channel, user, ""))
         return [describe_spending(spent, now), *(f"• {clean_mrkdwn(to_plain_line(line, 200))}" for line in left)]
 
-    async def read_workspace_lines(self, team: str, user: str) -> list[str]:
-        """Describe, one line each, what all people spent this month, and the use of each limit. Raises StoreError."""
+    async def describe_workspace_spending(self, team: str, user: str) -> list[str]:
+        """Return lines on the spending of all people this month, and on the use of each limit (at most 30)."""
         now = self._records.clock()
         spent = await self._spending.read_month(team, EVERYBODY, now)
         left = await self._limits.describe_usage(Payer(team, "", user, ""))

@@ -16,7 +16,7 @@ ALLOW_MORE = "allow_more"
 
 @dataclass(frozen=True, slots=True)
 class BudgetRequest:
-    """The data of both buttons: the budget, and the place of the request; `ask` is the id of the request."""
+    """The data of both buttons. `scope` and `named` are the budget's scope and name; `ask` is the request's id."""
 
     scope: str
     named: str
@@ -26,11 +26,11 @@ class BudgetRequest:
     ask: str
 
 
-def render_exceeded_budget(exceeded: ExceededBudget, place: Place, user: str, ts: str, *, admins: bool) -> Outgoing:
+def render_exceeded_budget(exceeded: ExceededBudget, place: Place, user: str, ts: str, *, has_admins: bool) -> Outgoing:
     """Render the refusal of the request `ts`, with a button to ask for more if there are admins."""
     refusal = clean_mrkdwn(exceeded.refusal or f"{exceeded.phrase} is used up.")
     blocks = [make_section(refusal)]
-    if admins:
+    if has_admins:
         request = BudgetRequest(exceeded.scope, exceeded.phrase, user, place.channel, place.thread_ts, ts)
         blocks.append(make_actions([make_button("Ask an admin for more", ASK_MORE, encode_data(request))]))
     return Outgoing(text=refusal, blocks=tuple(blocks))
@@ -46,7 +46,7 @@ def render_budget_request(request: BudgetRequest) -> Outgoing:
 
 
 def render_allowed_request(request: BudgetRequest, admin: str, new_budget: str) -> Outgoing:
-    """Render the admin's message anew after a click: who allowed more, and what the budget is now."""
+    """Render the text that replaces the admin's message after a click: who allowed more, and the new budget."""
     text = (
         f"{render_mention(request.user)} asked for more. {render_mention(admin)} allowed it: {clean_mrkdwn(new_budget)}"
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.access.access_values import Access, ChannelValues
+from bot.access.access_values import ChannelValues, EffectiveValues
 from bot.access.channel_settings import ChannelSettings, FormNotSaved, FormValues
 from bot.features.channel_settings.reading import FormFaults, parse_settings
 from bot.features.channel_settings.window import (
@@ -28,9 +28,9 @@ from bot.slack.receive.router import ClickReply, Router, make_field_error, make_
 from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
-from bot.slack.show.notices import make_note, open_window, show_ephemeral
+from bot.slack.show.notices import make_note, open_window, show_ephemeral_message
 from bot.slack.show.people import People
-from bot.slack.views.channel_words import SECTIONS, list_setting_names
+from bot.slack.views.channel_words import SETTINGS_SECTIONS, list_setting_names
 from bot.slack.views.outgoing import Outgoing
 from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.contracts import Place
@@ -71,27 +71,27 @@ class SettingsForm:
     def register(self, router: Router, background: BackgroundTasks) -> None:
         """Register the listeners for the buttons and the windows."""
         self._background = background
-        router.on_click(re.compile(f"{CHANGE_PREFIX}.+"), self.on_change, fault=notices.NOT_READ)
+        router.on_click(re.compile(f"{CHANGE_PREFIX}.+"), self.on_open_window, fault=notices.NOT_READ)
         router.on_window(SETTINGS_WINDOW, self.on_save)
 
     async def render_command_reply(self, command: SlashCommand) -> Outgoing:
-        """Render the values of the command's channel, for an admin with buttons to change them. Raises StoreError."""
+        """Render the values of the command's channel; an admin gets buttons to change them. Raises StoreError."""
         return await self._render_settings(command.team, command.channel, admin=command.user in self._people.admins)
 
     async def _render_settings(self, team: str, channel: str, *, admin: bool) -> Outgoing:
         form = await self._settings.read_form(team, channel)
-        access = await self._settings.read_access(team, channel)
+        access = await self._settings.read_effective_values(team, channel)
         crews, handles = tuple(self._settings.crews), await self._find_handles(access)
         return render_settings(channel, access, handles, can_change=admin, crews=crews, is_newer=form.is_newer)
 
-    async def _find_handles(self, access: Access) -> dict[str, str]:
+    async def _find_handles(self, access: EffectiveValues) -> dict[str, str]:
         """Look up the handles of user groups by their ids; empty if the channel's values name no group."""
         return dict(await self._people.list_groups()) if access.groups else {}
 
-    async def on_change(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Open the window of a section for an admin, and refuse it to all others."""
-        key = click.action.removeprefix(CHANGE_PREFIX)
-        section = next((one for one in SECTIONS if one.key == key), None)
+    async def on_open_window(self, click: Click, client: AsyncWebClient) -> ClickReply:
+        """Open the window of a section for an admin. Others get a refusal, which the audit records."""
+        key = click.action_id.removeprefix(CHANGE_PREFIX)
+        section = next((one for one in SETTINGS_SECTIONS if one.key == key), None)
         if section is None:
             return notices.OLD_BUTTON
         if click.user not in self._people.admins:
@@ -111,13 +111,13 @@ class SettingsForm:
         shown: ChannelValues | None = None,
         top_lines: tuple[str, ...] = (),
     ) -> WindowContent:
-        """Gather the present content of a window. `form` has the values that the form set."""
+        """Gather the content of a window. Its fields show `shown` or, if that is None, the values of `form`."""
         channel = window.channel
         return WindowContent(
             window.section,
             channel,
-            inherited=self._settings.build_access_without_form(channel),
-            access=await self._settings.read_access(team, channel),
+            inherited=self._settings.merge_without_form(channel),
+            access=await self._settings.read_effective_values(team, channel),
             form=form,
             field_values=shown,
             groups=await self._people.list_groups() if window.section.key == "people" else (),
@@ -128,7 +128,7 @@ class SettingsForm:
         )
 
     async def on_save(self, submission: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
-        """Save the values from an admin's window, and refuse all others. Returns an update of the window, or None."""
+        """Save the values from an admin's window. Returns field errors, a redrawn window, or None to close it."""
         window = decode_window_data(submission.metadata)
         if window is None:
             log.warning("a window of settings without its channel was left alone")
@@ -137,7 +137,7 @@ class SettingsForm:
         if user not in self._people.admins:
             await self._audit_change(place, user, "refused", "not an admin")
             self._background.start(
-                show_ephemeral(client, place, user, make_note(notices.SETTINGS_NOT_ALLOWED)),
+                show_ephemeral_message(client, place, user, make_note(notices.SETTINGS_NOT_ALLOWED)),
                 "refuse a change of settings",
             )
             return None
@@ -157,32 +157,40 @@ class SettingsForm:
     async def _save_values(
         self, place: Place, user: str, window: SettingsWindow, values: ChannelValues
     ) -> tuple[str, ...] | dict[str, Any] | str:
-        """Save a window's values. Returns the changed names, a new view after a conflict, or why nothing was saved."""
+        """Save a window's values. Returns the changed names, a new view after a conflict, or why it failed."""
         names = list_setting_names(window.section, window.channel, tuple(self._settings.crews))
-        kept = await self._settings.save_form(
+        outcome = await self._settings.save_form(
             place.team, window.channel, values, user=user, names=names, seen_stamps=dict(window.stamps)
         )
-        if not isinstance(kept, FormNotSaved):
-            return kept
-        if not kept.overtaken:
-            return NEWER_RELEASE_TEXT if kept.form.is_newer else CONFLICT_TEXT
-        return render_settings_window(await self._gather_after_conflict(place.team, window, values, kept.form, names))
+        if not isinstance(outcome, FormNotSaved):
+            return outcome
+        if not outcome.conflicting_names:
+            return NEWER_RELEASE_TEXT if outcome.form.is_newer else CONFLICT_TEXT
+        return render_settings_window(
+            await self._gather_conflict_content(place.team, window, values, outcome.form, names)
+        )
 
-    async def _gather_after_conflict(
+    async def _gather_conflict_content(
         self, team: str, window: SettingsWindow, values: ChannelValues, form: FormValues, names: tuple[str, ...]
     ) -> WindowContent:
-        """Gather the content of a window after others saved: what the admin typed, and what the others changed."""
-        changed = [name for name in names if form.stamp(name) != window.stamps.get(name, form.stamp(name))]
-        shown, both = merge_edits(values, window, form, names)
-        told = describe_conflicts(await self._settings.read_access(team, window.channel), changed, both)
+        """Gather the content of a window after a conflict: the admin's edits, and the changes by others."""
+        changed = [
+            name for name in names if form.compute_stamp(name) != window.stamps.get(name, form.compute_stamp(name))
+        ]
+        shown, edited_by_both = merge_edits(values, window, form, names)
+        conflict_lines = describe_conflicts(
+            await self._settings.read_effective_values(team, window.channel), changed, edited_by_both
+        )
         next_round = SettingsWindow(window.channel, window.section, {}, window.round + 1)
-        return await self._gather_window_content(team, next_round, form, shown=shown, top_lines=tuple(told))
+        return await self._gather_window_content(team, next_round, form, shown=shown, top_lines=tuple(conflict_lines))
 
     async def _confirm_change(self, client: AsyncWebClient, place: Place, user: str, names: tuple[str, ...]) -> None:
-        """Record in the audit what an admin changed, and send them the present settings."""
+        """Record each changed value in the audit, and send the admin the present settings."""
         for name in names:
             await self._audit_change(place, user, "done", "", name)
-        await show_ephemeral(client, place, user, await self._render_settings(place.team, place.channel, admin=True))
+        await show_ephemeral_message(
+            client, place, user, await self._render_settings(place.team, place.channel, admin=True)
+        )
 
     async def _audit_change(self, place: Place, user: str, outcome: Any, why: str, target: str = "") -> None:
         named = {"team": place.team, "channel": place.channel, "user": user}

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from bot.access.access_values import ChannelValues, pick_groups
 from bot.features.channel_settings.window import INHERIT_VALUE, ROUND_SEPARATOR, SettingsWindow
-from bot.slack.views.channel_words import CHOICES, EVERYBODY, NO, YES, list_setting_names
+from bot.slack.views.channel_words import EVERYBODY, NO, SETTING_CHOICES, YES, list_setting_names
 
 _FAULT_BLOCKS = {"users": "users_people", "approvers": "approvers_people", "strangers": "strangers_teams"}
-"""The blocks at which the faults of a list of ids are shown, by the name of the value."""
-_MENU_NAMES = frozenset({*CHOICES, "crew", "highest_tier"})
+"""The ids of the blocks that show the faults of a list of ids, by the name of the value."""
+_MENU_NAMES = frozenset({*SETTING_CHOICES, "crew", "highest_tier"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ def parse_settings(
     If the window had no menu of groups, the groups stay as they were.
     """
     values = {block.partition(ROUND_SEPARATOR)[0]: held for block, held in state.items()}
-    read: dict[str, Any] = {}
+    parsed_values: dict[str, Any] = {}
     errors: dict[str, str] = {}
     for name in list_setting_names(window.section, window.channel, crews):
         value = _parse_value(values, name, form_values)
@@ -45,13 +45,13 @@ def parse_settings(
             errors[_FAULT_BLOCKS[name]] = "Name at least one, or choose something else above."
             continue
         try:
-            read[name] = getattr(ChannelValues.model_validate({name: value}), name)
+            parsed_values[name] = getattr(ChannelValues.model_validate({name: value}), name)
         except ValidationError as error:
             said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
             errors[_FAULT_BLOCKS.get(name, name)] = f"{said[:1].upper()}{said[1:]}{'' if said.endswith('?') else '.'}"
     if errors:
         return FormFaults({make_block_id(block, window): text for block, text in errors.items()})
-    return ChannelValues.model_validate(read)
+    return ChannelValues.model_validate(parsed_values)
 
 
 def make_block_id(name: str, window: SettingsWindow) -> str:
@@ -60,17 +60,17 @@ def make_block_id(name: str, window: SettingsWindow) -> str:
 
 
 def _parse_value(values: Mapping[str, Any], name: str, form_values: ChannelValues) -> object:
-    """Return what was entered for a value; None if the value is left to the other sources."""
+    """Return the entered value; None if the admin left it to the other sources."""
     if name not in _MENU_NAMES:
         return str(_find_input(values, name, name).get("value") or "").strip() or None
-    chosen = _parse_option(values, name)
-    if chosen in {INHERIT_VALUE, ""}:
+    option = _parse_option(values, name)
+    if option in {INHERIT_VALUE, ""}:
         return None
     if name in {"crew", "highest_tier"}:
-        return chosen
-    if chosen in {YES, NO}:
-        return chosen == YES
-    return () if chosen == EVERYBODY else _parse_ids(values, name, form_values)
+        return option
+    if option in {YES, NO}:
+        return option == YES
+    return () if option == EVERYBODY else _parse_ids(values, name, form_values)
 
 
 def _parse_option(values: Mapping[str, Any], name: str) -> str:

@@ -6,23 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.access.access_values import LONGEST_INSTRUCTIONS, MAX_IDS, Access, ChannelValues, pick_groups
+from bot.access.access_values import MAX_IDS, MAX_INSTRUCTIONS_CHARS, ChannelValues, EffectiveValues, pick_groups
 from bot.access.channel_settings import FormValues, make_stamp
 from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
 from bot.slack.views.button_data import decode_data, encode_data
 from bot.slack.views.channel_words import (
-    CHOICES,
-    LABELS,
-    SECTIONS,
+    SETTING_CHOICES,
+    SETTING_LABELS,
+    SETTINGS_SECTIONS,
     SOURCE_LABELS,
     SettingsSection,
     describe_channel,
-    describe_source,
-    describe_value,
     describe_value_briefly,
+    describe_value_origin,
     encode_option,
     list_setting_names,
     render_history,
+    render_setting_line,
 )
 from bot.slack.views.outgoing import Block, Outgoing, make_button, make_context, make_section, make_sections
 from handoff.contracts import Tier
@@ -33,8 +33,8 @@ SETTINGS_WINDOW = "channel_settings"
 """The callback_id of the window."""
 INHERIT_VALUE = "as_before"
 ROUND_SEPARATOR = "."
-"""Separates a block's name from the number of times that the window was redrawn. Slack keeps what was typed into a
-block, whatever it is redrawn with, as long as the block's id stays the same."""
+"""Separates a block's name from the number of the window's redraws. A new id makes Slack show the new value: in a
+block with the same id it keeps the typed text."""
 INHERIT_HINT = "A menu left at its first choice and an empty field set nothing here."
 CONFLICT_WARNING = (
     ":warning: *Somebody else saved while this was open.* Nothing of yours is lost: it stands below. Look it over, and "
@@ -54,7 +54,7 @@ _HINTS = {
 }
 _PICKER_LABELS = {"users": "who may use it", "approvers": "who may approve"}
 _TYPED_NAMES = ("instructions", "budget", "quiet_hours", "zone")
-"""The values that are typed; the others are chosen."""
+"""Names of the values that are typed. The others are chosen from a menu."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +63,21 @@ class WindowContent:
 
     - section: the section that it changes.
     - channel: the channel's id.
-    - without: the values that would apply if the form had set none.
+    - inherited: the values that would apply if the form had set none.
     - access: the values that apply.
     - form: the values that the form has set; the window carries their stamps.
-    - shown: the values in the fields; None for those of `form`.
+    - field_values: the values in the fields; None for those of `form`.
     - groups: the workspace's user groups as pairs of id and handle.
     - crews: the names of the crews to choose from, if there are several.
     - models: the name of each tier's model.
-    - told: lines at the top, on what others changed meanwhile.
-    - round: the number of times that the window was redrawn.
+    - top_lines: lines at the top, on what others changed meanwhile.
+    - round: the number of times that the window was redrawn after a conflict.
     """
 
     section: SettingsSection
     channel: str
-    inherited: Access
-    access: Access
+    inherited: EffectiveValues
+    access: EffectiveValues
     form: FormValues = field(default_factory=FormValues)
     field_values: ChannelValues | None = None
     groups: Sequence[tuple[str, str]] = ()
@@ -89,7 +89,7 @@ class WindowContent:
 
 @dataclass(frozen=True, slots=True)
 class SettingsWindow:
-    """The decoded metadata of a window: its channel, its section, and the stamps of the values that it showed."""
+    """The decoded metadata of a window: its channel, its section, and the stamps of its values by name."""
 
     channel: str
     section: SettingsSection
@@ -99,7 +99,7 @@ class SettingsWindow:
 
 @dataclass(frozen=True, slots=True)
 class SettingsWindowData:
-    """The metadata as it is encoded in a window: a `SettingsWindow` with the key of its section."""
+    """The encoded form of `SettingsWindow`: with the key of the section, and the stamps as `seen`."""
 
     channel: str
     section: str
@@ -126,7 +126,7 @@ def render_settings_window(content: WindowContent) -> Block:
     for block in blocks if content.round else ():
         if "block_id" in block:
             block["block_id"] = f"{block['block_id']}{ROUND_SEPARATOR}{content.round}"
-    seen = {name: content.form.stamp(name) for name in names}
+    seen = {name: content.form.compute_stamp(name) for name in names}
     about = SettingsWindowData(content.channel, content.section.key, seen, content.round)
     return {
         "type": "modal",
@@ -141,27 +141,32 @@ def render_settings_window(content: WindowContent) -> Block:
 
 def decode_window_data(metadata: str) -> SettingsWindow | None:
     """Decode a window's metadata; None if it is not that of a settings window."""
-    about = decode_data(metadata, SettingsWindowData)
-    of = next((one for one in SECTIONS if about is not None and one.key == about.section), None)
-    if about is None or of is None or not about.channel:
+    data = decode_data(metadata, SettingsWindowData)
+    section = next((one for one in SETTINGS_SECTIONS if data is not None and one.key == data.section), None)
+    if data is None or section is None or not data.channel:
         return None
-    return SettingsWindow(about.channel, of, about.seen, about.round)
+    return SettingsWindow(data.channel, section, data.seen, data.round)
 
 
 def merge_edits(
     edits: ChannelValues, window: SettingsWindow, stored: FormValues, names: Iterable[str]
 ) -> tuple[ChannelValues, tuple[str, ...]]:
-    """Merge an admin's edits with what others saved meanwhile: values that the admin did not change are the others'.
+    """Merge an admin's edits into the values that others saved meanwhile.
 
-    Returns the merged values, and the names of those that both changed.
+    A value that the admin did not change is taken from `stored`. Returns the merged values, and the names of those that
+    both sides changed.
     """
-    touched = [name for name in names if make_stamp(edits, name) != window.stamps.get(name, "")]
-    both = tuple(name for name in touched if stored.stamp(name) != window.stamps.get(name, stored.stamp(name)))
-    return stored.values.model_copy(update={name: getattr(edits, name) for name in touched}), both
+    edited_names = [name for name in names if make_stamp(edits, name) != window.stamps.get(name, "")]
+    edited_by_both = tuple(
+        name
+        for name in edited_names
+        if stored.compute_stamp(name) != window.stamps.get(name, stored.compute_stamp(name))
+    )
+    return stored.values.model_copy(update={name: getattr(edits, name) for name in edited_names}), edited_by_both
 
 
-def describe_conflicts(access: Access, changed: Iterable[str], edited_by_both: Sequence[str]) -> list[str]:
-    """Describe in mrkdwn what others changed while a window was open, and which value its fields show now."""
+def describe_conflicts(access: EffectiveValues, changed: Iterable[str], edited_by_both: Sequence[str]) -> list[str]:
+    """Return mrkdwn lines: each value that others changed while a window was open, and whose value its field shows."""
     lines = [CONFLICT_WARNING]
     for name in changed:
         by = access.find_origin(name)
@@ -170,9 +175,9 @@ def describe_conflicts(access: Access, changed: Iterable[str], edited_by_both: S
             if name != "instructions"
             else clean_mrkdwn(describe_value_briefly(name, access))
         )
-        who = f"{render_mention(by.user)} set" if by.user else f"{describe_source(by)}:"
+        who = f"{render_mention(by.user)} set" if by.user else f"{describe_value_origin(by)}:"
         end = "yours stands below instead" if name in edited_by_both else "taken over below"
-        lines.append(f"• *{LABELS[name]}:* {who} {said}; {end}.")
+        lines.append(f"• *{SETTING_LABELS[name]}:* {who} {said}; {end}.")
     return ["\n".join(lines)]
 
 
@@ -198,7 +203,7 @@ def list_choices(name: str, field_values: ChannelValues, content: WindowContent)
     if name == "highest_tier":
         named = ((tier, content.models.get(tier, "")) for tier in TIERS)
         return [(tier, f"{tier} ({model})" if model else tier) for tier, model in named]
-    return list(CHOICES[name])
+    return list(SETTING_CHOICES[name])
 
 
 def _make_field_block(name: str, content: WindowContent, field_values: ChannelValues) -> Block:
@@ -208,12 +213,12 @@ def _make_field_block(name: str, content: WindowContent, field_values: ChannelVa
         "placeholder": _make_text(_describe_inherited(name, content), 150),
     }
     if name == "instructions":
-        element |= {"multiline": True, "max_length": LONGEST_INSTRUCTIONS}
+        element |= {"multiline": True, "max_length": MAX_INSTRUCTIONS_CHARS}
     value = getattr(field_values, name)
     if value is not None:
         element["initial_value"] = value or "off"
-    off = "" if name == "zone" else " Write “off” for none."
-    return _make_input_block(name, element, optional=True, extra_hint=off)
+    off_hint = "" if name == "zone" else " Write “off” for none."
+    return _make_input_block(name, element, optional=True, extra_hint=off_hint)
 
 
 def _describe_inherited(name: str, content: WindowContent) -> str:
@@ -225,7 +230,7 @@ def _describe_inherited(name: str, content: WindowContent) -> str:
 
 
 def _make_input_block(name: str, element: Block, *, optional: bool = False, extra_hint: str = "") -> Block:
-    block: Block = {"type": "input", "block_id": name, "label": _make_text(LABELS[name]), "element": element}
+    block: Block = {"type": "input", "block_id": name, "label": _make_text(SETTING_LABELS[name]), "element": element}
     if optional:
         block["optional"] = True
     if name in _HINTS:
@@ -276,13 +281,13 @@ def _make_option(value: str, label: str) -> Block:
     return {"text": _make_text(label, 75), "value": value}
 
 
-def _make_text(words: str, most: int = 150) -> Block:
-    return {"type": "plain_text", "text": to_plain_line(words, most)}
+def _make_text(words: str, max_chars: int = 150) -> Block:
+    return {"type": "plain_text", "text": to_plain_line(words, max_chars)}
 
 
 CHANGE_PREFIX = "change_settings_"
 """Prefix of the buttons' action_ids; the section's key follows."""
-ADMINS_CHANGE = "Admins change this with `/leadhand settings` in the channel."
+ADMINS_CHANGE_TEXT = "Admins change this with `/leadhand settings` in the channel."
 CLOSED_BY_NEWER_TEXT = (
     ":warning: A newer release set values here that this one does not know, so the channel is closed to be on the safe "
     "side. Bring all instances up to that release; nothing of it is lost."
@@ -291,7 +296,7 @@ CLOSED_BY_NEWER_TEXT = (
 
 def render_settings(
     channel: str,
-    access: Access,
+    access: EffectiveValues,
     handles: Mapping[str, str],
     *,
     can_change: bool,
@@ -305,11 +310,11 @@ def render_settings(
     """
     title = f"What holds in {describe_channel(channel)}"
     blocks: list[Block] = [make_section(CLOSED_BY_NEWER_TEXT)] if is_newer else []
-    for one in SECTIONS:
-        lines = [describe_value(name, access, handles) for name in list_setting_names(one, channel, crews)]
+    for one in SETTINGS_SECTIONS:
+        lines = [render_setting_line(name, access, handles) for name in list_setting_names(one, channel, crews)]
         head = make_section(f"*{one.title}*")  # in its own block, so that the button does not narrow the lines
         if can_change and not is_newer:
             head["accessory"] = make_button("Change", f"{CHANGE_PREFIX}{one.key}", channel)
         blocks += [head, *make_sections(lines)]
-    end = [] if can_change else [make_section(ADMINS_CHANGE)]
+    end = [] if can_change else [make_section(ADMINS_CHANGE_TEXT)]
     return Outgoing(text=title, blocks=(make_section(f"{title}:"), *blocks, *end))

@@ -10,7 +10,7 @@ from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.models.chosen_model import ChosenModel
 from bot.store.redis.redis_store import Store
-from bot.supervisor.planning import Planning
+from bot.supervisor.planning import CrewPlanner
 from bot.supervisor.route_words import decide_route, describe_decision, export_routing
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Terms
@@ -19,7 +19,7 @@ from handoff.events import RequestFailed
 from specialists.crew import Crew
 from specialists.several_crews import CrewSet
 
-MAX_EXAMPLES = 3
+MAX_SPECIALIST_EXAMPLES = 3
 
 
 class CrewService:
@@ -31,7 +31,7 @@ class CrewService:
         channels: The settings of channels, which name the crew of a channel.
         limits: Charges calls of the planner to the person who asks.
         model: The planner's model.
-        terms: The settings' terms of model calls.
+        terms: The limits on time and tokens from the settings.
     """
 
     def __init__(
@@ -51,10 +51,10 @@ class CrewService:
         self._terms = terms
 
     async def _find_crew(self, team: str, channel: str, name: str = "") -> Crew | None:
-        """Find the crew with this name, or without a name the channel's crew; None if there is no crew of the name."""
+        """Return the crew with this name, or without a name the channel's or default crew. None for an unknown name."""
         if not name and self._crews.names:
-            name = (await self._channels.read_access(team, channel)).crew
-        return self._crews.find(name) or (None if name else self._crews.usual_crew)
+            name = (await self._channels.read_effective_values(team, channel)).crew
+        return self._crews.find_crew(name) or (None if name else self._crews.usual_crew)
 
     async def find_crew_page(self, team: str, channel: str, name: str) -> CrewPage | None:
         """Return a crew by its name, or the channel's crew if the name is empty; None if there is no such crew."""
@@ -62,7 +62,7 @@ class CrewService:
         return None if crew is None else CrewPage(crew.name, tuple(self._list_members(crew)), self._crews.names)
 
     def _list_members(self, crew: Crew) -> list[CrewMember]:
-        is_out = self._limits.breakers.is_open
+        is_paused = self._limits.breakers.is_open
         own = [
             CrewMember(
                 one.name,
@@ -70,7 +70,7 @@ class CrewService:
                 one.cannot,
                 tuple(tool.name for tool in one.tools),
                 one.tier,
-                is_out(one.name),
+                is_paused(one.name),
             )
             for one in crew.specialists.values()
         ]
@@ -91,16 +91,16 @@ class CrewService:
         known = [one for one in crew.all_specialists.values() if not self._limits.breakers.is_open(one.name)]
         firsts = [one.examples[0][0] for one in known if one.examples]
         others = [text for one in known for text, _ in one.examples[1:]]
-        return list(dict.fromkeys([*firsts, *others]))[:MAX_EXAMPLES]
+        return list(dict.fromkeys([*firsts, *others]))[:MAX_SPECIALIST_EXAMPLES]
 
     async def describe_route(self, team: str, channel: str, user: str, text: str) -> str:
-        """Describe who would get a request. It may call the planner for some seconds, which is charged to `user`."""
+        """Describe who would get a request. The planner may be called for this, which is charged to `user`."""
         payer = Payer(team, channel, user, "")
         if (limit := await self._limits.find_used_up_budget(payer)) is not None:
             return limit.refusal
         name, words = split_crew_name(text, self._crews.descriptions)
         crew = await self._find_crew(team, channel, name) or self._crews.usual_crew
-        planning = Planning(crew, self._model, TrackRecord(), self._terms)
+        planning = CrewPlanner(crew, self._model, TrackRecord(), self._terms)
         routing = await decide_route(planning, words, self._store.clock, model=self._limits.bind(payer))
         if isinstance(event := routing.decision, RequestFailed):
             return f"{event.step}: {event.reason}. {event.advice}"

@@ -28,7 +28,7 @@ class CrewMember:
 
 @dataclass(frozen=True, slots=True)
 class CrewPage:
-    """A crew with its members. `crews` are the names of all crews, if there are several."""
+    """A crew with its members. `crews` are the names of all crews; empty if there is only one."""
 
     name: str
     members: tuple[CrewMember, ...]

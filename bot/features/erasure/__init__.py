@@ -30,7 +30,7 @@ def register(kit: Kit) -> None:
             of.store, outbox, team=team, admins=of.admins, record_audit=of.record_audit, memories=memories
         )
 
-    forgetting = kit.add_service(ErasureService, make_service)
+    erasure = kit.add_service(ErasureService, make_service)
     kit.add_commands(COMMANDS)
-    kit.background_tasks.append(forgetting.run)
-    ErasureWindow(forgetting, kit.background).register(kit.router)
+    kit.background_tasks.append(erasure.run)
+    ErasureWindow(erasure, kit.background).register(kit.router)

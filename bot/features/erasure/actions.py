@@ -11,23 +11,23 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.features.erasure.service import ErasureService
 from bot.features.erasure.view import ERASURE_WINDOW, explain_no_data, render_erasure_window
 from bot.jobs.job_records import DenialReason
-from bot.slack.receive.job_references import find_named_job
+from bot.slack.receive.job_references import parse_job_reference
 from bot.slack.receive.payloads import ViewSubmission
 from bot.slack.receive.router import Router
 from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
-from bot.slack.show.notices import make_note, open_window, show_ephemeral
+from bot.slack.show.notices import make_note, open_window, show_ephemeral_message
 from bot.slack.views.button_data import decode_data, encode_data
 from bot.slack.views.outgoing import Outgoing
 from handoff.text.member_ids import PERSON_ID
 
 log = logging.getLogger(__name__)
 
-_PERSON = re.compile(rf"<@({PERSON_ID.pattern})(?:\|[^<>]*)?>")
+_PERSON_PATTERN = re.compile(rf"<@({PERSON_ID.pattern})(?:\|[^<>]*)?>")
 CONFIRM_TEXT = "Please confirm in the window that just opened."
-NO_WINDOW = "Slack did not open the window that asks you first. Give the command again; nothing was erased."
-NOT_YOURS = "You can have a job forgotten if nobody else asked for things in it. For all other jobs, ask an admin."
+NO_WINDOW_TEXT = "Slack did not open the window that asks you first. Give the command again; nothing was erased."
+NOT_YOURS_TEXT = "You can have a job forgotten if nobody else asked for things in it. For all other jobs, ask an admin."
 UNKNOWN_PERSON_TEXT = "I cannot tell who that is. Write @ and choose the name, or `/leadhand forget me`, or name a job."
 WHAT_TO_ERASE_TEXT = "What? `/leadhand forget JOB`, or `/leadhand forget me` for all you asked for."
 ONE_JOB_ONLY_TEXT = "Name one job alone, so that nothing else is erased."
@@ -37,7 +37,7 @@ ERASURE_BEGUN_TEXT = (
 NOTHING_TO_ERASE_TEXT = "There is nothing left to erase, or you may not have it erased."
 _DENIAL_TEXTS: dict[DenialReason, str] = {
     "unknown": notices.UNKNOWN_JOB,
-    "not_yours": NOT_YOURS,
+    "not_yours": NOT_YOURS_TEXT,
     "newer": notices.NEWER_RELEASE,
     "unreadable": notices.UNREADABLE_JOB,
     "forgotten": notices.JOB_FORGOTTEN,
@@ -45,9 +45,9 @@ _DENIAL_TEXTS: dict[DenialReason, str] = {
 
 
 async def open_erasure_window(ctx: CommandContext) -> Outgoing:
-    """Open the window for the job or the person that the command names."""
-    job, words = find_named_job(ctx.team, ctx.rest)
-    person = "" if job else _find_person(ctx)
+    """Open the window for the job or the person that the command names. Returns a private note."""
+    job, words = parse_job_reference(ctx.team, ctx.rest)
+    person = "" if job else _parse_person(ctx)
     if not ctx.rest:
         return make_note(WHAT_TO_ERASE_TEXT)
     if not job and not person:
@@ -61,13 +61,13 @@ async def open_erasure_window(ctx: CommandContext) -> Outgoing:
         return make_note(explain_no_data(found))
     metadata = encode_data(ErasureWindowData(ctx.team, ctx.channel, job, person))
     opened = await open_window(ctx.client, ctx.command.trigger_id, render_erasure_window(found, ctx.user, metadata))
-    return make_note(CONFIRM_TEXT if opened else NO_WINDOW)
+    return make_note(CONFIRM_TEXT if opened else NO_WINDOW_TEXT)
 
 
-def _find_person(ctx: CommandContext) -> str:
+def _parse_person(ctx: CommandContext) -> str:
     if ctx.rest.strip("`").lower() == "me":
         return ctx.user
-    named = _PERSON.fullmatch(ctx.rest)
+    named = _PERSON_PATTERN.fullmatch(ctx.rest)
     return named.group(1) if named else ""
 
 
@@ -85,7 +85,7 @@ class ErasureWindow:
     """Handles submissions of the erasure window."""
 
     def __init__(self, erasure: ErasureService, background: BackgroundTasks) -> None:
-        self._forgetting = erasure
+        self._erasure = erasure
         self._background = background
 
     def register(self, router: Router) -> None:
@@ -93,15 +93,15 @@ class ErasureWindow:
         router.on_window(ERASURE_WINDOW, self.on_submit)
 
     async def on_submit(self, submission: ViewSubmission, client: AsyncWebClient) -> None:
-        """Start the erasure that the window names. The person's right is checked again: it may have changed."""
-        wish = decode_data(submission.metadata, ErasureWindowData)
-        if wish is None:
+        """Start the erasure that the window names, after another check of the right to it, which may have changed."""
+        window_data = decode_data(submission.metadata, ErasureWindowData)
+        if window_data is None:
             log.warning("a window without its wish was left alone")
             return
-        begun = await self._forgetting.start_erasure(
-            wish.team, submission.user, submission.id, job=wish.job, person=wish.person
+        has_started = await self._erasure.start_erasure(
+            window_data.team, submission.user, submission.id, job=window_data.job, person=window_data.person
         )
-        words = make_note(ERASURE_BEGUN_TEXT if begun else NOTHING_TO_ERASE_TEXT)
+        words = make_note(ERASURE_BEGUN_TEXT if has_started else NOTHING_TO_ERASE_TEXT)
         self._background.start(
-            show_ephemeral(client, submission.place, submission.user, words), "confirm that it is forgotten"
+            show_ephemeral_message(client, submission.place, submission.user, words), "confirm that it is forgotten"
         )

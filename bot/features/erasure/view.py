@@ -11,13 +11,13 @@ from handoff.text.counts import format_count
 
 ERASURE_WINDOW = "forget"
 """The callback_id of the window."""
-MAX_LISTED = 10
+MAX_LISTED_JOBS = 10
 """Maximum number of jobs that are listed by name."""
 MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class JobToForget:
+class JobToErase:
     """A job to be erased, with counts of the data that is kept of it. `bytes` is the size of its `files`.
 
     `askers` are the requesters by request id. `digests` name the files that it read and made; `sources` are the ids of
@@ -40,13 +40,13 @@ class JobToForget:
 
 @dataclass(frozen=True, slots=True)
 class ErasureTarget:
-    """What an erasure would delete. `shared` are the jobs that stay, as other people asked for things in them too.
+    """The data that an erasure would delete. `shared` are the jobs that stay, as other people made requests in them.
 
     `person` is the person whose jobs they are; empty if one job was named. `memory_count` and `schedule_count` count
     that person's remembered things and schedules.
     """
 
-    jobs: tuple[JobToForget, ...]
+    jobs: tuple[JobToErase, ...]
     shared: tuple[str, ...] = ()
     person: str = ""
     memory_count: int = 0
@@ -55,7 +55,7 @@ class ErasureTarget:
 
 @dataclass(frozen=True, slots=True)
 class ErasureReport:
-    """What was erased, for the receipt.
+    """The counts of erased data, for the receipt. `messages` and `posted_files` were deleted in Slack.
 
     `undeleted_counts` counts the posts that could not be deleted in Slack, by the reason.
     """
@@ -74,7 +74,7 @@ class ErasureReport:
 
 
 def render_erasure_window(target: ErasureTarget, reader: str, metadata: str) -> Block:
-    """Build the window that lists what will be erased, and what cannot be."""
+    """Build the window that lists the data to be erased, and the data that cannot be. `reader` is a Slack id."""
     lines = _describe_data(target, reader)
     return {
         "type": "modal",
@@ -99,8 +99,8 @@ def _describe_data(target: ErasureTarget, reader: str) -> list[str]:
     whose = "that you asked for" if target.person == reader else f"of {render_mention(target.person)}"
     if target.person:
         lines = [f"*{format_count(len(target.jobs), 'job')}* {whose} will be erased:"]
-        lines += [f"• `{one.job}` {_render_title(one)}" for one in target.jobs[:MAX_LISTED]]
-        lines += [f"• and {len(target.jobs) - MAX_LISTED:,} more"] if len(target.jobs) > MAX_LISTED else []
+        lines += [f"• `{one.job}` {_render_title(one)}" for one in target.jobs[:MAX_LISTED_JOBS]]
+        lines += [f"• and {len(target.jobs) - MAX_LISTED_JOBS:,} more"] if len(target.jobs) > MAX_LISTED_JOBS else []
     else:
         lines = [f"*`{target.jobs[0].job}`* {_render_title(target.jobs[0])} will be erased:"]
     lines.append(f"*In my store:* the record of {format_count(steps, 'step')} and {_format_pieces(files, size)}.")
@@ -119,7 +119,9 @@ def _describe_data(target: ErasureTarget, reader: str) -> list[str]:
 
 def render_receipt(report: ErasureReport, reader: str) -> Outgoing:
     """Render the receipt: what was erased in the store and in Slack, and what could not be."""
-    named = ", ".join(f"`{job}`" for job in report.jobs[:MAX_LISTED]) + (" …" if len(report.jobs) > MAX_LISTED else "")
+    named = ", ".join(f"`{job}`" for job in report.jobs[:MAX_LISTED_JOBS]) + (
+        " …" if len(report.jobs) > MAX_LISTED_JOBS else ""
+    )
     whose = (
         " that you asked for"
         if report.person == reader
@@ -167,11 +169,11 @@ def explain_no_data(target: ErasureTarget) -> str:
 
 
 def _describe_shared_jobs(jobs: Sequence[str]) -> str:
-    named = ", ".join(f"`{job}`" for job in jobs[:MAX_LISTED]) + (" …" if len(jobs) > MAX_LISTED else "")
+    named = ", ".join(f"`{job}`" for job in jobs[:MAX_LISTED_JOBS]) + (" …" if len(jobs) > MAX_LISTED_JOBS else "")
     return f"*Stays:* {named}, as others asked for things there too. An admin can have it forgotten, job by job."
 
 
-def _render_title(job: JobToForget) -> str:
+def _render_title(job: JobToErase) -> str:
     return (
         f"“{clean_mrkdwn(to_plain_line(job.title, 80))}” in <#{job.channel}>" if job.title else f"in <#{job.channel}>"
     )

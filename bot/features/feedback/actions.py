@@ -11,9 +11,9 @@ from bot.slack.receive.payloads import Click
 from bot.slack.receive.reactions import ThumbReaction
 from bot.slack.receive.router import ClickReply, Router
 from bot.slack.send.lookup import fetch_message, read_key
-from bot.slack.send.web_calls import BackgroundTasks, replace_message
+from bot.slack.send.web_calls import BackgroundTasks, replace_clicked_message
 from bot.slack.show import notices
-from bot.slack.show.notices import show_ephemeral
+from bot.slack.show.notices import show_ephemeral_message
 from bot.slack.views.answer_message import FEEDBACK, Thumb
 from bot.slack.views.button_data import decode_data
 from bot.slack.views.outgoing import Block, Outgoing, make_actions, make_button, make_section
@@ -36,32 +36,32 @@ class ThumbClicks:
         router.on_event(ThumbReaction, self.on_reaction)
 
     async def on_feedback(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Record the thumb of a button below an answer."""
+        """Record the thumb of a button below an answer, and ask for the reason of a first thumb down."""
         del client
         thumb = decode_data(click.value, Thumb)
         if thumb is None:
             return notices.OLD_BUTTON
         of: dict[str, Any] = {"good": thumb.good, "dedupe": click.dedupe_keys}
-        came = await self._feedback.record_feedback(click.place, request=thumb.request, user=click.user, **of)
-        if came == "ask":
+        outcome = await self._feedback.record_feedback(click.place, request=thumb.request, user=click.user, **of)
+        if outcome == "ask":
             return render_reason_question(thumb.request)
-        return notices.FEEDBACK_NOT_RECORDED if came == "forgotten" else notices.FEEDBACK_RECORDED
+        return notices.FEEDBACK_NOT_RECORDED if outcome == "forgotten" else notices.FEEDBACK_RECORDED
 
     async def on_reason(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Record the reason of a thumb down."""
-        request, why = parse_reason_fields(click.values)
+        request, reason = parse_reason_fields(click.values)
         if not request:
             return notices.OLD_BUTTON
-        if not why:
+        if not reason:
             return REASON_EMPTY_TEXT
-        of: dict[str, Any] = {"good": False, "reason": why, "dedupe": click.dedupe_keys}
-        came = await self._feedback.record_feedback(click.place, request=request, user=click.user, **of)
-        text = notices.FEEDBACK_NOT_RECORDED if came == "forgotten" else REASON_KEPT_TEXT
-        self._background.start(replace_message(client, click.response_url, text=text), "thank for a reason")
+        of: dict[str, Any] = {"good": False, "reason": reason, "dedupe": click.dedupe_keys}
+        outcome = await self._feedback.record_feedback(click.place, request=request, user=click.user, **of)
+        text = notices.FEEDBACK_NOT_RECORDED if outcome == "forgotten" else REASON_KEPT_TEXT
+        self._background.start(replace_clicked_message(client, click.response_url, text=text), "thank for a reason")
         return None
 
     async def on_reaction(self, reaction: ThumbReaction, client: AsyncWebClient) -> None:
-        """Record a thumb emoji that was added to a message of the bot, or removed from it."""
+        """Record in the background a thumb emoji that was added to an answer, or removed from it."""
         self._background.start(self._record_reaction(reaction, client), "take in a thumb")
 
     async def _record_reaction(self, reaction: ThumbReaction, client: AsyncWebClient) -> None:
@@ -77,14 +77,14 @@ class ThumbClicks:
             "withdrawn": not reaction.is_added,
             "dedupe": (reaction.dedupe_key,),
         }
-        came = await self._feedback.record_feedback(place, request=request, user=reaction.user, **of)
-        if came == "ask":
-            await show_ephemeral(client, place, reaction.user, render_reason_question(request))
+        outcome = await self._feedback.record_feedback(place, request=request, user=reaction.user, **of)
+        if outcome == "ask":
+            await show_ephemeral_message(client, place, reaction.user, render_reason_question(request))
 
 
 SEND_REASON, REASON_FIELD = "feedback_why", "feedback_why_text"
 """The action_ids of the button, and of the field for the reason."""
-LONGEST_REASON = 300
+MAX_REASON_CHARS = 300
 _REASON_BLOCK = "why"
 ASK_REASON_TEXT = "Thank you, that is recorded. A line on why helps whoever looks into it. You can leave it out."
 REASON_KEPT_TEXT = "Thank you, the reason is kept with the answer."
@@ -96,7 +96,7 @@ def render_reason_question(request: str) -> Outgoing:
     field: Block = {
         "type": "plain_text_input",
         "action_id": REASON_FIELD,
-        "max_length": LONGEST_REASON,
+        "max_length": MAX_REASON_CHARS,
         "placeholder": {"type": "plain_text", "text": "The total leaves out March"},
         "dispatch_action_config": {"trigger_actions_on": ["on_enter_pressed"]},
     }
@@ -118,5 +118,5 @@ def parse_reason_fields(values: object) -> tuple[str, str]:
         kind, _, request = str(name).partition("|")
         typed = fields.get(REASON_FIELD) if isinstance(fields, dict) and kind == _REASON_BLOCK else None
         if isinstance(typed, dict) and request:
-            return request, " ".join(str(typed.get("value") or "").split())[:LONGEST_REASON]
+            return request, " ".join(str(typed.get("value") or "").split())[:MAX_REASON_CHARS]
     return "", ""

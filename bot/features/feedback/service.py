@@ -36,36 +36,36 @@ class FeedbackService:
         reason: str = "",
         withdrawn: bool = False,
     ) -> ThumbOutcome:
-        """Record a thumb on an answer, the reason of a thumb, or that a thumb was removed (`withdrawn`)."""
+        """Record a thumb on an answer, the reason of a thumb down, or with `withdrawn` the removal of a thumb."""
         said = {"user": user, "good": good, "reason": reason, "withdrawn": withdrawn}
         event = ev.FeedbackGiven.model_validate({"at": self._records.clock(), "request": request, **said})
-        return await record_thumb(self._records, make_job_key(place), event, dedupe)
+        return await record_feedback_event(self._records, make_job_key(place), event, dedupe)
 
 
-async def record_thumb(
+async def record_feedback_event(
     records: JobRecords, key: JobKey, event: ev.FeedbackGiven, dedupe: tuple[str, ...]
 ) -> ThumbOutcome:
-    """Record a thumb, its reason, or its removal, if that is new. A person's last thumb counts. Raises StoreError."""
+    """Record a feedback event if it is new and its request exists. A person's last thumb counts. Raises StoreError."""
     lines = await read_event_lines(records.store.jobs, key)
     if not any(f'"{event.request}"' in line and '"type":"RequestAdded"' in line for line in lines):
         return "forgotten"
     events = (ev.load_event(line) for line in lines if '"type":"FeedbackGiven"' in line)
-    theirs = [
+    earlier_events = [
         one
         for one in events
         if isinstance(one, ev.FeedbackGiven) and (one.request, one.user) == (event.request, event.user)
     ]
-    if not _is_new_feedback(event, theirs):
+    if not _is_new_feedback(event, earlier_events):
         return "again"
-    once = (f"thumb:{key.job}:{event.request}:{event.user}:{len(theirs)}", *dedupe)
-    if not await records.record_event(key, event, once):
+    dedupe_ids = (f"thumb:{key.job}:{event.request}:{event.user}:{len(earlier_events)}", *dedupe)
+    if not await records.record_event(key, event, dedupe_ids):
         return "again"
-    asked = any(not one.good for one in theirs)
-    return "recorded" if event.good or event.withdrawn or event.reason or asked else "ask"
+    was_asked = any(not one.good for one in earlier_events)
+    return "recorded" if event.good or event.withdrawn or event.reason or was_asked else "ask"
 
 
 def _is_new_feedback(event: ev.FeedbackGiven, earlier_events: Sequence[ev.FeedbackGiven]) -> bool:
-    """Return True if feedback differs from the person's last, and they have not changed their mind too often."""
+    """Return True if feedback differs from the person's last one, within `MAX_THUMBS` and `MAX_REASONS`."""
     last = earlier_events[-1] if earlier_events and not earlier_events[-1].withdrawn else None
     if event.reason:
         reasons = [one.reason for one in earlier_events if one.reason]

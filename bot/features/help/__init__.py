@@ -12,7 +12,7 @@ from bot.slack.views.outgoing import Outgoing
 
 
 async def show_help(ctx: CommandContext) -> Outgoing:
-    """Render the help text."""
+    """Render the help text, with example requests for the channel's crew."""
     examples = await ctx.find_service(CrewService).list_examples(ctx.team, ctx.channel)
     crews = ctx.find_service(RequestService).crews
     return render_help(list_usage_lines(ctx.subcommands), list_help_words(ctx.spoken), crews, examples)
@@ -23,5 +23,5 @@ SPOKEN = (SpokenCommand("help", make_word_matcher("help"), show_help, ("help",))
 
 
 def register(kit: Kit) -> None:
-    """Register the command."""
+    """Register the slash command and the spoken command."""
     kit.add_commands(COMMANDS, SPOKEN)

@@ -9,7 +9,7 @@ from bot.features.home.service import HomeService
 from bot.features.home.tab import HomeTab
 from bot.features.kit import Kit
 from bot.features.requests.service import RequestService
-from bot.slack.receive.payloads import HomeOpened, ViewChanged
+from bot.slack.receive.payloads import AppContextChanged, HomeOpened
 from bot.slack.views.home import HOME_PAGE_PREFIX
 from bot.slack.views.paging import HomeSection
 
@@ -27,12 +27,12 @@ def register(kit: Kit) -> None:
     kit.sections.append(HomeSection("state", state.render_specialists, is_for_admins=True))
     if not kit.settings.uses_oauth_install:  # the load of instances would reveal the work of other workspaces
         kit.sections.append(HomeSection("instances", state.render_instances, is_for_admins=True))
-    kit.gate.locate = HomeClickLocator(homes, kit.background).locate_click
+    kit.gate.locate_click = HomeClickLocator(homes, kit.background).locate_click
     kit.effect_wrappers.append(homes.wrap_effects)
     kit.background_tasks.append(homes.run)
     prompts = PromptService(kit.app.client, homes.calls, kit.messengers.directory, kit.background)
     tab = HomeTab(kit.app.client, homes, kit.sections, kit.background, prompts)
-    kit.router.on_event(HomeOpened, tab.on_home)
-    kit.router.on_event(ViewChanged, prompts.on_view_changed)
+    kit.router.on_event(HomeOpened, tab.on_home_opened)
+    kit.router.on_event(AppContextChanged, prompts.on_view_changed)
     kit.router.add_paged_list(HOME_PAGE_PREFIX, tab.start_page_turn)
     AnswerWindowClicks(kit.find_service(RequestService)).register(kit.router)

@@ -47,11 +47,11 @@ class AnswerWindowClicks:
 
     def register(self, router: Router) -> None:
         """Register the listeners for the button and the window."""
-        router.on_click(OWN_WORDS_BUTTON, self.on_button, fault=notices.WINDOW_FAILED)
+        router.on_click(OWN_WORDS_BUTTON, self.on_open_window, fault=notices.WINDOW_FAILED)
         router.on_window(ANSWER_WINDOW, self.on_answer)
 
-    async def on_button(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Open the window. Whether the question is still open is checked when the window is submitted."""
+    async def on_open_window(self, click: Click, client: AsyncWebClient) -> ClickReply:
+        """Open the window. Only its submission checks whether the question is still open."""
         choice = decode_data(click.value, AnswerChoice)
         if choice is None or choice.job != click.place.job_id:
             return notices.OLD_BUTTON
@@ -59,25 +59,25 @@ class AnswerWindowClicks:
         return None if await open_window(client, click.trigger_id, window) else notices.WINDOW_FAILED
 
     async def on_answer(self, submission: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
-        """Record the text as the answer. If the question takes no answer any more, the window shows why."""
+        """Record the text as the answer. If it cannot be recorded, the window shows the reason."""
         del client
-        about = decode_data(submission.metadata, QuestionWindowData)
-        if about is None:
+        window_data = decode_data(submission.metadata, QuestionWindowData)
+        if window_data is None:
             log.warning("a window without its question was left alone")
             return None
         words = submission.read_text(WORDS_BLOCK, WORDS_ACTION)
         if not words:
             return make_field_error(WORDS_BLOCK, "Write what you want to answer.")
         of: dict[str, Any] = {"user": submission.user, "dedupe": submission.dedupe_keys, "words": words}
-        came = await self._requests.record_choice(about.place, about.choice, **of)
-        if came.verdict == "taken":
+        outcome = await self._requests.record_choice(window_data.place, window_data.choice, **of)
+        if outcome.verdict == "taken":
             return None
         refusals = {
             "stale": notices.CLOSED_QUESTION,
             "unknown": notices.UNKNOWN_JOB,
             "forgotten": notices.JOB_FORGOTTEN,
         }
-        said = refusals.get(came.verdict) or "That question is for others: nobody else can answer it."
+        said = refusals.get(outcome.verdict) or "That question is for others: nobody else can answer it."
         return make_field_error(WORDS_BLOCK, said[:150])
 
 
@@ -89,7 +89,10 @@ class HomeClickLocator:
         self._background = background
 
     async def locate_click(self, click: Click, client: AsyncWebClient) -> Click | None:
-        """Return a click with its job's thread as its place, unchanged without a job; None if it was answered."""
+        """Return the click with its job's thread as place, or unchanged if it has no job.
+
+        Returns None if the job cannot be found or read; then the person gets a note.
+        """
         job = decode_job_id(click.value)
         if not job:
             return click
@@ -110,7 +113,7 @@ class HomeClickLocator:
 
 @dataclass(frozen=True, slots=True)
 class _JobButtonData:
-    """The data that all buttons of a job have in common."""
+    """The part of the button data that all buttons of a job have."""
 
     job: str
 

@@ -14,9 +14,9 @@ ANSWER_WINDOW = "home_answered"
 WORDS_BLOCK, WORDS_ACTION = "words", "text"
 
 
-def render_words_button(job: Job, ask: RequestState, subtask: str, number: int) -> Block:
+def render_words_button(job: Job, request: RequestState, subtask: str, number: int) -> Block:
     """Build the button for a question of a subtask, or of the planner if `subtask` is empty."""
-    value = {"job": job.id, "request": ask.id, "subtask": subtask, "number": number, "option": -1}
+    value = {"job": job.id, "request": request.id, "subtask": subtask, "number": number, "option": -1}
     return make_button("In your own words", OWN_WORDS_BUTTON, json.dumps(value))
 
 

@@ -15,7 +15,7 @@ from specialists.several_crews import CrewSet
 
 
 def render_model_lines(models: Sequence[str], specialists: int, paused_lines: Sequence[str]) -> list[str]:
-    """Render the models, and the paused models and specialists; `paused_lines` has a line for each paused one."""
+    """Render the models, and `paused_lines` on paused models and specialists, or a line that all take work."""
     named = ", ".join(f"`{clean_mrkdwn(to_plain_line(one, 80))}`" for one in models) or "none"
     lines = [f"*Models:* {named}"]
     if not paused_lines:
@@ -24,7 +24,7 @@ def render_model_lines(models: Sequence[str], specialists: int, paused_lines: Se
 
 
 def render_instance_lines(instances: Sequence[InstanceSummary]) -> list[str]:
-    """Render a line for each instance. One that has been silent for a while is marked: it may be gone."""
+    """Render a line for each instance, by name. An instance that has been silent is marked, as it may be gone."""
     return [_render_instance(one) for one in sorted(instances, key=lambda one: one.name)]
 
 
@@ -50,7 +50,7 @@ class StateSections:
         """Render the models, and which specialists and models are paused. Raises StoreError."""
         del team, user, page
         names = [name for crew in self._crews.by_name.values() for name in crew.all_specialists]
-        lines = render_model_lines(self._models, len(names), await self._limits.breakers.describe_open())
+        lines = render_model_lines(self._models, len(names), await self._limits.breakers.describe_open_breakers())
         return HomeList("Specialists and models", make_page([tuple(make_sections(lines))], 1, 1))
 
     async def render_instances(self, team: str, user: str, page: int) -> HomeList:
@@ -66,4 +66,4 @@ class StateSections:
 
 
 def _make_row_page(page: ListPage[Any], rows: Sequence[HomeRow]) -> ListPage[HomeRow]:
-    return ListPage(tuple(rows), page.number, page.pages, page.total)
+    return ListPage(tuple(rows), page.number, page.page_count, page.total_rows)

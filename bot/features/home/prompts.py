@@ -1,7 +1,7 @@
 """Suggests prompts in a person's direct message, for the channel, thread or canvas that they have open in Slack.
 
-The open view stays in memory only until the prompts are set, and is stored nowhere. The
-prompts name no channel: they mean the one that is open when they are clicked.
+The open view is kept in memory until the prompts are set, and is never stored. The prompts name no channel: they refer
+to the one that is open when a person clicks them.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from dataclasses import dataclass
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.payloads import HomeOpened, OpenView, ViewChanged
+from bot.slack.receive.payloads import AppContext, AppContextChanged, HomeOpened
 from bot.slack.send.web_calls import BackgroundTasks, WebCalls
 from bot.slack.show.directory import Directory
 from bot.slack.views.home import list_suggested_prompts
 
-PROMPT_PAUSE = 2.0
-"""Seconds between two sets of prompts for one person, who may switch channels quickly: the last channel counts."""
-MAX_REMEMBERED = 2_000
+PROMPT_PAUSE_SECONDS = 2.0
+"""Minimum seconds between two updates of a person's prompts. If they switch channels meanwhile, the last one counts."""
+MAX_REMEMBERED_PEOPLE = 2_000
 """Maximum number of people whose shown prompts are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownPrompts:
-    """The prompts that a direct message (its id) shows, and when they were set, on the monotonic clock."""
+    """The prompts shown in the direct message `channel`. `at` is when they were set, in monotonic seconds."""
 
     channel: str
     prompts: list[dict[str, str]]
@@ -39,7 +39,7 @@ class PromptService:
     Args:
         client: The Slack client.
         calls: The shared budget of calls.
-        directory: Knows which channels the bot is in: it offers to summarise only those.
+        directory: Knows which channels the bot is in. Prompts about a channel are suggested only for those.
         background: Runs work after Slack's event was acknowledged.
     """
 
@@ -50,40 +50,40 @@ class PromptService:
         self._calls = calls
         self._directory = directory
         self._background = background
-        self._wanted: dict[str, tuple[str, OpenView | None]] = {}
-        self._shown: OrderedDict[str, ShownPrompts] = OrderedDict()
+        self._pending_views: dict[str, tuple[str, AppContext | None]] = {}
+        self._shown_prompts: OrderedDict[str, ShownPrompts] = OrderedDict()
 
     def start_suggesting(self, opened: HomeOpened) -> None:
         """Suggest prompts to a person who opened their direct message with the bot."""
-        self._shown.pop(opened.user, None)
-        self._start_suggesting(opened.user, opened.place.channel, opened.open_view)
+        self._shown_prompts.pop(opened.user, None)
+        self._queue_view(opened.user, opened.place.channel, opened.app_context)
 
-    async def on_view_changed(self, event: ViewChanged, client: AsyncWebClient) -> None:
+    async def on_view_changed(self, event: AppContextChanged, client: AsyncWebClient) -> None:
         """Start to suggest other prompts to a person who opened another view."""
         del client
-        self._start_suggesting(event.user, event.place.channel, event.open_view)
+        self._queue_view(event.user, event.place.channel, event.app_context)
 
-    def _start_suggesting(self, user: str, channel: str, view: OpenView | None) -> None:
-        busy = user in self._wanted
-        self._wanted[user] = (channel, view)
+    def _queue_view(self, user: str, channel: str, view: AppContext | None) -> None:
+        busy = user in self._pending_views
+        self._pending_views[user] = (channel, view)
         if not busy:
-            self._background.start(self._show_newest(user), "suggest prompts")
+            self._background.start(self._show_newest_prompts(user), "suggest prompts")
 
-    async def _show_newest(self, user: str) -> None:
+    async def _show_newest_prompts(self, user: str) -> None:
         """Set the prompts for a person's newest view, and repeat this while a newer one arrives."""
-        done: tuple[str, OpenView | None] | None = None
+        shown_view: tuple[str, AppContext | None] | None = None
         try:
-            while self._wanted[user] is not done:
-                shown = self._shown.get(user)
-                await asyncio.sleep(shown.at + PROMPT_PAUSE - time.monotonic() if shown is not None else 0.0)
-                done = self._wanted[user]
-                await self._show_prompts(user, *done)
+            while self._pending_views[user] is not shown_view:
+                shown = self._shown_prompts.get(user)
+                await asyncio.sleep(shown.at + PROMPT_PAUSE_SECONDS - time.monotonic() if shown is not None else 0.0)
+                shown_view = self._pending_views[user]
+                await self._show_prompts(user, *shown_view)
         finally:
-            del self._wanted[user]
+            del self._pending_views[user]
 
-    async def _show_prompts(self, user: str, channel: str, view: OpenView | None) -> None:
+    async def _show_prompts(self, user: str, channel: str, view: AppContext | None) -> None:
         """Set the prompts of a person, unless these are shown already."""
-        prompts, shown = list_suggested_prompts(await self._classify_view(view)), self._shown.get(user)
+        prompts, shown = list_suggested_prompts(await self._classify_view(view)), self._shown_prompts.get(user)
         if shown is not None and shown.prompts == prompts:
             return
         channel = channel or (shown.channel if shown is not None else await self._open_direct_message(user))
@@ -93,11 +93,11 @@ class PromptService:
             priority="status",
             may_repeat=True,
         )
-        self._shown[user] = ShownPrompts(channel, prompts, time.monotonic())
-        while len(self._shown) > MAX_REMEMBERED:
-            self._shown.popitem(last=False)
+        self._shown_prompts[user] = ShownPrompts(channel, prompts, time.monotonic())
+        while len(self._shown_prompts) > MAX_REMEMBERED_PEOPLE:
+            self._shown_prompts.popitem(last=False)
 
-    async def _classify_view(self, view: OpenView | None) -> str:
+    async def _classify_view(self, view: AppContext | None) -> str:
         """Return the kind of view that prompts can be suggested for: thread, channel or canvas; otherwise ""."""
         if view is None:
             return ""

@@ -22,7 +22,7 @@ from bot.store.values import StoreError
 log = logging.getLogger(__name__)
 
 
-ORDER = ("asks", "running", "recent", "schedules", "month", "aside", "state", "budgets", "instances")
+SECTION_ORDER = ("asks", "running", "recent", "schedules", "month", "aside", "state", "budgets", "instances")
 """The names of the sections of a home, from the top."""
 
 
@@ -32,9 +32,9 @@ class HomeTab:
     Args:
         client: The Slack client.
         homes: Knows which homes are open.
-        sections: The sections of a home, which features may still add to; `ORDER` gives their order.
+        sections: The sections of a home, which features may still add to; `SECTION_ORDER` gives their order.
         background: Runs work after Slack's event was acknowledged.
-        prompts: Suggests prompts in direct messages.
+        prompts: Suggests prompts in people's direct messages with the bot.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class HomeTab:
         self._prompts = prompts
         homes.set_publisher(self.publish)
 
-    async def on_home(self, opened: HomeOpened, client: AsyncWebClient) -> None:
+    async def on_home_opened(self, opened: HomeOpened, client: AsyncWebClient) -> None:
         """Publish the home of a person who opened it. In a direct message, suggest prompts instead."""
         del client
         if opened.is_direct:
@@ -88,15 +88,16 @@ class HomeTab:
         return digest
 
     async def build_view(self, user: str, pages: SectionPages) -> dict[str, Any]:
-        """Build the view of a home. A section that cannot be read is replaced by a line that says so."""
+        """Build the view of a home. A section that cannot be read is replaced by an apology."""
         admin = user in self._homes.admins
         shown = sorted(
-            (one for one in self._sections if admin or not one.is_for_admins), key=lambda one: ORDER.index(one.name)
+            (one for one in self._sections if admin or not one.is_for_admins),
+            key=lambda one: SECTION_ORDER.index(one.name),
         )
-        parts = await asyncio.gather(*(self._read_part(one, user, pages.get(one.name, 1)) for one in shown))
+        parts = await asyncio.gather(*(self._read_section(one, user, pages.get(one.name, 1)) for one in shown))
         return render_home([(one.name, part) for one, part in zip(shown, parts, strict=True)])
 
-    async def _read_part(self, section: HomeSection, user: str, page: int) -> HomeList | str | None:
+    async def _read_section(self, section: HomeSection, user: str, page: int) -> HomeList | str | None:
         try:
             return await section.make_list(self._homes.team, user, page)
         except StoreError as error:

@@ -17,7 +17,7 @@ from bot.slack.receive.router import ClickReply, Router
 from bot.slack.receive.subcommand import CommandContext, SpokenReply
 from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
-from bot.slack.show.notices import OutageNotices, make_note, show_ephemeral
+from bot.slack.show.notices import OutageNotices, make_note, show_ephemeral_message
 from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
 from bot.slack.views.card import STOP_ACTION
 from bot.slack.views.job_rows import render_card_rows, render_job_line
@@ -48,7 +48,7 @@ class StopClicks:
         try:
             words = await stop_thread_job(self._controls, event, client, self._background)
             if words is not None:
-                self._background.start(show_ephemeral(client, event.place, event.user, words), "answer a stop")
+                self._background.start(show_ephemeral_message(client, event.place, event.user, words), "answer a stop")
         except StoreError as error:
             self._outages.tell_not_recorded(client, event.place, event.user, event.event_id, error)
             raise
@@ -73,19 +73,19 @@ async def stop_thread_job(
     *,
     is_spoken: bool = False,
 ) -> Outgoing | None:
-    """Stop the job of a thread. Returns the reply to the person, or None if the thread shows the stop."""
+    """Stop the job of a thread. Returns the reply to the person; None if the thread itself shows that it stops."""
     place = event.place
-    came = await controls.cancel(place.team, None, place, user=event.user)
-    if came.verdict in {"nothing", "unknown"}:
-        background.start(_set_session_idle(client, event), "end a session")
+    outcome = await controls.cancel(place.team, None, place, user=event.user)
+    if outcome.verdict in {"nothing", "unknown"}:
+        background.start(_set_session_active(client, event), "end a session")
         return make_note(notices.NOTHING_TO_STOP)
-    if is_spoken or came.others or came.verdict != "cancelling":
-        return make_note(describe_stop(came))
+    if is_spoken or outcome.others or outcome.verdict != "cancelling":
+        return make_note(describe_stop(outcome))
     return None
 
 
-async def _set_session_idle(client: AsyncWebClient, event: StopPressed) -> None:
-    """Set the status of Slack's session to idle: Slack shows it as busy until then."""
+async def _set_session_active(client: AsyncWebClient, event: StopPressed) -> None:
+    """Set the status of Slack's session to `active`. Until then, Slack shows it as processing."""
     await client.agents_sessions_setStatus(
         channel_id=event.place.channel, thread_ts=event.place.thread_ts, status="active"
     )
@@ -141,18 +141,18 @@ async def _list_jobs(ctx: CommandContext, kind: JobFilter, *, everybody: bool = 
     else:
         found = await lists.list_own(ctx.team, ctx.user, ctx.page, kind)
     first, budgets = ctx.page == 1, ctx.find_service(BudgetService)
-    left = await budgets.read_usage_lines(ctx.team, ctx.channel, ctx.user) if first and not everybody else []
-    trouble = await ctx.find_service(JobControlService).find_halt_reason() if first else ""
-    word, rest = ctx.command.word or "status", "all" if everybody else kind
-    return render_job_list(found, ctx.user, trouble, left, word=word, rest=rest)
+    budget_lines = await budgets.describe_usage(ctx.team, ctx.channel, ctx.user) if first and not everybody else []
+    halt_reason = await ctx.find_service(JobControlService).find_halt_reason() if first else ""
+    word, rest = ctx.command.first_word or "status", "all" if everybody else kind
+    return render_job_list(found, ctx.user, halt_reason, budget_lines, word=word, rest=rest)
 
 
 async def read_budget_lines(ctx: CommandContext, job: Job) -> list[str]:
-    """Describe the use of the budgets of a job's latest request; empty for all but its requester and admins."""
-    asker = job.latest_request.request.user
+    """Describe the use of the budgets of a job's latest request, for its requester and admins; [] for others."""
+    asker = job.latest_request.spec.user
     if ctx.user not in {asker, *ctx.find_service(JobRecords).admins}:
         return []
-    return await ctx.find_service(BudgetService).read_usage_lines(job.place.team, job.place.channel, asker, job.id)
+    return await ctx.find_service(BudgetService).describe_usage(job.place.team, job.place.channel, asker, job.id)
 
 
 async def cancel_job(ctx: CommandContext) -> Outgoing:
@@ -214,4 +214,4 @@ class JobSections:
 
 
 def _make_row_page(page: ListPage[Any], rows: Sequence[HomeRow]) -> ListPage[HomeRow]:
-    return ListPage(tuple(rows), page.number, page.pages, page.total)
+    return ListPage(tuple(rows), page.number, page.page_count, page.total_rows)

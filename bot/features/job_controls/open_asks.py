@@ -1,7 +1,7 @@
 """Lists the open questions and approvals that a person may answer, rendered as in their threads.
 
-The store knows which jobs wait for a person. The log of such a job is read only when it is shown, and once for each
-change.
+The store knows which jobs wait for a person. The log of such a job is read only to show its questions, and again only
+after a change.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from handoff.summaries.summary import parse_open_questions
 
 SECTION_TITLE = "Waiting for you"
 EMPTY_TEXT = "Nothing waits for you."
-MAX_EVENTS = 3000
-"""Maximum events of a job's log that is read for the list: of a longer one, the list only links to the thread."""
-MAX_CACHED = 64
+MAX_LOG_EVENTS = 3000
+"""Maximum events of a log that is read for the list. A job with a longer log is shown only as a link to its thread."""
+MAX_CACHED_JOBS = 64
 _REPLY_HINT = re.compile(r": (choose one, or )?reply in this thread( in your own words)?\.")
-"""The hint of a question to reply in its thread: in the App Home a button takes replies instead."""
+"""The hint to reply in the thread, which is removed from a question: in the App Home a button takes replies."""
 
 
 @dataclass(frozen=True, slots=True)
 class _RenderedQuestion:
-    """An open question with its request's author, and its rendered row."""
+    """An open question, the Slack id of its requester, and its rendered row."""
 
     question: Question
     requester: str
@@ -69,16 +69,16 @@ class OpenQuestionsSection:
         self._store = store
         self._lists = lists
         self._admins = admins
-        self._groups_of = find_groups
+        self._find_groups = find_groups
         self._url = url
-        self._drawn: OrderedDict[JobKey, tuple[int, tuple[_RenderedQuestion, ...]]] = OrderedDict()
+        self._rendered_by_job: OrderedDict[JobKey, tuple[int, tuple[_RenderedQuestion, ...]]] = OrderedDict()
 
     async def render_part(self, team: str, user: str, page: int) -> HomeList:
         """Render a page of the section, with buttons that answer and decide. Raises StoreError."""
-        groups = await self._groups_of(user)
+        groups = await self._find_groups(user)
         rows: list[HomeRow] = []
         for head in await self._lists.read_waiting_heads(team, user):
-            if head.seq > MAX_EVENTS:
+            if head.seq > MAX_LOG_EVENTS:
                 rows += [self._render_row(head)] * any(
                     may_answer(one.whom, user, groups) for one in parse_open_questions(head.fields)
                 )
@@ -92,38 +92,38 @@ class OpenQuestionsSection:
         one, admin = rendered.question, user in self._admins
         if one.approval is None:
             return may_answer(one.whom, user, groups) and bool(one.whom or user == rendered.requester)
-        voted = any(vote.user == user for vote in one.votes)
-        return not voted and may_decide(one, rendered.requester, user, groups, admin=admin)
+        has_voted = any(vote.user == user for vote in one.votes)
+        return not has_voted and may_decide(one, rendered.requester, user, groups, admin=admin)
 
     async def _read_questions(self, head: Head) -> tuple[_RenderedQuestion, ...]:
         """Return the open questions of a job from its log, rendered; none while the log cannot be read."""
-        known = self._drawn.get(head.key)
+        known = self._rendered_by_job.get(head.key)
         if known is not None and known[0] == head.seq:
-            self._drawn.move_to_end(head.key)
+            self._rendered_by_job.move_to_end(head.key)
             return known[1]
         job = await read_job(self._store.jobs, head.key)
         found = tuple(self._render_questions(job, head)) if isinstance(job, Job) else ()
-        self._drawn[head.key] = (head.seq, found)
-        while len(self._drawn) > MAX_CACHED:
-            self._drawn.popitem(last=False)
+        self._rendered_by_job[head.key] = (head.seq, found)
+        while len(self._rendered_by_job) > MAX_CACHED_JOBS:
+            self._rendered_by_job.popitem(last=False)
         return found
 
     def _render_questions(self, job: Job, head: Head) -> Iterator[_RenderedQuestion]:
-        ask = job.latest_request
-        for name, one in ask.open_questions.items():
+        request = job.latest_request
+        for name, one in request.open_questions.items():
             if one.approval is not None:
-                drawn: Sequence[Block] = render_approval(job, ask, name, one, compute_expiry_time(one)).blocks
+                blocks: Sequence[Block] = render_approval(job, request, name, one, compute_expiry_time(one)).blocks
             else:
-                drawn = _add_own_words_button(
-                    render_question(job, ask, name).blocks, render_words_button(job, ask, name, one.number)
+                blocks = _add_own_words_button(
+                    render_question(job, request, name).blocks, render_words_button(job, request, name, one.number)
                 )
             yield _RenderedQuestion(
-                one, ask.request.user, (*map(_reword_for_elsewhere, drawn), self._render_place(head, ask))
+                one, request.spec.user, (*map(_reword_for_elsewhere, blocks), self._render_place(head, request))
             )
 
-    def _render_place(self, head: Head, ask: RequestState) -> Block:
+    def _render_place(self, head: Head, request: RequestState) -> Block:
         link = make_message_link(self._url, head.fields.get("channel", ""), head.fields.get("thread_ts", ""))
-        asked = clean_mrkdwn(to_plain_line(ask.text, 120))
+        asked = clean_mrkdwn(to_plain_line(request.text, 120))
         return make_context(f"{f'<{link}|In the thread>' if link else 'In the thread'} · for: {asked}")
 
     def _render_row(self, head: Head) -> HomeRow:
@@ -133,7 +133,7 @@ class OpenQuestionsSection:
 
 
 def _add_own_words_button(blocks: Sequence[Block], own_button: Block) -> list[Block]:
-    """Add the button for an answer in own words after the likely answers. In the thread, a reply takes its place."""
+    """Add the button for an answer in a person's own words after the likely answers."""
     *above, row, small_print = blocks
     if row["type"] == "actions":
         return [*above, make_actions([*row["elements"], own_button]), small_print]

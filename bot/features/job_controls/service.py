@@ -37,18 +37,18 @@ class JobControlService:
         self._records = records
 
     async def read_visible_job(self, team: str, job: str, user: str) -> Job | DenialReason:
-        """Return a job if the person spoke in its thread and so may see it; otherwise the reason for the denial."""
+        """Return a job if the person may see it, as they spoke in its thread; otherwise the reason for the denial."""
         key = JobKey(team, job.upper())
-        head = await self._records.store.jobs.head(key)
+        head = await self._records.store.jobs.read_head(key)
         if head is None:
-            return await self._records.classify_missing(key)
+            return await self._records.explain_missing(key)
         found, actor = await read_job(self._records.store.jobs, key), await self._records.find_actor(user)
-        sees = (
+        may_see = (
             await self._records.is_requester_or_admin(key, head, actor)
             if isinstance(found, str)
             else rights.may_see_thread(found, actor)
         )
-        if not sees:
+        if not may_see:
             await self._records.record_refusal("traced", key, head, user, NOT_IN_THREAD_REASON)
             return "not_yours"
         return found
@@ -60,27 +60,33 @@ class JobControlService:
         result says what to expect.
         """
         key = make_job_key(place) if place is not None else JobKey(team, (job or "").upper())
-        head = await self._records.store.jobs.head(key)
+        head = await self._records.store.jobs.read_head(key)
         if head is None:
-            return StopOutcome(await self._records.classify_missing(key))
+            return StopOutcome(await self._records.explain_missing(key))
         actor = await self._records.find_actor(user)
         found = await read_job(self._records.store.jobs, key)
         if isinstance(found, str):  # unreadable: only its head says who asked last
-            mine = actor.admin or head.fields.get("user") == user
-            ends, others = int(mine), tuple(one for one in (head.fields.get("user", ""),) if not mine)
+            may_stop = actor.is_admin or head.fields.get("user") == user
+            stoppable_count, others = (
+                int(may_stop),
+                tuple(one for one in (head.fields.get("user", ""),) if not may_stop),
+            )
         else:
-            ends, others = len(rights.list_stoppable_requests(found, actor)), rights.list_other_requesters(found, actor)
-            if not ends and not others:
+            stoppable_count, others = (
+                len(rights.list_stoppable_requests(found, actor)),
+                rights.list_other_requesters(found, actor),
+            )
+            if not stoppable_count and not others:
                 return StopOutcome(
                     "nothing" if place is not None or rights.may_see_thread(found, actor) else "not_yours"
                 )
-        if not ends:
+        if not stoppable_count:
             await self._records.record_refusal("stopped", key, head, user, NOT_OWNER_REASON)
             return StopOutcome("not_yours", others if place is not None else ())
-        event = ev.CancelRequested(at=self._records.clock(), user=user, groups=actor.groups, admin=actor.admin)
+        event = ev.CancelRequested(at=self._records.clock(), user=user, groups=actor.groups, admin=actor.is_admin)
         # A stop releases a job from quarantine to end with its report, unless others' requests would go on.
-        free = not head.is_quarantined or others
-        if free or not await self._records.store.jobs.release_quarantined(key, ev.dump_event(event)):
+        signals_only = not head.is_quarantined or others
+        if signals_only or not await self._records.store.jobs.release_quarantined(key, ev.dump_event(event)):
             await self._records.store.jobs.signal(key, ev.dump_event(event), dedupe=())
         self._records.nudge(key)
         return StopOutcome("noted" if head.is_quarantined and others else "cancelling", others)
@@ -88,12 +94,12 @@ class JobControlService:
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
         """Release a job from quarantine. Only admins may do this."""
         key = JobKey(team, job.upper())
-        head = await self._records.store.jobs.head(key)
+        head = await self._records.store.jobs.read_head(key)
         if user not in self._records.admins:
             await self._records.record_refusal("released", key, head, user, NOT_ADMIN_REASON)
             return "not_admin"
         if head is None:
-            return await self._records.classify_missing(key)
+            return await self._records.explain_missing(key)
         event = ev.Released(at=self._records.clock(), user=user)
         if not head.is_quarantined or not await self._records.store.jobs.release_quarantined(key, ev.dump_event(event)):
             return "not_quarantined"
@@ -101,5 +107,5 @@ class JobControlService:
         return "released"
 
     async def find_halt_reason(self) -> str:
-        """Return the reason why no new work is started now, in words for people, or "" if there is none."""
+        """Return the reason in words why no new work is started, namely a full store; "" if work is started."""
         return await self._records.store.explain_fullness()

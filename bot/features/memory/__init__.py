@@ -39,7 +39,7 @@ SPOKEN = (
 
 
 def register(kit: Kit) -> None:
-    """Register the commands, the window, and the listeners for edits of messages that were remembered."""
+    """Register the commands, the windows, and the listeners for edits and deletions of remembered messages."""
     of = kit.records
     memories = kit.add_service(
         MemoriesService,

@@ -1,7 +1,7 @@
 """The commands to remember and to forget: after a mention, in a direct message, or as `/leadhand memory`.
 
-Only a person's own message to the bot is a command: no tool writes memories, and the words of a page, a
-file, a quotation or a forwarded message are never a command.
+Only a person's own message to the bot is a command. No tool writes memories, and text in a page, a file, a quotation or
+a forwarded message is never a command.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from handoff.contracts import Place
 from handoff.conversation.memory import (
     MAX_MEMORY_LENGTH,
     MemoryWish,
-    choose_memory_place,
+    choose_memory_owner,
     find_matching_memories,
     is_certain_match,
     parse_memory_wish,
@@ -67,22 +67,27 @@ def _match_wish(text: str, verb: str) -> str | None:
 
 
 async def run_remember_command(ctx: CommandContext) -> SpokenReply:
-    """Remember a message's text and confirm it in the thread; in a channel, privately if it is about the person."""
-    said, book = ctx.message, ctx.find_service(MemoriesService)
-    wish = parse_memory_wish(said.text) if said is not None else None
-    if said is None or wish is None:
+    """Remember a message's text, and confirm that in the thread, or privately for a personal memory in a channel."""
+    incoming, memories = ctx.message, ctx.find_service(MemoriesService)
+    wish = parse_memory_wish(incoming.text) if incoming is not None else None
+    if incoming is None or wish is None:
         return "no_command"
-    kept = await book.remember(
-        said.place, wish.text, user=ctx.user, about_person=wish.is_personal, mark=ctx.dedupe_key, message=said.ts
+    kept = await memories.remember(
+        incoming.place,
+        wish.text,
+        user=ctx.user,
+        about_person=wish.is_personal,
+        mark=ctx.dedupe_key,
+        message=incoming.ts,
     )
     if not isinstance(kept, MemoryEntry):
         return make_note(NOT_KEPT_TEXTS[kept])
     if kept.is_repeat:
         return "told"
     message = _render_receipt(kept, ctx)
-    if not kept.is_new or (kept.place == ctx.user and not said.is_direct):
+    if not kept.is_new or (kept.place == ctx.user and not incoming.is_direct):
         return message
-    ctx.background.start(post_in_thread(ctx.client, said.place, message), "say what is remembered")
+    ctx.background.start(post_in_thread(ctx.client, incoming.place, message), "say what is remembered")
     return "told"
 
 
@@ -92,20 +97,20 @@ def _render_receipt(entry: MemoryEntry, ctx: CommandContext) -> Outgoing:
 
 
 async def run_forget_command(ctx: CommandContext) -> SpokenReply:
-    """Forget the memory that a message means, or ask which one. Without a match, the message may be a request."""
-    said, book = ctx.message, ctx.find_service(MemoriesService)
-    wish = parse_memory_wish(said.text) if said is not None else None
-    if said is None or wish is None:
+    """Forget the memory that a message means, or ask which one. Without a match, the message is no command."""
+    incoming, memories = ctx.message, ctx.find_service(MemoriesService)
+    wish = parse_memory_wish(incoming.text) if incoming is not None else None
+    if incoming is None or wish is None:
         return "no_command"
-    place = choose_memory_place(ctx.channel, ctx.user, is_personal=wish.is_personal)
-    kept = {one.name: one for one in await book.list_entries(ctx.team, place)}
-    found = find_matching_memories({name: one.memory for name, one in kept.items()}, wish.text)
+    place = choose_memory_owner(ctx.channel, ctx.user, is_personal=wish.is_personal)
+    entries = {one.name: one for one in await memories.list_entries(ctx.team, place)}
+    found = find_matching_memories({name: one.memory for name, one in entries.items()}, wish.text)
     if not found:
-        return "told" if book.has_forgotten(ctx.dedupe_key) else "no_command"
-    if not is_certain_match({name: one.memory for name, one in kept.items()}, found, wish.text):
-        return render_forget_choice(make_rows(ctx.user, [kept[name] for name in found], book))
+        return "told" if memories.has_forgotten(ctx.dedupe_key) else "no_command"
+    if not is_certain_match({name: one.memory for name, one in entries.items()}, found, wish.text):
+        return render_forget_choice(make_memory_rows(ctx.user, [entries[name] for name in found], memories))
     return await _forget_entry(
-        ctx, book, kept[found[0]], said.place, is_private=place == ctx.user and not said.is_direct
+        ctx, memories, entries[found[0]], incoming.place, is_private=place == ctx.user and not incoming.is_direct
     )
 
 
@@ -124,18 +129,18 @@ async def _forget_entry(
 
 async def run_memory_command(ctx: CommandContext) -> Outgoing:
     """Open the memory window, or render a list if none can be opened; `add TEXT` remembers a text."""
-    book, (word, _, rest) = ctx.find_service(MemoriesService), ctx.rest.partition(" ")
+    memories, (word, _, rest) = ctx.find_service(MemoriesService), ctx.rest.partition(" ")
     if word.lower() == "add":
-        return await _add_memory(ctx, book, rest)
-    spot = MemoryView(ctx.channel, ctx.channel.startswith("D"), ctx.page)
+        return await _add_memory(ctx, memories, rest)
+    view = MemoryView(ctx.channel, ctx.channel.startswith("D"), ctx.page)
     if ctx.command.trigger_id and ctx.page == 1:
-        window = await build_memory_window(book, ctx.team, ctx.user, spot)
+        window = await build_memory_window(memories, ctx.team, ctx.user, view)
         return make_note(
             WINDOW_OPENED_TEXT if await open_window(ctx.client, ctx.command.trigger_id, window) else NOT_OPENED_TEXT
         )
-    place = choose_memory_place(ctx.channel, ctx.user)
-    rows = make_rows(ctx.user, await book.list_entries(ctx.team, place), book)
-    return render_memory_list(select_page(rows, ctx.page), about_person=spot.mine)
+    place = choose_memory_owner(ctx.channel, ctx.user)
+    rows = make_memory_rows(ctx.user, await memories.list_entries(ctx.team, place), memories)
+    return render_memory_list(select_page(rows, ctx.page), about_person=view.mine)
 
 
 async def _add_memory(ctx: CommandContext, memories: MemoriesService, rest: str) -> Outgoing:
@@ -149,8 +154,8 @@ async def _add_memory(ctx: CommandContext, memories: MemoriesService, rest: str)
     return _render_receipt(kept, ctx)
 
 
-def make_rows(user: str, entries: Collection[MemoryEntry], memories: MemoriesService) -> list[MemoryRow]:
-    """Return memories as rows for a person, each with whether that person may change it."""
+def make_memory_rows(user: str, entries: Collection[MemoryEntry], memories: MemoriesService) -> list[MemoryRow]:
+    """Return memories as rows for a person. Each row says whether that person may change the memory."""
     return [MemoryRow(one.place, one.name, one.memory, memories.may_change(one, user)) for one in entries]
 
 
@@ -158,11 +163,11 @@ async def build_memory_window(
     memories: MemoriesService, team: str, user: str, view: MemoryView, notice: str = ""
 ) -> dict[str, object]:
     """Build the memory window for a person. Personal memories are looked up by the user's id, not by window data."""
-    own = make_rows(user, await memories.list_entries(team, user), memories)
+    own = make_memory_rows(user, await memories.list_entries(team, user), memories)
     here = (
         []
         if view.channel.startswith("D")
-        else make_rows(user, await memories.list_entries(team, view.channel), memories)
+        else make_memory_rows(user, await memories.list_entries(team, view.channel), memories)
     )
     rows = own if view.mine else here
     return render_memory_window(view, select_page(rows, view.page), (len(here), len(own)), notice)

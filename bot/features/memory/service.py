@@ -13,12 +13,12 @@ from bot.slack.views.outgoing import make_message_link
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, PayloadTooLarge
 from handoff import events as ev
-from handoff.access.audit_entry import AuditEntry, AuditRecorder, Deed, discard_entry
+from handoff.access.audit_entry import AuditAction, AuditEntry, AuditRecorder, discard_entry
 from handoff.contracts import Place
 from handoff.conversation.memory import (
     MAX_MEMORY_LENGTH,
     Memory,
-    choose_memory_place,
+    choose_memory_owner,
     drop_quoted_lines,
     may_change_memory,
     parse_memory_wish,
@@ -26,8 +26,8 @@ from handoff.conversation.memory import (
 from handoff.conversation.message_kinds import split_words
 from handoff.materials.memory_text import MEMORY_ID_PREFIX
 
-MAX_MARKS = 200
-"""Maximum number of commands to forget that are kept in memory, to recognise a second delivery."""
+MAX_FORGET_COMMANDS = 200
+"""Maximum number of recent forget commands whose marks are kept in memory, to recognise a second delivery."""
 PLACES_CACHE_SECONDS = 2.0
 """Seconds for which the places with memories are cached. Changes made by this instance apply at once."""
 NOT_AUTHOR_REASON = "neither said it nor an admin"
@@ -54,7 +54,7 @@ class MemoryEntry:
 
 
 class MemoriesService:
-    """The memories of channels and people. Callers have passed the gate: they may use the bot in the place.
+    """The memories of channels and people. Callers must have checked that the person may use the bot in the place.
 
     Each coroutine raises StoreError while the store is away.
 
@@ -77,27 +77,27 @@ class MemoriesService:
     ) -> None:
         self._store = store
         self._admins = admins
-        self._pages = workspace_url
+        self._workspace_url = workspace_url
         self._nudge = nudge
-        self._record = record_audit
-        self._forgot: deque[str] = deque(maxlen=MAX_MARKS)
-        self._places: dict[str, tuple[float, frozenset[str]]] = {}
+        self._record_audit = record_audit
+        self._forget_marks: deque[str] = deque(maxlen=MAX_FORGET_COMMANDS)
+        self._places_cache: dict[str, tuple[float, frozenset[str]]] = {}
 
     # -- for requests --------------------------------------------------------------------------------
 
     async def has_memories_for(self, place: Place, user: str) -> bool:
         """Return True if the place of a request has memories that apply to it. Raises StoreError."""
-        return choose_memory_place(place.channel, user) in await self._find_places(place.team)
+        return choose_memory_owner(place.channel, user) in await self._find_places(place.team)
 
     async def team_has_memories(self, place: Place) -> bool:
         """Return True if a place's workspace has any memories: then an edited message may have been remembered."""
         return bool(await self._find_places(place.team))
 
     async def _find_places(self, team: str) -> frozenset[str]:
-        until, known = self._places.get(team, (0.0, frozenset[str]()))
-        if time.monotonic() >= until:
-            known = await self._store.memories.places(team)
-            self._places[team] = (time.monotonic() + PLACES_CACHE_SECONDS, known)
+        expires_at, known = self._places_cache.get(team, (0.0, frozenset[str]()))
+        if time.monotonic() >= expires_at:
+            known = await self._store.memories.read_places(team)
+            self._places_cache[team] = (time.monotonic() + PLACES_CACHE_SECONDS, known)
         return known
 
     # -- for people ----------------------------------------------------------------------------------
@@ -105,27 +105,30 @@ class MemoriesService:
     async def remember(
         self, place: Place, text: str, *, user: str, about_person: bool, mark: str, message: str = ""
     ) -> MemoryEntry | NotKeptReason:
-        """Remember a text of a person. `mark` identifies the command; `message` is the ts of the person's message."""
-        words, where = drop_quoted_lines(text), choose_memory_place(place.channel, user, is_personal=about_person)
+        """Remember a text of a person. Returns the entry, an older one with the same words, or the reason why not.
+
+        `mark` identifies the command, to recognise a repeat. `message` is the ts of the person's message.
+        """
+        words, where = drop_quoted_lines(text), choose_memory_owner(place.channel, user, is_personal=about_person)
         if not words:
             return "empty"
         if len(words) > MAX_MEMORY_LENGTH:
             return "too_long"
-        there = await read_memories(self._store, place.team, where)
+        memories = await read_memories(self._store, place.team, where)
         name = mark or f"{user}/{self._store.clock():.6f}"
-        if name in there:
-            return MemoryEntry(where, name, there[name], is_new=False, is_repeat=True)
-        same = next((one for one in there.items() if split_words(one[1].text) == split_words(words)), None)
+        if name in memories:
+            return MemoryEntry(where, name, memories[name], is_new=False, is_repeat=True)
+        same = next((one for one in memories.items() if split_words(one[1].text) == split_words(words)), None)
         if same is not None:
             return MemoryEntry(where, *same, is_new=False)
-        link = make_message_link(self._pages, place.channel, message, place.thread_ts) if message else ""
+        link = make_message_link(self._workspace_url, place.channel, message, place.thread_ts) if message else ""
         of = {"at": self._store.clock(), "link": link, "message": f"{place.channel}/{message}" if message else ""}
         memory = Memory.model_validate({"text": words, "user": user, **of})
         try:
-            new = await self._store.memories.put(place.team, where, name, _dump(memory))
+            new = await self._store.memories.put(place.team, where, name, _dump_memory(memory))
         except PayloadTooLarge:
             return "full"
-        self._places.pop(place.team, None)
+        self._places_cache.pop(place.team, None)
         if new:
             await self._audit_deed("remembered", place.team, where, name, user)
         return MemoryEntry(where, name, memory, is_new=new, is_repeat=not new)
@@ -158,7 +161,7 @@ class MemoriesService:
             return "done"
         changed = {"text": words, "edited_by": user, "edited": self._store.clock()}
         after = before.model_copy(update=changed)
-        if not await self._store.memories.put(team, place, name, _dump(after), old_payload=_dump(before)):
+        if not await self._store.memories.put(team, place, name, _dump_memory(after), old_payload=_dump_memory(before)):
             return "changed"
         await self._audit_deed("remembered", team, place, name, user, why="changed its words")
         return "done"
@@ -173,29 +176,29 @@ class MemoriesService:
         before = await self._read_changeable(team, place, name, user)
         if isinstance(before, str):
             return before, None
-        came = await self._drop_memory(team, place, name, before, user)
-        if mark and came == "done":
-            self._forgot.append(mark)
-        return came, before
+        outcome = await self._drop_memory(team, place, name, before, user)
+        if mark and outcome == "done":
+            self._forget_marks.append(mark)
+        return outcome, before
 
     def has_forgotten(self, mark: str) -> bool:
-        """Return True if this command has forgotten something: then it was delivered twice.
+        """Return True if the command `mark` has already forgotten something here, so that this is a second delivery.
 
-        Another instance does not know this: there the text counts as a request.
+        If another instance gets the second delivery, it takes the text as a request.
         """
-        return mark in self._forgot
+        return mark in self._forget_marks
 
     async def _drop_memory(self, team: str, place: str, name: str, before: Memory, user: str) -> ChangeOutcome:
-        if not await self._store.memories.put(team, place, name, "", old_payload=_dump(before)):
+        if not await self._store.memories.put(team, place, name, "", old_payload=_dump_memory(before)):
             return "changed"
-        self._places.pop(team, None)
+        self._places_cache.pop(team, None)
         await self._remove_copies(team, f"{MEMORY_ID_PREFIX}{name}")
         await self._audit_deed("forgot", team, place, name, user)
         return "done"
 
     async def _remove_copies(self, team: str, source: str) -> None:
-        """Tell the jobs that read a memory to drop their copies, by the event for a deleted file."""
-        for key in await self._store.blobs.jobs_that_read(team, source):
+        """Tell the jobs that read a memory to drop their copies, by a `FileDeleted` event."""
+        for key in await self._store.blobs.list_jobs_that_read(team, source):
             event = ev.FileDeleted(at=self._store.clock(), file=source)
             await self._store.jobs.signal(key, ev.dump_event(event), dedupe=(f"file_deleted:{source}",))
             self._nudge(key)
@@ -203,7 +206,7 @@ class MemoriesService:
     async def forget_person(self, team: str, person: str, *, by: str) -> int:
         """Forget all memories that a person wrote or that are about them. Returns their number. Raises StoreError."""
         done = 0
-        for place in sorted(await self._store.memories.places(team)):
+        for place in sorted(await self._store.memories.read_places(team)):
             for name, one in (await read_memories(self._store, team, place)).items():
                 if person in {one.user, one.edited_by} or place == person:
                     done += await self._drop_memory(team, place, name, one, by) == "done"
@@ -212,7 +215,7 @@ class MemoriesService:
     async def count_person_memories(self, team: str, person: str) -> int:
         """Count the memories that `forget_person` would forget. Raises StoreError."""
         count = 0
-        for place in await self._store.memories.places(team):
+        for place in await self._store.memories.read_places(team):
             kept = await read_memories(self._store, team, place)
             count += sum(person in {one.user, one.edited_by} or place == person for one in kept.values())
         return count
@@ -252,15 +255,15 @@ class MemoriesService:
             return "not_yours"
         return found
 
-    async def _audit_deed(self, deed: Deed, team: str, place: str, name: str, user: str, **more: Any) -> None:
+    async def _audit_deed(self, deed: AuditAction, team: str, place: str, name: str, user: str, **more: Any) -> None:
         of = {"at": self._store.clock(), "team": team, "user": user, "target": f"{place} {name}"}
         channel = "" if _is_person(place) else place
-        await self._record(AuditEntry.model_validate({"deed": deed, "channel": channel, **of, **more}))
+        await self._record_audit(AuditEntry.model_validate({"deed": deed, "channel": channel, **of, **more}))
 
 
 def _is_person(place: str) -> bool:
     return place.startswith(("U", "W"))
 
 
-def _dump(memory: Memory) -> str:
+def _dump_memory(memory: Memory) -> str:
     return memory.model_dump_json(exclude_defaults=True)

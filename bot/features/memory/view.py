@@ -22,12 +22,12 @@ EMPTY_CHANNEL_TEXT = "Nothing yet. Say “@leadhand remember that our fiscal yea
 EMPTY_PERSONAL_TEXT = "Nothing yet. Say “remember that I prefer tables” in our direct messages, or press *Add*."
 CHANNEL_USE_TEXT = "Used for requests in this channel, whoever makes them, and nowhere else."
 PERSONAL_USE_TEXT = "Used for what you ask in our direct messages, and nowhere else. Nobody but you sees it."
-_LONGEST_EXCERPT = 120
+_MAX_EXCERPT_CHARS = 120
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryRow:
-    """A memory as it is shown to a person, with whether that person may change it."""
+    """A memory as it is shown to a person. `may_change` is True if that person may edit and forget it."""
 
     place: str
     name: str
@@ -37,7 +37,7 @@ class MemoryRow:
 
 @dataclass(frozen=True, slots=True)
 class MemoryView:
-    """What a window shows: the memories of its channel, or with `mine` those of the person; and the page."""
+    """The content of a memory window: a page of its channel's memories, or with `mine` of the person's."""
 
     channel: str
     mine: bool = False
@@ -51,14 +51,14 @@ class MemoryView:
 
 @dataclass(frozen=True, slots=True)
 class MemoryEditData(MemoryView):
-    """The metadata of the window that edits a memory: its name and its text, both empty for a new one."""
+    """The metadata of the window that edits a memory: its name and its text before, both empty for a new one."""
 
     name: str = ""
     was: str = ""
 
     @property
     def view(self) -> MemoryView:
-        """What the window below this one shows."""
+        """The content of the memory window below this one."""
         return MemoryView(self.channel, self.mine, self.page)
 
 
@@ -93,8 +93,8 @@ def render_known_already(row: MemoryRow) -> Outgoing:
 
 
 def render_forgotten(memory: Memory, user: str) -> Outgoing:
-    """Render the message that a memory is forgotten. It replaces the message with the button, or is a reply."""
-    text = f"Forgotten by {render_mention(user)}: {clean_mrkdwn(to_plain_line(memory.text, _LONGEST_EXCERPT))}"
+    """Render the message that a memory is forgotten. It replaces the message with the Forget button, or is a reply."""
+    text = f"Forgotten by {render_mention(user)}: {clean_mrkdwn(to_plain_line(memory.text, _MAX_EXCERPT_CHARS))}"
     later = "From the next request on it is not used, and requests that had it keep no copy of its words."
     return Outgoing(text="Forgotten.", blocks=(make_section(text), make_context(later)))
 
@@ -156,14 +156,14 @@ def render_edit_window(view: MemoryView, row: MemoryRow | None = None) -> Block:
         "max_length": MAX_MEMORY_LENGTH,
         "placeholder": {"type": "plain_text", "text": "Our fiscal year starts in April"},
     }
-    shows = MemoryEditData(view.channel, view.mine, view.page)
+    data = MemoryEditData(view.channel, view.mine, view.page)
     if row is not None:
         field["initial_value"] = row.memory.text
-        shows = replace(shows, name=row.name, was=row.memory.text)
+        data = replace(data, name=row.name, was=row.memory.text)
     return {
         "type": "modal",
         "callback_id": EDIT_WINDOW,
-        "private_metadata": encode_data(shows),
+        "private_metadata": encode_data(data),
         "title": {"type": "plain_text", "text": "Edit" if row is not None else "Remember"},
         "submit": {"type": "plain_text", "text": "Save"},
         "close": {"type": "plain_text", "text": "Back"},
@@ -199,7 +199,10 @@ def _make_forget_button(row: MemoryRow) -> Block:
 
 
 def _make_scope_buttons(view: MemoryView, counts: tuple[int, int]) -> Block:
-    """Build the row of buttons: two that choose whose memories are shown, the present one marked, and one that adds."""
+    """Build the row of buttons: one for the channel's memories, one for the person's, and one that adds.
+
+    A direct message has only the last one, as it has no memories of a channel.
+    """
     here, mine = counts
     add = make_button("Add", ADD_BUTTON, view.side)
     if view.channel.startswith("D"):
@@ -221,13 +224,13 @@ def _render_row(row: MemoryRow) -> list[Block]:
 
 
 def _make_paging_buttons(view: MemoryView, page: ListPage[MemoryRow]) -> list[Block]:
-    if page.pages == 1:
+    if page.page_count == 1:
         return []
     ways = (("Newer", "newer", page.number - 1), ("Older", "older", page.number + 1))
     row = [
         make_button(label, f"{PAGE_BUTTON}_{way}", f"{view.side} {to}")
         for label, way, to in ways
-        if 1 <= to <= page.pages
+        if 1 <= to <= page.page_count
     ]
     first = (page.number - 1) * PAGE_ROWS + 1
-    return [make_actions(row), make_context(f"{first} to {first + len(page.rows) - 1} of {page.total}")]
+    return [make_actions(row), make_context(f"{first} to {first + len(page.rows) - 1} of {page.total_rows}")]

@@ -22,8 +22,8 @@ def register(kit: Kit) -> None:
         RequestService, lambda: RequestService(kit.records, kit.limits, kit.channels, has_memories)
     )
     kit.gate.add_concern_check(requests.has_job, "message", "edit")
-    looks_up = kit.gate.people, kit.messengers.directory
-    messages = MessageListener(requests, kit.services, kit.router, kit.background, kit.outages, *looks_up)
+    lookups = kit.gate.people, kit.messengers.directory
+    messages = MessageListener(requests, kit.services, kit.router, kit.background, kit.outages, *lookups)
     messages.register(kit.router)
     typed = kit.add_service(
         TypedRequests,

@@ -23,12 +23,12 @@ from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB, rende
 from bot.slack.views.question import ANSWER_PREFIX, AnswerChoice
 from handoff.contracts import Request
 
-METADATA_LIMIT = 2900
+MAX_METADATA_CHARS = 2900
 """Maximum characters of a window's metadata; Slack allows 3,000."""
-_MAX_FILES, _LONGEST_NAME, _LONGEST_URL = 8, 80, 500
+_MAX_FILES, _MAX_NAME_CHARS, _MAX_URL_CHARS = 8, 80, 500
 
 
-def encode_metadata(shortcut: MessageShortcut) -> str:
+def encode_shortcut(shortcut: MessageShortcut) -> str:
     """Encode the message that a window is opened on. Text and files beyond Slack's limit are cut off.
 
     The whole message is read again when the job begins.
@@ -36,23 +36,23 @@ def encode_metadata(shortcut: MessageShortcut) -> str:
     files = tuple(
         file.model_copy(
             update={
-                "name": file.name[:_LONGEST_NAME],
-                "media_type": file.media_type[:_LONGEST_NAME],
-                "url": file.url if len(file.url) <= _LONGEST_URL else "",
+                "name": file.name[:_MAX_NAME_CHARS],
+                "media_type": file.media_type[:_MAX_NAME_CHARS],
+                "url": file.url if len(file.url) <= _MAX_URL_CHARS else "",
             }
         )
         for file in shortcut.attachments[:_MAX_FILES]
     )
-    kept = replace(shortcut, user="", trigger="", attachments=files)
-    while len(encoded := encode_data(kept)) > METADATA_LIMIT and (kept.text or kept.attachments):
+    kept = replace(shortcut, user="", trigger_id="", attachments=files)
+    while len(encoded := encode_data(kept)) > MAX_METADATA_CHARS and (kept.text or kept.attachments):
         text = kept.text
         fewer = kept.attachments if text else kept.attachments[:-1]
-        kept = replace(kept, text=text[: len(text) * 3 // 4], attachments=fewer, cut=True)
+        kept = replace(kept, text=text[: len(text) * 3 // 4], attachments=fewer, is_cut=True)
     return encoded
 
 
-def decode_metadata(metadata: str, user: str) -> MessageShortcut | None:
-    """Decode the result of `encode_metadata`; None if it is invalid. `user` is the person who submitted the window."""
+def decode_shortcut(metadata: str, user: str) -> MessageShortcut | None:
+    """Decode the result of `encode_shortcut`; None if it is invalid. `user` is the person who submitted the window."""
     found = decode_data(metadata, MessageShortcut)
     return replace(found, user=user) if found is not None else None
 
@@ -90,16 +90,16 @@ class RequestClicks:
             "unknown": notices.UNKNOWN_JOB,
             "forgotten": notices.JOB_FORGOTTEN,
         }
-        return refusals.get(answer.verdict) or notices.describe_addressees(answer.answerers)
+        return refusals.get(answer.verdict) or notices.describe_who_may_answer(answer.answerers)
 
     async def on_shortcut(self, shortcut: MessageShortcut, client: AsyncWebClient) -> ClickReply:
         """Open the window in which the person can edit the request."""
-        window = render_start_job_modal(shortcut.text, encode_metadata(shortcut))
-        return None if await open_window(client, shortcut.trigger, window) else notices.WINDOW_FAILED
+        window = render_start_job_modal(shortcut.text, encode_shortcut(shortcut))
+        return None if await open_window(client, shortcut.trigger_id, window) else notices.WINDOW_FAILED
 
     async def on_start_job(self, submission: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Start a job in the message's thread, after the window was submitted."""
-        shortcut = decode_metadata(submission.metadata, submission.user)
+        shortcut = decode_shortcut(submission.metadata, submission.user)
         if shortcut is None:
             log.warning("a window without its message was left alone")
             return None
@@ -130,4 +130,4 @@ def find_quoted_text(text: str, shortcut: MessageShortcut) -> str:
     """
     if shortcut.author == shortcut.user:
         return ""
-    return text if shortcut.cut else shortcut.text
+    return text if shortcut.is_cut else shortcut.text

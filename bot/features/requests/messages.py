@@ -1,8 +1,7 @@
 """Handles messages: each one is recorded first, and only then acknowledged to Slack.
 
-The app must be made with `process_before_response=True`. Then an exception
-here (the store is away, say) leaves the event unacknowledged, and Slack sends
-it again.
+The app must be made with `process_before_response=True`. Then an exception here,
+such as a StoreError, leaves the event unacknowledged, and Slack sends it again.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from bot.slack.receive.router import Router
 from bot.slack.receive.services import FeatureServices
 from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
-from bot.slack.show.notices import OutageNotices, add_receipt_reaction, make_note, show_ephemeral
+from bot.slack.show.notices import OutageNotices, add_receipt_reaction, make_note, show_ephemeral_message
 from bot.slack.views.outgoing import Outgoing
 from bot.store.values import PayloadTooLarge, StoreError
 from handoff.contracts import Request
@@ -53,9 +52,9 @@ FORWARDED_MESSAGE = "(Somebody forwards a message here, and says nothing about i
 """The text of a message in a thread that forwards another message, without words and without a mention."""
 
 MAX_NAME_LOOKUPS = 10
-"""Maximum number of channels, and of people, in one message whose names are looked up."""
-_CHANNEL_ID = re.compile(r"#([CG][A-Z0-9]{6,20})\b")
-_PERSON_ID = re.compile(r"@([UW][A-Z0-9]{6,20})\b")
+"""Maximum number of channel ids, and of person ids, that are replaced by names in one message."""
+_CHANNEL_ID_PATTERN = re.compile(r"#([CG][A-Z0-9]{6,20})\b")
+_PERSON_ID_PATTERN = re.compile(r"@([UW][A-Z0-9]{6,20})\b")
 
 
 class MessageListener:
@@ -103,16 +102,16 @@ class MessageListener:
 
     async def replace_channel_ids(self, text: str) -> str:
         """Replace the ids of public channels by their names: Slack mentions channels only by id."""
-        ids = tuple(dict.fromkeys(_CHANNEL_ID.findall(text)))[:MAX_NAME_LOOKUPS]
+        ids = tuple(dict.fromkeys(_CHANNEL_ID_PATTERN.findall(text)))[:MAX_NAME_LOOKUPS]
         names = await self._people.find_public_names(ids) if ids and self._people is not None else {}
-        return _CHANNEL_ID.sub(lambda found: f"#{names.get(found[1], found[1])}", text)
+        return _CHANNEL_ID_PATTERN.sub(lambda found: f"#{names.get(found[1], found[1])}", text)
 
     async def replace_person_ids(self, text: str) -> str:
         """Replace the ids of people by their names, so that the text notifies nobody."""
-        ids = tuple(dict.fromkeys(_PERSON_ID.findall(text)))[:MAX_NAME_LOOKUPS]
+        ids = tuple(dict.fromkeys(_PERSON_ID_PATTERN.findall(text)))[:MAX_NAME_LOOKUPS]
         known = [(one, await self._people.find_name(one)) for one in ids] if self._people is not None else []
         names = {one: name for one, name in known if name}
-        return _PERSON_ID.sub(lambda found: f"@{names.get(found[1], found[1])}", text)
+        return _PERSON_ID_PATTERN.sub(lambda found: f"@{names.get(found[1], found[1])}", text)
 
     async def on_edited(self, event: MessageEdited, client: AsyncWebClient) -> None:
         """Record an edit. Slack sends the event again if it cannot be recorded."""
@@ -132,41 +131,41 @@ class MessageListener:
 
     async def _record_message(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
         """Record a message. If that fails, tell its author and do not acknowledge it, so that Slack sends it again."""
-        addressed = (incoming.mentions_bot or incoming.is_direct) and not incoming.by_bot
-        if addressed:
+        is_addressed = (incoming.mentions_bot or incoming.is_direct) and not incoming.by_bot
+        if is_addressed:
             self._outages.remember_speaker(incoming.place, incoming.user)
         try:
-            await self._handle_message(incoming, client)
+            await self._route_message(incoming, client)
         except StoreError as error:
-            if addressed or (incoming.in_thread and self._outages.has_spoken_lately(incoming.place, incoming.user)):
+            if is_addressed or (incoming.in_thread and self._outages.has_spoken_lately(incoming.place, incoming.user)):
                 self._outages.tell_not_recorded(client, incoming.private_place, incoming.user, incoming.ts, error)
             if not isinstance(error, PayloadTooLarge):  # a second delivery would be too large again
                 raise
 
-    async def _handle_message(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
+    async def _route_message(self, incoming: IncomingMessage, client: AsyncWebClient) -> None:
         if incoming.by_bot:
             await self._refuse_bot(incoming)
             return
-        addressed = incoming.mentions_bot or incoming.is_direct
-        if addressed and await self._run_command(incoming, client):
+        is_addressed = incoming.mentions_bot or incoming.is_direct
+        if is_addressed and await self._run_command(incoming, client):
             return
-        told = ""
+        notice = ""
         if incoming.in_thread and (incoming.text or incoming.attachments):
-            others = incoming.mentions_others and not addressed
+            others = incoming.mentions_others and not is_addressed
             reply = await self._requests.record_reply(
                 incoming.place,
                 _make_request(incoming),
-                mentions_bot=addressed,
+                mentions_bot=is_addressed,
                 mentions_others=others,
                 dedupe=incoming.dedupe_keys,
             )
             if reply.verdict in {"taken", "heard", "not_yours"}:
                 self._acknowledge_reply(incoming, reply, client)
                 return
-            told = notices.describe_own_request(reply.answerers) if reply.answerers else ""
-            told = notices.NOTED_WHILE_QUARANTINED if reply.verdict == "quarantined" else told
-        if addressed and await self._record_as_request(incoming, client) and told:
-            words = show_ephemeral(client, incoming.place, incoming.user, make_note(told))
+            notice = notices.explain_separate_request(reply.answerers) if reply.answerers else ""
+            notice = notices.NOTED_WHILE_QUARANTINED if reply.verdict == "quarantined" else notice
+        if is_addressed and await self._record_as_request(incoming, client) and notice:
+            words = show_ephemeral_message(client, incoming.place, incoming.user, make_note(notice))
             self._background.start(words, "tell what became of a mention")
 
     def _acknowledge_reply(self, incoming: IncomingMessage, reply: AnswerOutcome, client: AsyncWebClient) -> None:
@@ -174,12 +173,14 @@ class MessageListener:
         place, user = incoming.place, incoming.user
         if reply.verdict == "not_yours":
             if reply.answerers:
-                told = show_ephemeral(client, place, user, make_note(notices.describe_addressees(reply.answerers)))
+                told = show_ephemeral_message(
+                    client, place, user, make_note(notices.describe_who_may_answer(reply.answerers))
+                )
                 self._background.start(told, "tell whom a question is for")
         elif reply.verdict == "taken" or incoming.mentions_bot or incoming.is_direct:
             self._background.start(add_receipt_reaction(client, place.channel, incoming.ts), "react to a reply")
             if reply.verdict == "taken" and incoming.attachments:
-                told = show_ephemeral(client, place, user, make_note(notices.WORDS_ONLY))
+                told = show_ephemeral_message(client, place, user, make_note(notices.WORDS_ONLY))
                 self._background.start(told, "tell that a file was not taken")
 
     async def _refuse_bot(self, incoming: IncomingMessage) -> None:
@@ -194,20 +195,22 @@ class MessageListener:
         request = _make_request(incoming)
         refusal = "" if request.text else ONLY_FILES_TEXT if incoming.attachments else NO_REQUEST_TEXT
         budgets = self._services.find(BudgetService)
-        over = await budgets.find_exceeded_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None
-        if over is not None:
-            if over.refusal:
+        exceeded = (
+            await budgets.find_exceeded_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None
+        )
+        if exceeded is not None:
+            if exceeded.refusal:
                 message = render_exceeded_budget(
-                    over, incoming.place, incoming.user, incoming.ts, admins=budgets.can_be_raised
+                    exceeded, incoming.place, incoming.user, incoming.ts, has_admins=budgets.can_be_raised
                 )
                 self._background.start(
-                    show_ephemeral(client, incoming.private_place, incoming.user, message), "tell of a budget"
+                    show_ephemeral_message(client, incoming.private_place, incoming.user, message), "tell of a budget"
                 )
             return False
         if not refusal and self._directory is not None:
-            meant = await find_referent(incoming, self._directory, client)
-            of = {"reads": meant.reads, "attachments": (*request.attachments, *meant.attachments)}
-            request, refusal = request.model_copy(update=of), meant.refusal
+            referent = await find_referent(incoming, self._directory, client)
+            added_fields = {"reads": referent.reads, "attachments": (*request.attachments, *referent.attachments)}
+            request, refusal = request.model_copy(update=added_fields), referent.refusal
         new = await self._requests.record_request(incoming.place, request, dedupe=incoming.dedupe_keys, refusal=refusal)
         if new:
             self._background.start(
@@ -216,7 +219,7 @@ class MessageListener:
         return new
 
     async def _run_command(self, incoming: IncomingMessage, client: AsyncWebClient) -> bool:
-        """Run a message that is a command, as threads take no slash commands. Returns False if it is no command.
+        """Run a spoken command, as slash commands do not work in threads. Returns False if the message is no command.
 
         If Slack sends two events for a message, only its `app_mention` is run.
         """
@@ -233,7 +236,7 @@ class MessageListener:
             command = SlashCommand(place.team, place.channel, incoming.user, one.name, about)
             reply = await one.run(self._router.make_context(command, client, message=incoming, dedupe_key=mark))
             if isinstance(reply, Outgoing):
-                telling = show_ephemeral(client, incoming.private_place, incoming.user, reply)
+                telling = show_ephemeral_message(client, incoming.private_place, incoming.user, reply)
                 self._background.start(telling, f"answer {one.name}")
             if reply != "no_command":
                 return True
@@ -242,13 +245,13 @@ class MessageListener:
 
 def _make_request(incoming: IncomingMessage) -> Request:
     forwards = any(one.kind == "message" for one in incoming.attachments)
-    alone = (
+    default_text = (
         (FORWARDED_REQUEST if incoming.mentions_bot or incoming.is_direct else FORWARDED_MESSAGE) if forwards else ""
     )
     return Request(
         id=incoming.ts,
         user=incoming.user,
-        text=incoming.text or alone,
+        text=incoming.text or default_text,
         at=time.time(),
         attachments=incoming.attachments,
         look_back="thread" if incoming.in_thread else "files" if incoming.may_lack_files else "",

@@ -16,15 +16,15 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.receive.message_reader import CANVAS_TYPE
-from bot.slack.receive.payloads import IncomingMessage, OpenView
+from bot.slack.receive.payloads import AppContext, IncomingMessage
 from bot.slack.send.web_calls import NoReply, SlackRefused, find_shared_calls
 from bot.slack.show.admission import find_readable_channel
 from bot.slack.show.directory import Directory
 from handoff.contracts import Attachment, ChannelSpan
-from handoff.conversation.pointing import Pointer, find_pointer
+from handoff.conversation.pointing import ReferenceKind, find_implicit_reference
 
 LOOK_BACK_SECONDS = 7 * 86_400.0
-"""Seconds of a channel's past that are read."""
+"""Length in seconds of the part of a channel that is read, back from the message."""
 LOOKUP_SECONDS = 1.5
 """Maximum seconds for looking up the open view: Slack waits three in all for an acknowledgement."""
 MAX_CHANNELS = 3
@@ -37,7 +37,7 @@ ATTACH_CANVAS_TEXT = (
 
 @dataclass(frozen=True, slots=True)
 class Referent:
-    """The things that a request refers to. `refusal` says why they cannot be read and what to do; else it is empty."""
+    """The things that a request refers to. `refusal` tells the person why they cannot be read; empty if they can."""
 
     reads: tuple[ChannelSpan, ...] = ()
     attachments: tuple[Attachment, ...] = ()
@@ -48,27 +48,27 @@ NO_REFERENT = Referent()
 
 
 async def find_referent(incoming: IncomingMessage, directory: Directory, client: AsyncWebClient) -> Referent:
-    """Return what a message refers to: nothing, if it is not a direct message, is in a thread or has attachments."""
-    view = incoming.open_view
+    """Return the things that a message refers to. Only a direct message outside threads and without attachments can."""
+    view = incoming.app_context
     if view is None or not incoming.is_direct or incoming.in_thread or incoming.attachments:
         return NO_REFERENT
-    meant = _match_view(view, find_pointer(incoming.text))
-    if meant is None:
+    matched_view = _match_view(view, find_implicit_reference(incoming.text))
+    if matched_view is None:
         return NO_REFERENT
-    if meant.canvas:
-        return await _find_canvas(meant.canvas, incoming, directory, client)
-    return await _find_channel(meant, incoming, directory)
+    if matched_view.canvas:
+        return await _make_canvas_referent(matched_view.canvas, incoming, directory, client)
+    return await _make_channel_referent(matched_view, incoming, directory)
 
 
-def _match_view(view: OpenView, pointer: Pointer) -> OpenView | None:
-    """Return the part of a view that a message refers to; None if it refers to no view, or to another kind of one."""
+def _match_view(view: AppContext, pointer: ReferenceKind) -> AppContext | None:
+    """Return the part of an open view that a pointer refers to; None if there is none, or the kind does not fit."""
     if pointer == "channel":
         return replace(view, thread_ts="") if view.channel else None
     fits = {"view": True, "thread": bool(view.thread_ts), "canvas": bool(view.canvas), "": False}
     return view if fits[pointer] else None
 
 
-async def _find_channel(view: OpenView, incoming: IncomingMessage, directory: Directory) -> Referent:
+async def _make_channel_referent(view: AppContext, incoming: IncomingMessage, directory: Directory) -> Referent:
     """Return the span of a channel or thread to read. If Slack is slow, the right to read it is checked later."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(LOOKUP_SECONDS):
@@ -80,7 +80,7 @@ async def _find_channel(view: OpenView, incoming: IncomingMessage, directory: Di
     return Referent(reads=(ChannelSpan(channel=view.channel, since=since, until=now, thread_ts=view.thread_ts),))
 
 
-async def _find_canvas(
+async def _make_canvas_referent(
     canvas: str, incoming: IncomingMessage, directory: Directory, client: AsyncWebClient
 ) -> Referent:
     try:

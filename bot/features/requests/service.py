@@ -16,7 +16,7 @@ from bot.store.values import Head, JobKey
 from handoff import events as ev
 from handoff.access import rights
 from handoff.contracts import Place, Request
-from handoff.conversation.message_kinds import is_thanks, names_option, split_crew_name
+from handoff.conversation.message_kinds import chooses_option, is_thanks, split_crew_name
 from handoff.engine.thread_messages import is_plain_answer
 from handoff.state.job_state import ENDED_STATES
 from handoff.summaries.audit_events import CLOSED_REASON
@@ -35,13 +35,13 @@ thread's job is in quarantine."""
 _TS_PATTERN = re.compile(r"\d{1,12}\.\d{1,9}")
 NOT_ASKED_REASON = "the question is for somebody else"
 MAX_LOG_EVENTS = 5_000
-"""Maximum events of a job's log up to which replies without a mention are recorded: it keeps the log bounded."""
+"""Number of events in a job's log from which on replies without a mention are ignored, to bound the log."""
 
 MemoryCheck = Callable[[Place, str], Awaitable[bool]]
 
 
-async def find_no_memories(_place: Place, _user: str) -> bool:
-    """Return False: no memories apply to a request."""
+async def assume_no_memories(_place: Place, _user: str) -> bool:
+    """Return False, without reading any memories."""
     return False
 
 
@@ -74,24 +74,29 @@ class RequestService:
         records: JobRecords,
         limits: CallLimits,
         settings: ChannelSettings,
-        has_memories: MemoryCheck = find_no_memories,
+        has_memories: MemoryCheck = assume_no_memories,
     ) -> None:
         self._records = records
         self._limits = limits
         self._settings = settings
-        self._recalls = has_memories
+        self._has_memories = has_memories
         self.crews = settings.crews
 
     async def record_request(
         self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = ""
     ) -> bool:
-        """Record a request. Returns False for a duplicate."""
-        crew, text = self._split_crew_word(request.text)
-        recalls = await self._recalls(place, request.user)
-        known = {"at": self._records.clock(), "text": text, "crew": crew, "recalls": recalls}
-        request = request.model_copy(update=known)
-        usual = (await self._settings.read_access(place.team, place.channel)).crew if self.crews else ""
-        event = ev.RequestAdded(at=request.at, place=place, request=request, refusal=refusal, usual=usual)
+        """Record a request, or with a `refusal` (a text for the thread) one that is not worked on.
+
+        Returns False for a duplicate.
+        """
+        crew, text = self._split_crew_name(request.text)
+        recalls = await self._has_memories(place, request.user)
+        added_fields = {"at": self._records.clock(), "text": text, "crew": crew, "recalls": recalls}
+        request = request.model_copy(update=added_fields)
+        default_crew = (
+            (await self._settings.read_effective_values(place.team, place.channel)).crew if self.crews else ""
+        )
+        event = ev.RequestAdded(at=request.at, place=place, request=request, refusal=refusal, usual=default_crew)
         key = make_job_key(place)
         new = await self._records.store.jobs.ingest(
             key,
@@ -109,7 +114,7 @@ class RequestService:
         return await self._records.has_job(place)
 
     async def claim_refusal_notice(self, place: Place, bot: str) -> bool:
-        """Return True if another bot is to be told that it cannot ask: once an hour in a channel."""
+        """Claim the notice to another bot that it cannot make requests. Returns False within an hour of the last."""
         return await self._limits.claim_hourly_mark(f"bot:{place.team}/{place.channel}/{bot}")
 
     async def is_offered_answer(self, place: Place, text: str) -> bool:
@@ -117,7 +122,7 @@ class RequestService:
         said = text.strip(" .!").casefold()
         options = (
             option
-            for one in _list_open_questions(await self._records.store.jobs.head(make_job_key(place)))
+            for one in _list_open_questions(await self._records.store.jobs.read_head(make_job_key(place)))
             for option in one.options
         )
         return any(said == option.strip(" .!").casefold() for option in options)
@@ -127,70 +132,85 @@ class RequestService:
     ) -> AnswerOutcome:
         """Record a message in a thread if it answers an open question or may concern the job; otherwise ignore it.
 
-        `mentions_bot`: it names the bot, or is in a direct message. `mentions_others`: it names other people and not
-            the bot.
-        An ignored message leaves no trace: its dedupe ids may be used again with `record_request`, as when a mention
-        begins something new. A message that was recorded has the same outcome when it is delivered again.
+        `mentions_bot`: it names the bot, or is in a direct message. `mentions_others`: it names other people, but not
+        the bot. An ignored message leaves no trace, so its dedupe ids may be used again with `record_request`. A
+        recorded message has the same outcome when it is delivered again.
 
-        A message that is no plain answer is recorded for the job to decide: it knows the work in progress.
+        A message that is no plain answer is recorded for the job, which knows its work in progress and decides.
         """
         key, text, user = make_job_key(place), message.text, message.user
-        head = await self._records.store.jobs.head(key)
+        head = await self._records.store.jobs.read_head(key)
         if head is None:
             return AnswerOutcome("ignored")
-        if mentions_bot and self._split_crew_word(text)[0]:  # a text that names a crew is a request
+        if mentions_bot and self._split_crew_name(text)[0]:  # a text that names a crew is a request
             return AnswerOutcome("quarantined" if head.is_quarantined else "ignored")
         groups = await self._records.find_groups(user) if _list_open_questions(head) else ()
-        asked = [one for one in _list_open_questions(head) if one.may_answer(user, groups)]
-        question = _find_answered_question(asked, text)
+        answerable_questions = [one for one in _list_open_questions(head) if one.may_answer(user, groups)]
+        question = _find_answered_question(answerable_questions, text)
         if question is not None and not mentions_others:
             await self._record_answer(
                 place, question, rights.Actor(user, groups, user in self._records.admins), text, dedupe
             )
             return AnswerOutcome("taken")
-        if not mentions_others and not asked and (whom := self._find_intended_answerers(head, text)):
-            once = f"not-theirs:{key.team}/{place.channel}/{message.id}"  # Slack sends two events for a mention
-            if not await self._limits.claim_hourly_mark(once):
+        if (
+            not mentions_others
+            and not answerable_questions
+            and (answerers := self._find_intended_answerers(head, text))
+        ):
+            mark = f"not-theirs:{key.team}/{place.channel}/{message.id}"  # Slack sends two events for a mention
+            if not await self._limits.claim_hourly_mark(mark):
                 return AnswerOutcome("not_yours")
             await self._records.record_refusal("answered", key, head, user, NOT_ASKED_REASON)
-            return AnswerOutcome("not_yours", whom)
+            return AnswerOutcome("not_yours", answerers)
         if head.is_quarantined:
             return AnswerOutcome("quarantined")
         if not text.strip() or not await self._may_concern_job(
-            head, message, mentions_bot=mentions_bot, is_asked=bool(asked)
+            head, message, mentions_bot=mentions_bot, is_asked=bool(answerable_questions)
         ):
-            theirs = [one.whom for one in _list_open_questions(head) if not one.is_approval] if not asked else []
-            return AnswerOutcome("ignored", merge_answerers(theirs))
-        kept = message.model_copy(update={"at": self._records.clock()})
+            question_answerers = (
+                [one.whom for one in _list_open_questions(head) if not one.is_approval]
+                if not answerable_questions
+                else []
+            )
+            return AnswerOutcome("ignored", merge_answerers(question_answerers))
+        recorded_message = message.model_copy(update={"at": self._records.clock()})
         if mentions_others:
-            kept = kept.model_copy(update={"text": "", "attachments": ()})
-        event = ev.MessageHeard(at=kept.at, message=kept, mentioned=mentions_bot, others=mentions_others, groups=groups)
+            recorded_message = recorded_message.model_copy(update={"text": "", "attachments": ()})
+        event = ev.MessageHeard(
+            at=recorded_message.at,
+            message=recorded_message,
+            mentioned=mentions_bot,
+            others=mentions_others,
+            groups=groups,
+        )
         await self._records.record_event(key, event, dedupe)
         return AnswerOutcome("heard")
 
     def _find_intended_answerers(self, head: Head, text: str) -> tuple[str, ...]:
-        """Return the people whose open question a text plainly answers; none if it answers none, or only thanks."""
-        asked = [one for one in _list_open_questions(head) if not one.is_approval]
-        named = [one for one in asked if names_option(text, one.options)]
-        fitting = named or [one for one in asked if not one.options and is_plain_answer(text, ())]
-        return merge_answerers([one.whom for one in fitting]) if not is_thanks(text) else ()
+        """Return the ids of those whose open question a text plainly answers; empty if there are none."""
+        questions = [one for one in _list_open_questions(head) if not one.is_approval]
+        option_matches = [one for one in questions if chooses_option(text, one.options)]
+        matching_questions = option_matches or [
+            one for one in questions if not one.options and is_plain_answer(text, ())
+        ]
+        return merge_answerers([one.whom for one in matching_questions]) if not is_thanks(text) else ()
 
     async def _may_concern_job(self, head: Head, message: Request, *, mentions_bot: bool, is_asked: bool) -> bool:
-        """Return True if a message may concern the job. A mention is usually a new request, and does not."""
+        """Return True if a message may concern the job's present work. A mention is mostly a new request instead."""
         if is_asked or (mentions_bot and is_thanks(message.text) and not message.attachments):
             return True
         if mentions_bot:  # the requester may want to change the running request
-            own = head.fields.get("state") not in ENDED_STATES and head.fields.get("user") == message.user
-            return own and not message.attachments
+            is_own_request = head.fields.get("state") not in ENDED_STATES and head.fields.get("user") == message.user
+            return is_own_request and not message.attachments
         access, now = (
-            await self._settings.read_access(head.key.team, head.fields.get("channel", "")),
+            await self._settings.read_effective_values(head.key.team, head.fields.get("channel", "")),
             self._records.clock(),
         )
         return access.follow_ups and head.seq < MAX_LOG_EVENTS and access.find_quiet_end(now) == now
 
     async def record_edit(self, edit: MessageEdited) -> bool:
         """Record that a message was edited. Returns False if the job does not know the message."""
-        crew, text = self._split_crew_word(edit.text)
+        crew, text = self._split_crew_name(edit.text)
         of = {"message": edit.ts, "user": edit.user, "text": text, "tables": edit.tables, "stamp": edit.edited_at}
         event = ev.RequestEdited.model_validate({"at": self._records.clock(), **of, "crew": crew})
         return await self._record_change(edit.place, edit.ts, event, edit.dedupe_keys)
@@ -201,25 +221,29 @@ class RequestService:
         return await self._record_change(place, message, event, dedupe, or_read=True)
 
     async def record_file_deletion(self, team: str, file: str) -> int:
-        """Record that a file was deleted in all jobs that read it. Returns the number of jobs that were told."""
-        told = 0
-        for key in await self._records.store.blobs.jobs_that_read(team, file):
+        """Record the deletion of a file in each job that read the file. Returns how many jobs got the event."""
+        told_count = 0
+        for key in await self._records.store.blobs.list_jobs_that_read(team, file):
             event = ev.FileDeleted(at=self._records.clock(), file=file)
-            told += await self._records.store.jobs.signal(key, ev.dump_event(event), dedupe=(f"file_deleted:{file}",))
+            told_count += await self._records.store.jobs.signal(
+                key, ev.dump_event(event), dedupe=(f"file_deleted:{file}",)
+            )
             self._records.nudge(key)
-        return told
+        return told_count
 
     async def _record_change(
         self, place: Place, message: str, event: ev.Event, dedupe: tuple[str, ...], *, or_read: bool = False
     ) -> bool:
-        """Record a change of a message if the job recorded it or, with `or_read`, read it with its thread.
+        """Record a change of a message that the job has recorded or, with `or_read`, that it has read with its thread.
 
-        Else False.
+        Returns False, and records nothing, for other messages.
         """
         key = make_job_key(place)
-        if await self._records.store.jobs.head(key) is None:
+        if await self._records.store.jobs.read_head(key) is None:
             return False
-        if not await self._records.is_recorded(key, message) and not (or_read and await self._was_read(key, message)):
+        if not await self._records.is_message_recorded(key, message) and not (
+            or_read and await self._was_read(key, message)
+        ):
             return False
         await self._records.record_event(key, event, dedupe)
         return True
@@ -227,7 +251,7 @@ class RequestService:
     async def _was_read(self, key: JobKey, message: str) -> bool:
         """Return True if a message's text or files are among the job's materials."""
         named = f'"message":{json.dumps(message)}'
-        entries = await self._records.store.jobs.log(key)
+        entries = await self._records.store.jobs.read_log(key)
         return any('"type":"MaterialGathered"' in one.payload and named in one.payload for one in entries)
 
     async def record_choice(
@@ -238,20 +262,23 @@ class RequestService:
         An option that the question does not offer is no answer: then the outcome is `stale`.
         """
         key = make_job_key(place)
-        head = await self._records.store.jobs.head(key)
+        head = await self._records.store.jobs.read_head(key)
         if head is None:
-            return AnswerOutcome(await self._records.classify_missing(key))
-        actor, about = await self._records.find_actor(user), {"request": choice.request, "target": choice.subtask}
+            return AnswerOutcome(await self._records.explain_missing(key))
+        actor, audit_fields = (
+            await self._records.find_actor(user),
+            {"request": choice.request, "target": choice.subtask},
+        )
         for question in _list_open_questions(head):
             if (question.request, question.subtask, question.number) == (choice.request, choice.subtask, choice.number):
                 if not question.may_answer(user, actor.groups):
-                    await self._records.record_refusal("answered", key, head, user, NOT_ASKED_REASON, **about)
+                    await self._records.record_refusal("answered", key, head, user, NOT_ASKED_REASON, **audit_fields)
                     return AnswerOutcome("not_yours", question.whom)
                 if (text := words.strip() or _find_option(question, choice.option)) is None:
                     return AnswerOutcome("stale")
                 await self._record_answer(place, question, actor, text, dedupe)
                 return AnswerOutcome("taken")
-        await self._records.record_refusal("answered", key, head, user, CLOSED_REASON, **about)
+        await self._records.record_refusal("answered", key, head, user, CLOSED_REASON, **audit_fields)
         return AnswerOutcome("stale")
 
     async def _record_answer(
@@ -265,11 +292,11 @@ class RequestService:
             text=text.strip(),
             number=question.number,
             groups=actor.groups,
-            admin=actor.admin,
+            admin=actor.is_admin,
         )
         await self._records.record_event(make_job_key(place), event, dedupe)
 
-    def _split_crew_word(self, text: str) -> tuple[str, str]:
+    def _split_crew_name(self, text: str) -> tuple[str, str]:
         """Return a pair: the crew's name that a text begins with, or "", and the rest of the text."""
         return split_crew_name(text, self.crews)
 

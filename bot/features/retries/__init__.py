@@ -31,13 +31,17 @@ SPOKEN = (
 
 
 def register(kit: Kit) -> None:
-    """Register the commands, and the buttons below a request's end."""
-    of = kit.records
-    tries = kit.add_service(
+    """Register the commands, and the buttons below the end of a request, such as *Try again*."""
+    records = kit.records
+    retry_service = kit.add_service(
         RetryService,
         lambda: RetryService(
-            of.store, of.nudge, admins=of.admins, find_groups=of.find_groups, record_audit=of.record_audit
+            records.store,
+            records.nudge,
+            admins=records.admins,
+            find_groups=records.find_groups,
+            record_audit=records.record_audit,
         ),
     )
     kit.add_commands(COMMANDS, SPOKEN)
-    RetryClicks(tries, kit.services).register(kit.router)
+    RetryClicks(retry_service, kit.services).register(kit.router)

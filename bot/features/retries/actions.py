@@ -10,7 +10,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.budgets.service import BudgetService
 from bot.features.budgets.view import render_exceeded_budget
-from bot.features.retries.service import RetryRecorded, RetryRefusalReason, RetryRefused, RetryRequest, RetryService
+from bot.features.retries.service import RecordedRetry, RetryRefusal, RetryRefusalReason, RetryRequest, RetryService
 from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import ClickReply, Router
 from bot.slack.receive.services import FeatureServices
@@ -18,9 +18,9 @@ from bot.slack.receive.subcommand import CommandContext, SpokenReply
 from bot.slack.show import notices
 from bot.slack.show.notices import add_receipt_reaction, make_note
 from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
-from bot.slack.views.button_data import AboutRequest, decode_data
+from bot.slack.views.button_data import RequestRef, decode_data
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.try_again import GO_ON, TRY_AGAIN
+from bot.slack.views.try_again import GO_ON_ACTION, TRY_AGAIN_ACTION
 from bot.slack.views.waiting import join_as_list
 from handoff.contracts import Place
 from handoff.conversation.retry_words import RetryMode, RetryWish, parse_retry_wish
@@ -33,34 +33,36 @@ class RetryClicks:
     """The listeners for the buttons below a request's end."""
 
     def __init__(self, retries: RetryService, services: FeatureServices) -> None:
-        self._tries, self._services = retries, services
+        self._retries, self._services = retries, services
 
     def register(self, router: Router) -> None:
         """Register the listeners for the buttons."""
-        router.on_click(TRY_AGAIN, partial(self.on_retry, mode="retry"))
-        router.on_click(GO_ON, partial(self.on_retry, mode="continue"))
+        router.on_click(TRY_AGAIN_ACTION, partial(self.on_retry, mode="retry"))
+        router.on_click(GO_ON_ACTION, partial(self.on_retry, mode="continue"))
 
     async def on_retry(self, click: Click, client: AsyncWebClient, *, mode: RetryMode) -> ClickReply:
         """Retry the parts that failed, or continue a request that was stopped."""
         del client
-        about = decode_data(click.value, AboutRequest)
+        about = decode_data(click.value, RequestRef)
         if about is None or about.job != click.place.job_id:
             return notices.OLD_BUTTON
-        return await self._begin_retry(click, RetryWish(mode, request=about.request))
+        return await self._record_retry(click, RetryWish(mode, request=about.request))
 
-    async def _begin_retry(self, click: Click, wish: RetryWish) -> Outgoing | None:
-        """Start a retry. Returns the reply to the person, or None if the thread shows the retry."""
+    async def _record_retry(self, click: Click, wish: RetryWish) -> Outgoing | None:
+        """Record a retry. Returns a refusal to show; None if it was recorded, or this click was refused before."""
         place, user = click.place, click.user
         budgets = self._services.find(BudgetService)
-        over = await budgets.find_exceeded_budget(place, user, click.dedupe_keys[0])
-        if over is not None:
-            if not over.refusal:
+        exceeded_budget = await budgets.find_exceeded_budget(place, user, click.dedupe_keys[0])
+        if exceeded_budget is not None:
+            if not exceeded_budget.refusal:
                 return None
-            return render_exceeded_budget(over, place, user, click.dedupe_keys[0], admins=budgets.can_be_raised)
-        tried = await self._tries.record_retry(
+            return render_exceeded_budget(
+                exceeded_budget, place, user, click.dedupe_keys[0], has_admins=budgets.can_be_raised
+            )
+        outcome = await self._retries.record_retry(
             place.team, place.job_id, wish, RetryRequest(user, wish.mode), dedupe=click.dedupe_keys
         )
-        return make_note(describe_refusal(tried)) if isinstance(tried, RetryRefused) else None
+        return make_note(describe_refusal(outcome)) if isinstance(outcome, RetryRefusal) else None
 
 
 # ---------------------------------------------------------------- words
@@ -73,43 +75,47 @@ def match_retry(text: str) -> str | None:
 
 async def run_spoken_retry(ctx: CommandContext) -> SpokenReply:
     """Run “retry”, “retry from STEP”, “continue” and “again” for the job of their thread."""
-    said, wish, tries = ctx.message, parse_retry_wish(ctx.rest), ctx.find_service(RetryService)
-    if said is None or wish is None:
+    message, wish, retries = ctx.message, parse_retry_wish(ctx.rest), ctx.find_service(RetryService)
+    if message is None or wish is None:
         return "no_command"
-    job = said.place.job_id
+    job = message.place.job_id
     if wish.time_words:
         return await _propose_retry_schedule(ctx, wish, job)
     budgets = ctx.find_service(BudgetService)
-    over = await budgets.find_exceeded_budget(said.place, ctx.user, said.ts)
-    if over is not None:
-        if not over.refusal:
+    exceeded_budget = await budgets.find_exceeded_budget(message.place, ctx.user, message.ts)
+    if exceeded_budget is not None:
+        if not exceeded_budget.refusal:
             return "told"
-        return render_exceeded_budget(over, said.place, ctx.user, said.ts, admins=budgets.can_be_raised)
-    asked = RetryRequest(ctx.user, said.text, said.ts, said.attachments)
-    tried = await tries.record_retry(ctx.team, job, wish, asked, dedupe=said.dedupe_keys)
-    if isinstance(tried, RetryRecorded):
-        ctx.background.start(add_receipt_reaction(ctx.client, said.place.channel, said.ts), "react to a second try")
+        return render_exceeded_budget(
+            exceeded_budget, message.place, ctx.user, message.ts, has_admins=budgets.can_be_raised
+        )
+    retry_request = RetryRequest(ctx.user, message.text, message.ts, message.attachments)
+    outcome = await retries.record_retry(ctx.team, job, wish, retry_request, dedupe=message.dedupe_keys)
+    if isinstance(outcome, RecordedRetry):
+        ctx.background.start(
+            add_receipt_reaction(ctx.client, message.place.channel, message.ts), "react to a second try"
+        )
         return "told"
-    if tried.reason == "asked" or (tried.reason == "unknown" and not said.in_thread and wish.mode == "continue"):
+    if outcome.reason == "asked" or (outcome.reason == "unknown" and not message.in_thread and wish.mode == "continue"):
         return "no_command"
-    return make_note(describe_refusal(tried))
+    return make_note(describe_refusal(outcome))
 
 
 async def _propose_retry_schedule(ctx: CommandContext, wish: RetryWish, job: str) -> SpokenReply:
-    """Repeat a request at another time: propose a schedule with its text and files, and the time in `wish.when`."""
-    said, tries = ctx.message, ctx.find_service(RetryService)
-    if said is None:
+    """Propose a schedule that repeats a request, with its text and files, at the time in `wish.time_words`."""
+    message, tries = ctx.message, ctx.find_service(RetryService)
+    if message is None:
         return "no_command"
-    found = await tries.read_repeatable(ctx.team, job, ctx.user)
-    if isinstance(found, RetryRefused):
-        return make_note(describe_refusal(found))
-    text = f"{wish.time_words}: {found.text}"
+    repeatable = await tries.read_repeatable(ctx.team, job, ctx.user)
+    if isinstance(repeatable, RetryRefusal):
+        return make_note(describe_refusal(repeatable))
+    text = f"{wish.time_words}: {repeatable.text}"
     schedule = next((one for one in ctx.spoken if one.name == SCHEDULE_COMMAND and one.match(text) is not None), None)
-    told: SpokenReply = "no_command"
+    reply: SpokenReply = "no_command"
     if schedule is not None:
-        again = replace(said, text=text, attachments=said.attachments or found.files)
-        told = await schedule.run(replace(ctx, rest=text, message=again))
-    return make_note(explain_scheduling(wish.time_words, found.text)) if told == "no_command" else told
+        schedule_message = replace(message, text=text, attachments=message.attachments or repeatable.files)
+        reply = await schedule.run(replace(ctx, rest=text, message=schedule_message))
+    return make_note(explain_retry_schedule(wish.time_words, repeatable.text)) if reply == "no_command" else reply
 
 
 async def run_retry_command(ctx: CommandContext) -> Outgoing:
@@ -121,35 +127,37 @@ async def run_retry_command(ctx: CommandContext) -> Outgoing:
         wish = parse_retry_wish(f"retry {words}") or RetryWish(step_words=words)
     place = Place(team=ctx.team, channel=ctx.channel, thread_ts="")
     budgets = ctx.find_service(BudgetService)
-    over = await budgets.find_exceeded_budget(place, ctx.user, ctx.dedupe_key)
-    if over is not None:
-        return render_exceeded_budget(over, place, ctx.user, ctx.dedupe_key, admins=budgets.can_be_raised)
-    asked = RetryRequest(ctx.user, f"retry {words}".strip())
-    tried = await tries.record_retry(
-        ctx.team, ctx.job, replace(wish, time_words=""), asked, dedupe=(f"retry:{ctx.dedupe_key}",)
+    exceeded_budget = await budgets.find_exceeded_budget(place, ctx.user, ctx.dedupe_key)
+    if exceeded_budget is not None:
+        return render_exceeded_budget(
+            exceeded_budget, place, ctx.user, ctx.dedupe_key, has_admins=budgets.can_be_raised
+        )
+    retry_request = RetryRequest(ctx.user, f"retry {words}".strip())
+    outcome = await tries.record_retry(
+        ctx.team, ctx.job, replace(wish, time_words=""), retry_request, dedupe=(f"retry:{ctx.dedupe_key}",)
     )
-    return make_note(describe_refusal(tried) if isinstance(tried, RetryRefused) else describe_retry(tried))
+    return make_note(describe_refusal(outcome) if isinstance(outcome, RetryRefusal) else describe_retry(outcome))
 
 
 MAX_NAMED_STEPS = 4
-_LONGEST_TITLE = 60
+_MAX_TITLE_CHARS = 60
 
 
-def describe_retry(recorded: RetryRecorded) -> str:
-    """Render the reply to a command: which steps are run again, and in which thread."""
+def describe_retry(recorded: RecordedRetry) -> str:
+    """Render the reply to `/leadhand retry`: which steps run again, and in which channel."""
     place = recorded.place
     where = f"in its thread in <#{place.channel}>"
     if not recorded.steps:
         return f"I take it up again, {where}."
     named = join_as_list(
-        [f"“{clean_mrkdwn(to_plain_line(one, _LONGEST_TITLE))}”" for one in recorded.steps[:MAX_NAMED_STEPS]], "and"
+        [f"“{clean_mrkdwn(to_plain_line(one, _MAX_TITLE_CHARS))}”" for one in recorded.steps[:MAX_NAMED_STEPS]], "and"
     )
     more = f" and {len(recorded.steps) - MAX_NAMED_STEPS} more" if len(recorded.steps) > MAX_NAMED_STEPS else ""
     return f"I run {named}{more} again, {where}."
 
 
-def explain_scheduling(when: str, text: str) -> str:
-    """Render how to schedule a retry: a sentence with a text that the person can use for a schedule."""
+def explain_retry_schedule(when: str, text: str) -> str:
+    """Render a sentence with words that the person can copy to schedule the request."""
     return (
         f"To have it done {clean_mrkdwn(to_plain_line(when, 60))}, make a schedule with these words: "
         f"“{clean_mrkdwn(to_plain_line(text, 300))}”"
@@ -170,7 +178,7 @@ _REFUSAL_TEXTS: Mapping[RetryRefusalReason, str] = {
 }
 
 
-def describe_refusal(refused: RetryRefused) -> str:
+def describe_refusal(refused: RetryRefusal) -> str:
     """Render why there is no retry, and what to do instead."""
     people = join_as_list([render_mention(one) for one in refused.users], "or")
     if refused.reason == "under_way":

@@ -1,8 +1,8 @@
 """The retries service: records the retry of a request, or returns why there is none.
 
-The core decides what a retry keeps and whether the person may have it, when the request is folded. Both are checked
-here first, so that a refusal can be told privately. Of two simultaneous retries of the same request, on any instances,
-only one is recorded: both have a dedupe id with the number of requests that the job had.
+The core decides what a retry keeps, and whether the person may have it, when it folds the request. Both are also
+checked here first, so that a refusal can be sent privately. Two simultaneous retries of a request share a dedupe id,
+which contains the number of the job's requests: so only one is recorded, on whatever instances they arrive.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from handoff import events as ev
 from handoff.access import rights
 from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.contracts import Attachment, Material, Place, Request
-from handoff.conversation.message_kinds import names_option
+from handoff.conversation.message_kinds import chooses_option
 from handoff.conversation.retry_words import RetryMode, RetryRef, RetryWish
 from handoff.engine import retry
 from handoff.materials.material_lists import find_needed_material
@@ -48,15 +48,19 @@ RetryRefusalReason = Literal[
 ]
 """Why there is no retry.
 
-- `nothing`: the job has no request. `going_on`: its request has not ended. `under_way`: it is being retried already.
-- `done`: nothing of it failed. `no_step`: the words match no step, or more than one.
+- `unknown`: there is no such job, or it has expired. `forgotten`: it was erased on somebody's request.
+- `unreadable`: its log is damaged. `newer`: a newer release wrote some of its events.
+- `quarantined`: the job is set aside until an admin releases it. `nothing`: the job has no request.
+- `going_on`: the request has not ended. `under_way`: it is being retried already.
+- `not_yours`: somebody else made the request. `done`: no part of it failed.
+- `no_step`: the words match no step, or more than one.
 - `asked`: the words answer a question that is open in the thread.
 """
 
 
 @dataclass(frozen=True, slots=True)
-class RetryRecorded:
-    """A recorded retry: its thread, the titles of the steps that it runs again, and the number of all parts."""
+class RecordedRetry:
+    """A recorded retry. `steps` are titles of the subtasks that it repeats; `part_count` counts all subtasks."""
 
     place: Place
     mode: RetryMode
@@ -65,8 +69,11 @@ class RetryRecorded:
 
 
 @dataclass(frozen=True, slots=True)
-class RetryRefused:
-    """Why no retry was recorded. `users` are the requesters, or those who retry it now; `steps` the nearest matches."""
+class RetryRefusal:
+    """Why no retry was recorded.
+
+    `users` are the people who made the request or are retrying it; `steps` are the steps that match the words best.
+    """
 
     reason: RetryRefusalReason
     users: tuple[str, ...] = ()
@@ -84,16 +91,16 @@ class RepeatableRequest:
 
 @dataclass(frozen=True, slots=True)
 class RetryRequest:
-    """Who asks for a retry, and in which words. `message` is the id of their message, "" for a click or a command."""
+    """A person's wish for a retry. `message_id` is the id of their message, or "" for a click or a command."""
 
     user: str
     words: str
-    message: str = ""
+    message_id: str = ""
     files: tuple[Attachment, ...] = ()
 
 
 class RetryService:
-    """Records retries. After a StoreError, nothing was recorded.
+    """Records retries. Its coroutines raise StoreError if the store cannot be used.
 
     Args:
         store: The store of the jobs.
@@ -113,92 +120,92 @@ class RetryService:
         record_audit: AuditRecorder = discard_entry,
     ) -> None:
         self._store, self._nudge = store, nudge
-        self._admins, self._groups, self._note = admins, find_groups, record_audit
+        self._admins, self._find_groups, self._record_audit = admins, find_groups, record_audit
 
     async def record_retry(
         self, team: str, job: str, wish: RetryWish, retry_request: RetryRequest, *, dedupe: tuple[str, ...]
-    ) -> RetryRecorded | RetryRefused:
+    ) -> RecordedRetry | RetryRefusal:
         """Record a retry of a job's request, if there is something to retry and the person may have it."""
         key = JobKey(team, job)
-        found = await self._read_job(key)
-        if isinstance(found, RetryRefused):
-            return found
+        job_state = await self._read_job(key)
+        if isinstance(job_state, RetryRefusal):
+            return job_state
         actor = await self._make_actor(retry_request.user)
-        wanted = (
-            RetryRefused("asked")
-            if _answers_question(found, actor, retry_request, wish)
-            else _resolve_retry(found, wish, actor)
+        resolved = (
+            RetryRefusal("asked")
+            if _answers_question(job_state, actor, retry_request, wish)
+            else _resolve_retry(job_state, wish, actor)
         )
-        if isinstance(wanted, RetryRefused):
-            if wanted.reason == "not_yours":
-                await self._audit_refusal(key, found, retry_request.user)
-            return wanted
-        before, again = wanted
-        if (other := retry.find_open_retry(found, before)) is not None:
-            mine = retry_request.message == other.id  # Slack delivered the message twice
+        if isinstance(resolved, RetryRefusal):
+            if resolved.reason == "not_yours":
+                await self._audit_refusal(key, job_state, retry_request.user)
+            return resolved
+        before, again = resolved
+        if (other := retry.find_open_retry(job_state, before)) is not None:
+            is_redelivery = retry_request.message_id == other.id  # Slack delivered the message twice
             return (
-                _summarize_retry(found, before, again)
-                if mine
-                else RetryRefused("under_way", users=(other.request.user,))
+                _make_recorded_retry(job_state, before, again)
+                if is_redelivery
+                else RetryRefusal("under_way", users=(other.spec.user,))
             )
-        again = again.model_copy(update={"gone": await self._find_lost_files(key, found, before, again)})
-        if await self._record_event(key, found, again, retry_request, dedupe):
-            return _summarize_retry(found, before, again)
-        return await self._read_conflict(key, found, before, again, retry_request)
+        again = again.model_copy(update={"gone": await self._find_lost_files(key, job_state, before, again)})
+        if await self._record_event(key, job_state, again, retry_request, dedupe):
+            return _make_recorded_retry(job_state, before, again)
+        return await self._read_conflict(key, job_state, before, again, retry_request)
 
-    async def _read_job(self, key: JobKey) -> Job | RetryRefused:
-        head = await self._store.jobs.head(key)
+    async def _read_job(self, key: JobKey) -> Job | RetryRefusal:
+        head = await self._store.jobs.read_head(key)
         if head is None:
             gone = await self._store.jobs.read_forget_time(key)
-            return RetryRefused("unknown" if gone is None else "forgotten")
+            return RetryRefusal("unknown" if gone is None else "forgotten")
         if head.is_quarantined:
-            return RetryRefused("quarantined")
+            return RetryRefusal("quarantined")
         found = await read_job(self._store.jobs, key)
-        return RetryRefused(found) if isinstance(found, str) else found
+        return RetryRefusal(found) if isinstance(found, str) else found
 
     async def _record_event(
         self, key: JobKey, job: Job, retry_ref: RetryRef, retry_request: RetryRequest, dedupe: tuple[str, ...]
     ) -> bool:
-        """Record the retry. Returns False if it, or another next request of the job, was recorded meanwhile."""
-        number = len(job.asks)
+        """Record the retry. Returns False if this retry, or another one of the same request, was recorded before."""
+        number = len(job.requests)
         request = Request(
-            id=retry_request.message or f"{retry_ref.of.partition('-')[0]}-again{number}",
+            id=retry_request.message_id or f"{retry_ref.of.partition('-')[0]}-again{number}",
             user=retry_request.user,
             text=retry_request.words,
             at=self._store.clock(),
             attachments=retry_request.files,
         )
         event = ev.RequestAdded(at=request.at, place=job.place, request=request, again=retry_ref)
-        once = f"again:{key.team}/{key.job}/{retry_ref.of}/{number}"
-        new = await self._store.jobs.ingest(
+        retry_dedupe_id = f"again:{key.team}/{key.job}/{retry_ref.of}/{number}"
+        is_new = await self._store.jobs.ingest(
             key,
             ev.dump_event(event),
-            dedupe=(*dedupe, once),
+            dedupe=(*dedupe, retry_dedupe_id),
             user=retry_request.user,
             fields=build_initial_summary(job.place, request),
         )
         self._nudge(key)
-        return new
+        return is_new
 
     async def _read_conflict(
-        self, key: JobKey, job: Job, before: RequestState, retry_ref: RetryRef, retry_request: RetryRequest
-    ) -> RetryRecorded | RetryRefused:
-        """Return which retry was recorded instead: the same one, delivered twice, or another person's."""
+        self, key: JobKey, job: Job, original: RequestState, retry_ref: RetryRef, retry_request: RetryRequest
+    ) -> RecordedRetry | RetryRefusal:
+        """Return the retry if Slack delivered its message twice; otherwise a refusal that names the other person."""
         now = await self._read_job(key)
-        if isinstance(now, RetryRefused):
+        if isinstance(now, RetryRefusal):
             return now
-        tries = [one for one in now.asks if before.id in {each.id for each in one.earlier_tries}]
-        if retry_request.message and any(one.id == retry_request.message for one in tries):
-            return _summarize_retry(job, before, retry_ref)
-        return RetryRefused("under_way", users=(tries[-1].request.user,) if tries else ())
+        tries = [one for one in now.requests if original.id in {each.id for each in one.earlier_tries}]
+        if retry_request.message_id and any(one.id == retry_request.message_id for one in tries):
+            return _make_recorded_retry(job, original, retry_ref)
+        return RetryRefusal("under_way", users=(tries[-1].spec.user,) if tries else ())
 
     async def _find_lost_files(
-        self, key: JobKey, job: Job, before: RequestState, retry_ref: RetryRef
+        self, key: JobKey, job: Job, original: RequestState, retry_ref: RetryRef
     ) -> tuple[str, ...]:
         """Return the names of the files that a retry needs and that are no longer in the store."""
-        works = [before.work[name] for name in sorted(retry.list_rerun_subtasks(before, retry_ref))]
-        needed = [one for work in works for one in find_needed_material(job, before, work).all_material]
-        needed += before.materials if before.run.plan is None else ()
+        works = [original.subtasks[name] for name in sorted(retry.list_rerun_subtasks(original, retry_ref))]
+        needed = [one for subtask in works for one in find_needed_material(job, original, subtask).all_material]
+        needed += original.materials if original.run.plan is None else ()
         files = {one.name: one for one in needed if one.kind == "file" and not one.fault}
         lost = [name for name, one in list(files.items())[:MAX_FILES_CHECKED] if not await self._is_stored(key, one)]
         return tuple(lost)
@@ -211,55 +218,57 @@ class RetryService:
             return False
         return True
 
-    async def read_repeatable(self, team: str, job: str, user: str) -> RepeatableRequest | RetryRefused:
-        """Return the text and files of the last request in a job that this person may have retried."""
+    async def read_repeatable(self, team: str, job: str, user: str) -> RepeatableRequest | RetryRefusal:
+        """Return the text and files of the last request in a job that this person may repeat, or why there is none."""
         key = JobKey(team, job)
         found = await self._read_job(key)
-        if isinstance(found, RetryRefused):
+        if isinstance(found, RetryRefusal):
             return found
         before = _find_request(found, RetryWish("whole"), await self._make_actor(user))
-        if isinstance(before, RetryRefused):
+        if isinstance(before, RetryRefusal):
             if before.reason == "not_yours":
                 await self._audit_refusal(key, found, user)
             return before
         asks = (before, *before.earlier_tries, *found.list_earlier_requests(before)[::-1])
-        files = next((one.request.attachments for one in asks if one.request.attachments), ())
-        return RepeatableRequest(found.place, before.request.text, files)
+        files = next((one.spec.attachments for one in asks if one.spec.attachments), ())
+        return RepeatableRequest(found.place, before.spec.text, files)
 
     async def _make_actor(self, user: str) -> rights.Actor:
-        return rights.Actor(user, await self._groups(user), user in self._admins)
+        return rights.Actor(user, await self._find_groups(user), user in self._admins)
 
     async def _audit_refusal(self, key: JobKey, job: Job, user: str) -> None:
-        """Store in the audit that a person was refused a retry."""
-        of = {"at": self._store.clock(), "team": key.team, "channel": job.place.channel, "job": key.job}
-        what = {"target": "again", "why": NOT_OWNER_REASON}
-        await self._note(AuditEntry(deed="asked", user=user, outcome="refused", **of, **what))
+        """Write to the audit that a person was refused a retry for lack of rights."""
+        context = {"at": self._store.clock(), "team": key.team, "channel": job.place.channel, "job": key.job}
+        details = {"target": "again", "why": NOT_OWNER_REASON}
+        await self._record_audit(AuditEntry(deed="asked", user=user, outcome="refused", **context, **details))
 
 
-def _resolve_retry(job: Job, wish: RetryWish, actor: rights.Actor) -> tuple[RequestState, RetryRef] | RetryRefused:
-    """Return the request to retry with the retry's reference, or why there is none."""
+def _resolve_retry(job: Job, wish: RetryWish, actor: rights.Actor) -> tuple[RequestState, RetryRef] | RetryRefusal:
+    """Return the request to retry with a reference to it and its step, or why there is no retry."""
     before = _find_request(job, wish, actor)
-    if isinstance(before, RetryRefused):
+    if isinstance(before, RetryRefusal):
         return before
-    again = RetryRef(of=before.id, mode=wish.mode, groups=actor.groups, admin=actor.admin)
-    before, again = retry.resolve_planned_try(before, again)
+    again = RetryRef(of=before.id, mode=wish.mode, groups=actor.groups, admin=actor.is_admin)
+    before, again = retry.skip_unplanned_tries(before, again)
     step = find_step(before, wish.step_words) if wish.step_words else again.step
     if isinstance(step, tuple):
-        return RetryRefused("no_step", steps=tuple(render_step_line(before, one) for one in step))
+        return RetryRefusal("no_step", steps=tuple(render_step_line(before, one) for one in step))
     again = again.model_copy(update={"step": step})
-    return RetryRefused("done") if retry.has_nothing_to_retry(before, again) else (before, again)
+    return RetryRefusal("done") if retry.has_nothing_to_retry(before, again) else (before, again)
 
 
-def _find_request(job: Job, wish: RetryWish, actor: rights.Actor) -> RequestState | RetryRefused:
-    """Return the request to retry, or why there is none."""
+def _find_request(job: Job, wish: RetryWish, actor: rights.Actor) -> RequestState | RetryRefusal:
+    """Return the request that the wish is about; a refusal if none has ended, or the person may not retry it."""
     before = retry.find_request_to_retry(job, actor, wish.request)
     if before is not None:
         return before
-    asks = [one for one in job.asks if not one.refusal and not one.withdrawn and wish.request in {"", one.id}]
-    ended = [one for one in asks if one.run.is_concluded]
+    requests = [
+        one for one in job.requests if not one.refusal and not one.is_withdrawn and wish.request in {"", one.id}
+    ]
+    ended = [one for one in requests if one.run.is_concluded]
     if ended:
-        return RetryRefused("not_yours", users=(ended[-1].request.user,))
-    return RetryRefused("going_on" if asks else "nothing")
+        return RetryRefusal("not_yours", users=(ended[-1].spec.user,))
+    return RetryRefusal("going_on" if requests else "nothing")
 
 
 def _answers_question(job: Job, actor: rights.Actor, retry_request: RetryRequest, wish: RetryWish) -> bool:
@@ -268,15 +277,17 @@ def _answers_question(job: Job, actor: rights.Actor, retry_request: RetryRequest
     “Go on” answers any question: it cannot mean a retry while one is open.
     """
     questions = (
-        job.current_request.open_questions.values() if job.current_request is not None and retry_request.message else ()
+        job.current_request.open_questions.values()
+        if job.current_request is not None and retry_request.message_id
+        else ()
     )
     may = (one for one in questions if one.may_answer(actor.user, actor.groups))
-    return any(wish.mode == "continue" or names_option(retry_request.words, one.options) for one in may)
+    return any(wish.mode == "continue" or chooses_option(retry_request.words, one.options) for one in may)
 
 
-def _summarize_retry(job: Job, before: RequestState, retry_ref: RetryRef) -> RetryRecorded:
-    names = retry.list_rerun_subtasks(before, retry_ref)
-    works = [work for work in before.list_all_subtasks("") if work.subtask.id in names and work.run is None]
-    return RetryRecorded(
-        job.place, retry_ref.mode, tuple(render_title(before, work) for work in works), len(before.work)
+def _make_recorded_retry(job: Job, original: RequestState, retry_ref: RetryRef) -> RecordedRetry:
+    names = retry.list_rerun_subtasks(original, retry_ref)
+    works = [subtask for subtask in original.list_all_subtasks("") if subtask.spec.id in names and subtask.run is None]
+    return RecordedRetry(
+        job.place, retry_ref.mode, tuple(render_title(original, subtask) for subtask in works), len(original.subtasks)
     )

@@ -30,33 +30,39 @@ SPOKEN = (SpokenCommand("schedule", match_schedule, run_spoken_schedule, allows_
 
 
 def register(kit: Kit) -> None:
-    """Register the commands, the form, the App Home section, and what starts runs and opens their threads."""
-    of, requests = kit.records, kit.find_service(RequestService)
+    """Register the commands, the form, the App Home section, the schedule loop, and the opener of runs' threads."""
+    records, requests = kit.records, kit.find_service(RequestService)
 
-    def make_service() -> InstanceSchedules:
-        touch, terms = kit.find_service(HomeService).mark_changed, kit.settings.terms
-        return InstanceSchedules(
-            of.store, kit.messengers, kit.channels, kit.limits, terms, record_audit=of.record_audit, on_change=touch
+    def make_service() -> ScheduleRuntime:
+        mark_changed, terms = kit.find_service(HomeService).mark_changed, kit.settings.terms
+        return ScheduleRuntime(
+            records.store,
+            kit.messengers,
+            kit.channels,
+            kit.limits,
+            terms,
+            record_audit=records.record_audit,
+            on_change=mark_changed,
         )
 
     async def render_part(team: str, user: str, page: int) -> HomeList:
-        return render_home_part(await talk.desk.list_schedules(team, user), user, page)
+        return render_home_part(await drafts.service.list_schedules(team, user), user, page)
 
-    standing = kit.add_service(InstanceSchedules, make_service)
-    talk = kit.add_service(ScheduleDrafts, lambda: standing.talk)
+    runtime = kit.add_service(ScheduleRuntime, make_service)
+    drafts = kit.add_service(ScheduleDrafts, lambda: runtime.drafts)
     kit.add_commands(COMMANDS, SPOKEN)
-    kit.openers[OPENING_KIND] = standing.opener.open_thread
-    kit.background_tasks.append(lambda: standing.run(requests.record_request))
+    kit.openers[OPENING_KIND] = runtime.opener.open_thread
+    kit.background_tasks.append(lambda: runtime.run(requests.record_request))
     kit.sections.append(HomeSection("schedules", render_part))
-    ScheduleClicks(talk, requests, kit.services, kit.background).register(kit.router)
+    ScheduleClicks(drafts, requests, kit.services, kit.background).register(kit.router)
 
 
-class InstanceSchedules:
-    """The schedules of an instance.
+class ScheduleRuntime:
+    """The parts of the feature that one instance runs: service, drafts, opener of threads and loop.
 
     Args:
         store: The store of the schedules.
-        messengers: Send to threads, channels and people.
+        messengers: Makes messengers, and has the outbox, people and directory.
         channels: The settings of channels, which say who may use the bot.
         limits: Charges runs, and the model that reads times, to the owner of a schedule.
         terms: The settings of model calls.
@@ -77,18 +83,18 @@ class InstanceSchedules:
     ) -> None:
         people, directory = messengers.people, messengers.directory
         self._limits, self._terms, self._store = limits, terms, store
-        self.desk = ScheduleService(store, admins=people.admins, record_audit=record_audit, on_change=on_change)
-        self.opener = RunOpener(store, self.desk, messengers.outbox, people, directory, channels, limits)
-        self.talk = ScheduleDrafts(self.desk, people, directory, self._ask_model_for_rule)
-        self._loop = ScheduleLoop(store, self.desk, channels.find_quiet_end, team=people.home.team)
+        self.service = ScheduleService(store, admins=people.admins, record_audit=record_audit, on_change=on_change)
+        self.opener = RunOpener(store, self.service, messengers.outbox, people, directory, channels, limits)
+        self.drafts = ScheduleDrafts(self.service, people, directory, self._ask_model_for_rule)
+        self._loop = ScheduleLoop(store, self.service, channels.find_quiet_end, team=people.home.team)
 
     async def run(self, record_request: RecordRequest) -> None:
         """Start due runs until cancelled; `record_request` records the requests of runs."""
-        self.opener.begin = record_request
+        self.opener.record_request = record_request
         await self._loop.run()
 
     async def _ask_model_for_rule(self, place: Place, user: str, text: str, zone: str) -> dict[str, Any] | None:
-        from bot.supervisor.rule_reader import read_rule  # noqa: PLC0415 - only where none of the forms says when
+        from bot.supervisor.rule_reader import parse_schedule_rule  # noqa: PLC0415 - only where none of the forms says when
 
         model = self._limits.bind(Payer(place.team, place.channel, user, ""))
-        return await read_rule(model, text, now=self._store.clock(), zone=zone, terms=self._terms)
+        return await parse_schedule_rule(model, text, now=self._store.clock(), zone=zone, terms=self._terms)

@@ -1,4 +1,4 @@
-"""`/leadhand schedule` and its form as a mention: they make a schedule, list schedules or change one."""
+"""Handles `/leadhand schedule` and mentions that ask for a schedule: makes, lists and changes schedules."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.schedules.form import encode_metadata, render_form
-from bot.features.schedules.phrases import FORMS_TEXT, parse_schedule
+from bot.features.schedules.phrases import KNOWN_PHRASES_TEXT, parse_schedule
 from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal
-from bot.features.schedules.talk import ScheduleDrafts, make_unscheduled
-from bot.features.schedules.view import render_list, render_pending, render_proposal, render_saved
+from bot.features.schedules.talk import ScheduleDrafts, make_untimed_schedule
+from bot.features.schedules.view import render_list, render_pending_reply, render_proposal, render_saved_reply
 from bot.slack.receive.message_reader import read_message
 from bot.slack.receive.payloads import IncomingMessage
 from bot.slack.receive.subcommand import CommandContext, SpokenReply
-from bot.slack.show.notices import make_note, make_note_with_input, open_window, show_ephemeral
+from bot.slack.show.notices import make_note, make_note_with_input, open_window, show_ephemeral_message
 from bot.slack.text.cleaning import clean_mrkdwn
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import select_page
@@ -33,7 +33,7 @@ NO_WINDOW_TEXT = (
 )
 NO_SCHEDULE_TEXT = (
     "I don't recognise a schedule in that. Say when and what, such as `/leadhand schedule every Monday at 9 summarise "
-    f"#sales`. {FORMS_TEXT}"
+    f"#sales`. {KNOWN_PHRASES_TEXT}"
 )
 LONGEST_MESSAGE = 2_500
 """Maximum characters of a message that may be a schedule: a longer one is an ordinary request."""
@@ -41,20 +41,20 @@ LOOKUP_SECONDS = 1.0
 """Maximum seconds for looking up files: Slack waits three in all for an acknowledgement."""
 _ANY_TIME = 1_800_000_000.0
 """An arbitrary time for parsing, where only the fact that a text can be parsed matters."""
-_DEED_PATTERN = re.compile(
+_OPERATION_PATTERN = re.compile(
     r"(?:(pause|resume|remove|delete|run|edit)(?:\s+now)?(?:\s+schedule)?\s+`?(S[2-9A-Z]{6})`?)", re.IGNORECASE
 )
 _LIST_PATTERN = re.compile(r"(?:my |the )?schedules?[.!?]?", re.IGNORECASE)
 
 
 def match_schedule(text: str) -> str | None:
-    """Return a text that makes or concerns a schedule, "" for a list of all, None for a request. No I/O."""
+    """Return the text if it makes or changes a schedule, "" if it asks for the list, None for a request. No I/O."""
     said = text.strip()
     if len(said) > LONGEST_MESSAGE:
         return None
     if _LIST_PATTERN.fullmatch(said):
         return ""
-    if _DEED_PATTERN.fullmatch(said):
+    if _OPERATION_PATTERN.fullmatch(said):
         return said
     parsed = parse_schedule(said, now=_ANY_TIME, zone="UTC")
     if isinstance(parsed, ParsedSchedule):
@@ -66,8 +66,8 @@ async def run_schedule_command(ctx: CommandContext) -> Outgoing:
     """List a person's schedules, change one, or show a new one for confirmation."""
     talk = ctx.find_service(ScheduleDrafts)
     if not ctx.rest.strip():
-        return render_list(select_page(await talk.desk.list_schedules(ctx.team, ctx.user), ctx.page), ctx.user)
-    if (deed := _DEED_PATTERN.fullmatch(ctx.rest.strip())) is not None:
+        return render_list(select_page(await talk.service.list_schedules(ctx.team, ctx.user), ctx.page), ctx.user)
+    if (deed := _OPERATION_PATTERN.fullmatch(ctx.rest.strip())) is not None:
         return await _change_schedule(ctx, talk, deed[1].lower(), deed[2].upper())
     if ctx.rest.strip().lower() in {"new", "form"}:
         return await _open_form(ctx, talk)
@@ -75,37 +75,37 @@ async def run_schedule_command(ctx: CommandContext) -> Outgoing:
 
 
 async def run_spoken_schedule(ctx: CommandContext) -> SpokenReply:
-    """Show a schedule that was given in a mention only to its author, before the event is acknowledged."""
+    """Run a schedule command from a mention. Only the author sees the reply, sent before the event is acknowledged."""
     talk = ctx.find_service(ScheduleDrafts)
     if ctx.message is None:
         return "no_command"
-    about_one = not ctx.rest or _DEED_PATTERN.fullmatch(ctx.rest.strip())
-    reply = await run_schedule_command(ctx) if about_one else await _propose_schedule(ctx, talk)
+    is_about_existing = not ctx.rest or _OPERATION_PATTERN.fullmatch(ctx.rest.strip())
+    reply = await run_schedule_command(ctx) if is_about_existing else await _propose_schedule(ctx, talk)
     if reply is None:
         return "no_command"
-    await show_ephemeral(ctx.client, ctx.message.private_place, ctx.user, reply)
+    await show_ephemeral_message(ctx.client, ctx.message.private_place, ctx.user, reply)
     return "told"
 
 
 async def _propose_schedule(ctx: CommandContext, talk: ScheduleDrafts) -> Outgoing | None:
-    """Propose a new schedule; a model reads a time that no rule can parse. None if a mention is no schedule."""
-    zone = await talk.find_zone_of(ctx.user)
-    parsed = parse_schedule(ctx.rest, now=talk.desk.clock(), zone=zone)
+    """Propose a new schedule, or have a model parse a time that no rule can parse. None if a mention is no schedule."""
+    zone = await talk.find_user_zone(ctx.user)
+    parsed = parse_schedule(ctx.rest, now=talk.service.clock(), zone=zone)
     if isinstance(parsed, ScheduleRefusal):
         return make_note(clean_mrkdwn(parsed.words))
     if parsed is None and ctx.message is not None:
         return None
-    of = {"team": ctx.team, "channel": ctx.channel, "user": ctx.user}
-    wanted = make_unscheduled(ctx.message, text=ctx.rest, zone=zone, **of)
+    owner_fields = {"team": ctx.team, "channel": ctx.channel, "user": ctx.user}
+    untimed = make_untimed_schedule(ctx.message, text=ctx.rest, zone=zone, **owner_fields)
     if ctx.message is not None and ctx.message.may_lack_files:
-        wanted = wanted.model_copy(update={"files": await _fetch_files(ctx.message, ctx.client)})
-    draft = await talk.store_draft(wanted, parsed if isinstance(parsed, ParsedSchedule) else None, ctx.dedupe_key)
+        untimed = untimed.model_copy(update={"files": await _fetch_files(ctx.message, ctx.client)})
+    draft = await talk.store_draft(untimed, parsed if isinstance(parsed, ParsedSchedule) else None, ctx.dedupe_key)
     if isinstance(draft, ScheduleRefusal):
         return make_note(clean_mrkdwn(draft.words))
     if isinstance(parsed, ParsedSchedule):
-        return render_proposal(draft, talk.desk.clock())
-    ctx.background.start(_read_with_model(ctx, talk, draft), "work out when a schedule runs")
-    return render_pending(draft)
+        return render_proposal(draft, talk.service.clock())
+    ctx.background.start(_show_model_proposal(ctx, talk, draft), "work out when a schedule runs")
+    return render_pending_reply(draft)
 
 
 async def _fetch_files(message: IncomingMessage, client: AsyncWebClient) -> tuple[Attachment, ...]:
@@ -122,45 +122,45 @@ async def _fetch_files(message: IncomingMessage, client: AsyncWebClient) -> tupl
     return read_message(own[0]).list_attachments(message.ts) if own else ()
 
 
-async def _read_with_model(ctx: CommandContext, talk: ScheduleDrafts, draft: Schedule) -> None:
+async def _show_model_proposal(ctx: CommandContext, talk: ScheduleDrafts, draft: Schedule) -> None:
     found = await talk.parse_with_model(draft)
     place = ctx.message.private_place if ctx.message else Place(team=draft.team, channel=draft.channel, thread_ts="")
     if isinstance(found, Schedule):
-        message = render_proposal(found, talk.desk.clock())
+        message = render_proposal(found, talk.service.clock())
     else:
         message = make_note(clean_mrkdwn(found.words) if found is not None else NO_SCHEDULE_TEXT)
-    await show_ephemeral(ctx.client, place, ctx.user, message)
+    await show_ephemeral_message(ctx.client, place, ctx.user, message)
 
 
-async def _change_schedule(ctx: CommandContext, talk: ScheduleDrafts, deed: str, schedule_id: str) -> Outgoing:
+async def _change_schedule(ctx: CommandContext, talk: ScheduleDrafts, operation: str, schedule_id: str) -> Outgoing:
     """Pause, resume, run, remove or edit the schedule with the id `schedule_id`."""
-    one = await talk.desk.find(ctx.team, schedule_id, ctx.user)
+    one = await talk.service.find_changeable(ctx.team, schedule_id, ctx.user)
     if one is None or one.state == "draft":
         return make_note(f"You have no schedule `{schedule_id}`. `/leadhand schedule` lists yours.")
-    if deed == "edit":
+    if operation == "edit":
         opened = await open_window(ctx.client, ctx.command.trigger_id, render_form(one, encode_metadata(one)))
         return make_note("The form shows it as it is." if opened else NO_WINDOW_TEXT)
-    return make_note(await apply_deed(talk, one, ctx.user, deed))
+    return make_note(await apply_operation(talk, one, ctx.user, operation))
 
 
-async def apply_deed(talk: ScheduleDrafts, target: Schedule, user: str, deed: str) -> str:
-    """Pause, resume, run or remove a schedule, as `deed` says. Returns a sentence on the outcome."""
-    desk = talk.desk
-    if deed in {"remove", "delete"}:
-        done = await desk.remove(target, user)
+async def apply_operation(talk: ScheduleDrafts, target: Schedule, user: str, operation: str) -> str:
+    """Pause, resume, run or remove a schedule, as `operation` says. Returns a sentence on the outcome."""
+    desk = talk.service
+    if operation in {"remove", "delete"}:
+        outcome = await desk.remove(target, user)
         words = f"Removed: `{target.id}` no longer runs."
-    elif deed == "run":
-        done = await desk.start_run_now(target, user)
+    elif operation == "run":
+        outcome = await desk.start_run_now(target, user)
         words = f"`{target.id}` runs now, beside its times: a thread for it opens in <#{target.channel}>."
-    elif deed == "pause":
+    elif operation == "pause":
         paused = {"state": "paused", "why": ""}
-        done = await desk.edit(target, user, lambda now: now.model_copy(update=paused), "paused")
+        outcome = await desk.edit(target, user, lambda now: now.model_copy(update=paused), "paused")
         words = f"Paused: `{target.id}` does not run until it is resumed."
     else:
         on = {"state": "on", "why": "", "failures": 0}
-        done = await desk.edit(target, user, lambda now: now.model_copy(update=on), "resumed")
-        words = render_saved(done).text if isinstance(done, Schedule) else ""
-    return clean_mrkdwn(done.words) if isinstance(done, ScheduleRefusal) else words
+        outcome = await desk.edit(target, user, lambda now: now.model_copy(update=on), "resumed")
+        words = render_saved_reply(outcome).text if isinstance(outcome, Schedule) else ""
+    return clean_mrkdwn(outcome.words) if isinstance(outcome, ScheduleRefusal) else words
 
 
 async def _open_form(ctx: CommandContext, talk: ScheduleDrafts) -> Outgoing:

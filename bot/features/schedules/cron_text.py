@@ -21,19 +21,19 @@ CRON_ALIASES = {
     "@yearly": "0 0 1 jan *",
     "@annually": "0 0 1 jan *",
 }
-LONGEST_CRON = 120
-FIELD_NAMES = "minute, hour, day of the month, month, weekday"
+MAX_CRON_CHARS = 120
+CRON_FIELDS_TEXT = "minute, hour, day of the month, month, weekday"
 _FIELD_RANGES = {"minute": (0, 59), "hour": (0, 23), "day": (1, 31), "month": (1, 12)}
 
 
 def normalize_cron(text: str) -> str | ScheduleRefusal:
     """Return cron text in its normal form, with names of weekdays, or a refusal that names its fault.
 
-    In cron, weekdays 0 and 7 are Sunday. Names avoid confusion with a library that counts from Monday.
+    Weekdays become names: 0 and 7 are Sunday in cron, but APScheduler counts from Monday.
     """
     words = CRON_ALIASES.get(text.strip().lower(), text).lower().split()
-    if len(text) > LONGEST_CRON or len(words) != 5:
-        return ScheduleRefusal(words=f"A cron rule has five fields ({FIELD_NAMES}), such as `0 9 * * mon-fri`.")
+    if len(text) > MAX_CRON_CHARS or len(words) != 5:
+        return ScheduleRefusal(words=f"A cron rule has five fields ({CRON_FIELDS_TEXT}), such as `0 9 * * mon-fri`.")
     minute, hour, day, month, week = words
     day = {"?": "*", "l": "last"}.get(day, day)
     days = "last" if day == "last" else _normalize_field(day, "day")
@@ -46,7 +46,9 @@ def normalize_cron(text: str) -> str | ScheduleRefusal:
     )
     wrong = next((word for word, field in zip(words, fields, strict=True) if not field), "")
     if wrong:
-        return ScheduleRefusal(words=f"I cannot read `{wrong[:40]}` in that cron rule. Its fields are {FIELD_NAMES}.")
+        return ScheduleRefusal(
+            words=f"I cannot read `{wrong[:40]}` in that cron rule. Its fields are {CRON_FIELDS_TEXT}."
+        )
     return " ".join(fields)
 
 
@@ -57,7 +59,7 @@ def _replace_month_names(text: str) -> str:
 
 
 def _normalize_field(text: str, name: str) -> str:
-    """Return a cron field if its numbers and steps are in range, otherwise ""."""
+    """Return a cron field if it is well-formed with numbers and steps in range, otherwise ""."""
     low, high = _FIELD_RANGES[name]
     for part in text.split(","):
         found = re.fullmatch(r"(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:/([1-9]\d?))?", part)

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from bot.access.time_zones import find_zone
-from bot.features.schedules.phrases import parse_when
+from bot.features.schedules.phrases import parse_time_only
 from bot.features.schedules.rule_words import describe_rule
-from bot.features.schedules.schedule import MissedRule, ParsedSchedule, Schedule, ScheduleRule
+from bot.features.schedules.schedule import MissedRunPolicy, ParsedSchedule, Schedule, ScheduleRule
 from bot.features.schedules.view import render_details
 from bot.slack.views.outgoing import Block
 
@@ -17,23 +17,27 @@ FORM_WINDOW, CONFIRM_WINDOW = "schedule_form", "schedule_confirm"
 """The callback_ids of the two pages."""
 WHEN, ASKS, WHERE, ZONE, UNTIL, IF_MISSED, IF_NEW = "when", "asks", "where", "zone", "until", "missed", "new"
 """The blocks of the form; the action in each has the same name."""
-MISSED_CHOICES: dict[MissedRule, str] = {"once": "One run for all of them", "all": "One run for each", "skip": "None"}
-LONGEST_ASK = 2_000
+MISSED_CHOICES: dict[MissedRunPolicy, str] = {
+    "once": "One run for all of them",
+    "all": "One run for each",
+    "skip": "None",
+}
+MAX_TASK_CHARS = 2_000
 WHEN_HINT = "every Monday at 9 · on the 1st of every month at 10:30 · 0 9 * * mon"
 ASKS_HINT = "Name a channel with # to have its messages read."
-ONLY_IF_NEW = "only if something changed"
+ONLY_IF_NEW_VALUE = "only if something changed"
 
 
 METADATA_LIMIT = 2_900
 """Maximum characters of a window's metadata; Slack allows 3,000."""
 
 
-def encode_metadata(schedule: Schedule, *, whole: bool = False) -> str:
-    """Encode a window's metadata: which schedule it is about and its last edit, or with `whole` the whole schedule."""
+def encode_metadata(schedule: Schedule, *, with_form_fields: bool = False) -> str:
+    """Encode a window's metadata as JSON: ids, owner, zone, last edit; all fields of the form if `with_form_fields`."""
     blank = schedule.model_copy(update={"rule": ScheduleRule(), "asks": ""})
-    kept = {"id", "team", "channel", "owner", "zone", "rule", "asks", "edited_at"}
-    kept |= {"until", "missed", "only_if_new", "reads"} if whole else set()
-    fields = (schedule if whole else blank).model_dump(mode="json", include=kept)
+    field_names = {"id", "team", "channel", "owner", "zone", "rule", "asks", "edited_at"}
+    field_names |= {"until", "missed", "only_if_new", "reads"} if with_form_fields else set()
+    fields = (schedule if with_form_fields else blank).model_dump(mode="json", include=field_names)
     return json.dumps(fields, ensure_ascii=False)
 
 
@@ -41,7 +45,7 @@ def render_form(schedule: Schedule, metadata: str) -> Block:
     """Build the form, filled in from a schedule."""
     chosen = {"initial_option": _make_option(MISSED_CHOICES[schedule.missed], schedule.missed)}
     missed = [_make_option(words, name) for name, words in MISSED_CHOICES.items()]
-    quiet = [_make_option("Keep quiet if nobody said anything new in the channels it reads", ONLY_IF_NEW)]
+    quiet = [_make_option("Keep quiet if nobody said anything new in the channels it reads", ONLY_IF_NEW_VALUE)]
     ticked = {"initial_options": quiet} if schedule.only_if_new else {}
     place = (
         {"initial_conversation": schedule.channel} if schedule.channel else {"default_to_current_conversation": True}
@@ -97,7 +101,7 @@ def describe_rule_for_form(schedule: Schedule) -> str:
     if schedule.rule.is_once:
         return f"on {datetime.fromtimestamp(schedule.rule.start, find_zone(schedule.zone)):%Y-%m-%d at %-H:%M}"
     words = describe_rule(schedule.rule, schedule.zone)
-    parsed = parse_when(words, now=schedule.edited_at, zone=schedule.zone)
+    parsed = parse_time_only(words, now=schedule.edited_at, zone=schedule.zone)
     is_form = isinstance(parsed, ParsedSchedule) and parsed.rule == schedule.rule
     return words if is_form or not schedule.rule.cron else schedule.rule.cron
 
@@ -112,7 +116,7 @@ def _make_text_input(value: str, *, is_long: bool = False) -> dict[str, Any]:
     of: dict[str, Any] = {
         "type": "plain_text_input",
         "multiline": is_long,
-        "max_length": LONGEST_ASK if is_long else 150,
+        "max_length": MAX_TASK_CHARS if is_long else 150,
     }
     return {**of, **({"initial_value": value[: of["max_length"]]} if value else {})}
 

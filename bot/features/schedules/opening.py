@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from bot.access.access_ruling import AccessRefusal, find_access_refusal
 from bot.access.channel_settings import ChannelSettings
 from bot.features.schedules.loop import GRACE_SECONDS
-from bot.features.schedules.rights import MAX_FAILED, RunRefusal, find_halt
+from bot.features.schedules.rights import MAX_FAILED_RUNS, RunRefusal, find_run_refusal
 from bot.features.schedules.rule_times import find_next_time
 from bot.features.schedules.schedule import LastRun, Schedule
 from bot.features.schedules.service import ScheduleService
-from bot.features.schedules.view import render_not_run, render_run_line
+from bot.features.schedules.view import render_run_line, render_run_refusal
 from bot.limits.call_limits import CallLimits
 from bot.limits.rules import Payer
 from bot.slack.receive.channel_reader import ChannelReader
@@ -25,7 +25,7 @@ from bot.slack.send.other_places import OutsideSender
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.show.admission import describe_channel_fault, find_unreadable_reason
 from bot.slack.show.directory import Directory
-from bot.slack.show.notices import send_direct_once
+from bot.slack.show.notices import send_direct_message_once
 from bot.slack.show.people import People
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
@@ -35,7 +35,7 @@ from specialists.tools.messenger import Addressee
 if TYPE_CHECKING:
     from bot.jobs.job_runner import JobRunner
 
-NOTICE_KEY = "schedule:word"
+NOT_RUN_NOTICE_KEY = "schedule:word"
 """The outbox key of the message to the owner that a run did not start."""
 FIRST_LOOK_BACK_SECONDS = 7 * 86_400.0
 MAX_LOOK_BACK_SECONDS = 31 * 86_400.0
@@ -49,16 +49,16 @@ RecordRequest = Callable[..., Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class RunRef:
-    """The run whose thread a request opens. `is_on_demand` means that a person started it outside of its times."""
+    """A run of a schedule, as `Request.opens` names it. `is_on_demand`: a person started it outside of its times."""
 
     owner: str
-    schedule: str
+    schedule_id: str
     due: float
     is_on_demand: bool
 
 
-def make_line_key(key: JobKey) -> str:
-    """Return the outbox key of a run's first line. It names the run, as the whole channel is searched for it."""
+def make_first_line_key(key: JobKey) -> str:
+    """Return the outbox key of a run's first line. It has the job's id, since the whole channel is searched for it."""
     return f"schedule:line:{key.job}"
 
 
@@ -69,7 +69,7 @@ def parse_run_ref(opens: str) -> RunRef:
 
 
 class RunOpener:
-    """Opens threads for runs; an instance has one. `begin` records requests, and is set later."""
+    """Opens threads for runs, one per instance. `begin`, which records requests, must be set before the first run."""
 
     def __init__(
         self,
@@ -81,49 +81,53 @@ class RunOpener:
         channels: ChannelSettings,
         limits: CallLimits,
     ) -> None:
-        self._store, self._desk, self._outbox = store, service, outbox
+        self._store, self._service, self._outbox = store, service, outbox
         self._people, self._directory, self._channels, self._limits = people, directory, channels, limits
         self._reader = ChannelReader(outbox.client, outbox.calls, people, bot_user=outbox.lookup.bot_user_id)
-        self.begin: RecordRequest | None = None
+        self.record_request: RecordRequest | None = None
 
     async def open_thread(self, runner: JobRunner, place: Place, request: Request) -> tuple[str, str, bool]:
-        """Open the thread of a run. Returns its `ts` or "", why there is none, and whether that is expected."""
+        """Open the thread of a run. Returns (ts, why, quiet) as an `Opener`; `ts` is "" if the run does not start."""
         run = parse_run_ref(request.opens)
-        one = await self._desk.read(place.team, run.owner, run.schedule)
-        if (known := await self._find_run_outcome(one, runner.claim.key, place)) is not None:
-            return known
-        if one is None or (one.state != "on" and not run.is_on_demand):
+        schedule = await self._service.read(place.team, run.owner, run.schedule_id)
+        if (earlier_outcome := await self._find_run_outcome(schedule, runner.claim.key, place)) is not None:
+            return earlier_outcome
+        if schedule is None or (schedule.state != "on" and not run.is_on_demand):
             return "", REMOVED_TEXT, True
-        one, failures = await self._settle_last_run(one)
+        schedule, failures = await self._settle_last_run(schedule)
         now, trace = runner.now(), runner.claim.key.job
-        spans = tuple(ChannelSpan(channel=each, since=_find_read_start(one, run.due), until=now) for each in one.reads)
-        last = LastRun(due=run.due, at=now, trace=trace, since=_find_read_start(one, run.due))
-        if not (await self._store.outbox.messages(runner.claim.key)).get(make_line_key(runner.claim.key)):
+        spans = tuple(
+            ChannelSpan(channel=each, since=_find_read_start(schedule, run.due), until=now) for each in schedule.reads
+        )
+        last = LastRun(due=run.due, at=now, trace=trace, since=_find_read_start(schedule, run.due))
+        if not (await self._store.outbox.read_messages(runner.claim.key)).get(make_first_line_key(runner.claim.key)):
             halt = (
                 RunRefusal("its last three runs failed")
-                if failures >= MAX_FAILED
-                else await self._find_halt(one, place)
+                if failures >= MAX_FAILED_RUNS
+                else await self._find_run_refusal(schedule, place)
             )
             if halt is not None:
-                await self._report_halt(runner, one, halt, last, failures)
+                await self._report_run_refusal(runner, schedule, halt, last, failures)
                 return "", f"It did not run: {halt.reason}.", False
-            if one.only_if_new and not run.is_on_demand and await self._is_unchanged(spans):
-                why = NOTHING_NEW_TEXT.format(where=", ".join(f"<#{each}>" for each in one.reads))
-                await self._record_run(one, last.model_copy(update={"outcome": "quiet", "why": why}), failures)
+            if schedule.only_if_new and not run.is_on_demand and await self._has_no_news(spans):
+                why = NOTHING_NEW_TEXT.format(where=", ".join(f"<#{each}>" for each in schedule.reads))
+                await self._record_run(schedule, last.model_copy(update={"outcome": "quiet", "why": why}), failures)
                 return "", why, True
-        line = render_run_line(one, run.due, is_late=now - run.due > GRACE_SECONDS, is_on_demand=run.is_on_demand)
+        line = render_run_line(schedule, run.due, is_late=now - run.due > GRACE_SECONDS, is_on_demand=run.is_on_demand)
         try:
             sent = await OutsideSender(self._outbox, runner.claim, place).post(
-                one.channel, make_line_key(runner.claim.key), line
+                schedule.channel, make_first_line_key(runner.claim.key), line
             )
         except OutcomeUnknown as error:
             sent = SentMessage("", str(error))
         if not sent.ts:
-            await self._report_halt(runner, one, RunRefusal(sent.fault, pauses_schedule=False), last, failures)
+            await self._report_run_refusal(
+                runner, schedule, RunRefusal(sent.fault, pauses_schedule=False), last, failures
+            )
             return "", f"The line on top could not be posted: {sent.fault}.", False
-        there = Place(team=place.team, channel=one.channel, thread_ts=sent.ts)
-        await self._record_request(one, there, spans, now)
-        await self._record_run(one, last.model_copy(update={"job": there.job_id, "thread_ts": sent.ts}), failures)
+        thread = Place(team=place.team, channel=schedule.channel, thread_ts=sent.ts)
+        await self._record_request(schedule, thread, spans, now)
+        await self._record_run(schedule, last.model_copy(update={"job": thread.job_id, "thread_ts": sent.ts}), failures)
         return sent.ts, "", False
 
     async def _find_run_outcome(
@@ -132,12 +136,12 @@ class RunOpener:
         """Return the result of `open_thread` if an earlier owner started the run before it was lost; otherwise None."""
         if schedule is not None and schedule.last is not None and schedule.last.trace == key.job:
             return schedule.last.thread_ts, schedule.last.why, schedule.last.outcome == "quiet"
-        line = (await self._store.outbox.messages(key)).get(make_line_key(key)) if schedule is None else None
+        line = (await self._store.outbox.read_messages(key)).get(make_first_line_key(key)) if schedule is None else None
         if line is None or not line.ts:
             return None
-        there = place.model_copy(update={"thread_ts": line.ts})
-        handed_in = await self._store.jobs.head(JobKey(there.team, there.job_id)) is not None
-        return (line.ts, "", False) if handed_in else None
+        thread = place.model_copy(update={"thread_ts": line.ts})
+        is_recorded = await self._store.jobs.read_head(JobKey(thread.team, thread.job_id)) is not None
+        return (line.ts, "", False) if is_recorded else None
 
     async def _record_request(
         self, schedule: Schedule, thread: Place, spans: tuple[ChannelSpan, ...], now: float
@@ -145,36 +149,41 @@ class RunOpener:
         text = f"{schedule.crew}: {schedule.asks}" if schedule.crew else schedule.asks
         more = {"attachments": schedule.files, "schedule": schedule.id, "reads": spans}
         request = Request(id=thread.thread_ts, user=schedule.owner, text=text, at=now, **more)
-        if self.begin is None:
+        if self.record_request is None:
             raise RuntimeError("nobody records requests")
-        await self.begin(thread, request, dedupe=(f"opened:{thread.job_id}",))
+        await self.record_request(thread, request, dedupe=(f"opened:{thread.job_id}",))
 
     async def _record_run(self, schedule: Schedule, last: LastRun, failures: int) -> None:
-        await self._desk.record_run(schedule, last, failures=failures)
+        await self._service.record_run(schedule, last, failures=failures)
         if (
             find_next_time(schedule.rule, schedule.zone, self._store.clock(), schedule.until) is None
             and schedule.state == "on"
         ):
-            await self._desk.remove_finished(schedule)
+            await self._service.remove_finished(schedule)
 
-    async def _report_halt(
-        self, runner: JobRunner, schedule: Schedule, halt: RunRefusal, last: LastRun, failures: int
+    async def _report_run_refusal(
+        self, runner: JobRunner, schedule: Schedule, refusal: RunRefusal, last: LastRun, failures: int
     ) -> None:
-        """Tell the owner once, and pause the schedule if the cause is lasting or this was the third failure."""
-        failed = failures + (0 if halt.pauses_schedule else 1)
-        pauses = halt.pauses_schedule or failed >= MAX_FAILED
-        word = render_not_run(schedule, halt.reason, is_paused=pauses)
-        await send_direct_once(self._outbox, runner.claim, schedule.owner, NOTICE_KEY, word, allowed=runner.may_show)
-        await self._desk.record_run(
-            schedule, last.model_copy(update={"outcome": "failed", "why": halt.reason}), failures=failed
+        """Record a run as failed and tell the owner once.
+
+        Pauses the schedule if the cause is lasting, or this was the third failure in a row.
+        """
+        failed = failures + (0 if refusal.pauses_schedule else 1)
+        pauses = refusal.pauses_schedule or failed >= MAX_FAILED_RUNS
+        notice = render_run_refusal(schedule, refusal.reason, is_paused=pauses)
+        await send_direct_message_once(
+            self._outbox, runner.claim, schedule.owner, NOT_RUN_NOTICE_KEY, notice, allowed=runner.may_show
+        )
+        await self._service.record_run(
+            schedule, last.model_copy(update={"outcome": "failed", "why": refusal.reason}), failures=failed
         )
         if pauses:
-            await self._desk.pause_failing(schedule, halt.reason)
+            await self._service.pause_failing(schedule, refusal.reason)
 
     async def _settle_last_run(self, schedule: Schedule) -> tuple[Schedule, int]:
         """Look up how the last run ended. Returns the schedule with that, and its number of failures in a row."""
         last = schedule.last
-        head = await self._store.jobs.head(JobKey(schedule.team, last.job)) if last and last.job else None
+        head = await self._store.jobs.read_head(JobKey(schedule.team, last.job)) if last and last.job else None
         if last is None or last.outcome or head is None:
             return schedule, schedule.failures
         state = head.fields.get("state", "")
@@ -183,18 +192,18 @@ class RunOpener:
             return schedule.model_copy(update={"last": settled}), schedule.failures + 1
         return schedule, 0 if state in {"completed", "cancelled"} else schedule.failures
 
-    async def _find_halt(self, schedule: Schedule, place: Place) -> RunRefusal | None:
+    async def _find_run_refusal(self, schedule: Schedule, place: Place) -> RunRefusal | None:
         """Look up the owner's rights, the channel and the budgets. Returns why the run may not start, or None."""
         direct = schedule.channel.startswith("D")
-        return find_halt(
-            ruling=await self._find_refusal(schedule, is_direct=direct),
-            channel="" if direct else await self._explain_channel_fault(schedule.channel, schedule.owner),
-            budget=await self._find_used_up_budget(schedule, place),
-            reads=await self._explain_unreadable(schedule),
+        return find_run_refusal(
+            access_refusal=await self._find_access_refusal(schedule, is_direct=direct),
+            channel_fault="" if direct else await self._explain_channel_fault(schedule.channel, schedule.owner),
+            budget=await self._describe_used_up_budget(schedule, place),
+            unreadable_reason=await self._explain_unreadable(schedule),
         )
 
-    async def _find_refusal(self, schedule: Schedule, *, is_direct: bool) -> AccessRefusal | None:
-        access = await self._channels.read_access(schedule.team, schedule.channel)
+    async def _find_access_refusal(self, schedule: Schedule, *, is_direct: bool) -> AccessRefusal | None:
+        access = await self._channels.read_effective_values(schedule.team, schedule.channel)
         self._people.add_named_groups(access.groups)
         facts = await self._people.find_facts(schedule.owner)
         groups = await self._people.find_groups(schedule.owner) if access.groups else ()
@@ -207,7 +216,7 @@ class RunOpener:
         found = await self._directory.find_addressee(channel, owner)
         return "" if isinstance(found, Addressee) else describe_channel_fault(channel, found)
 
-    async def _find_used_up_budget(self, schedule: Schedule, place: Place) -> str:
+    async def _describe_used_up_budget(self, schedule: Schedule, place: Place) -> str:
         limit = await self._limits.find_used_up_budget(
             Payer(place.team, schedule.channel, schedule.owner, place.job_id)
         )
@@ -220,14 +229,17 @@ class RunOpener:
                 return words
         return ""
 
-    async def _is_unchanged(self, spans: tuple[ChannelSpan, ...]) -> bool:
-        """Return True if there are no new messages in any channel; False if Slack does not tell."""
+    async def _has_no_news(self, spans: tuple[ChannelSpan, ...]) -> bool:
+        """Return True if no channel has new messages; False if Slack does not answer, or there are no channels."""
         news = [await self._reader.has_new_messages(span) for span in spans]
         return bool(news) and not any(new or new is None for new in news)
 
 
 def _find_read_start(schedule: Schedule, due: float) -> float:
-    """Return the time from which a run reads channels: the last run that did not fail, or else one interval ago."""
+    """Return the time from which a run reads channels: the last run that did not fail, or else one interval ago.
+
+    It is at most `MAX_LOOK_BACK_SECONDS` before `due`.
+    """
     if schedule.last is not None:
         since = schedule.last.since if schedule.last.outcome == "failed" else schedule.last.at
     else:

@@ -8,14 +8,14 @@ from bot.access.access_ruling import AccessRefusal
 from bot.features.schedules.rule_times import find_next_time, find_shortest_interval
 from bot.features.schedules.schedule import Schedule, ScheduleRefusal, ScheduleRule
 
-MIN_INTERVAL = 900.0
+MIN_INTERVAL_SECONDS = 900.0
 """Minimum seconds between two runs; an admin's schedule may run once a minute."""
-MIN_ADMIN_INTERVAL = 60.0
-MAX_FAILED = 3
-"""Failed runs in a row after which a schedule is paused."""
-LONGEST_ASK = 2_000
+MIN_ADMIN_INTERVAL_SECONDS = 60.0
+MAX_FAILED_RUNS = 3
+"""Number of failed runs in a row after which a schedule is paused."""
+MAX_TASK_CHARS = 2_000
 """Maximum characters of a schedule's task."""
-MAX_PER_PERSON = 100
+MAX_SCHEDULES_PER_PERSON = 100
 """Maximum number of schedules of one person."""
 
 ACCESS_REFUSAL_TEXTS: dict[AccessRefusal, str] = {
@@ -49,8 +49,8 @@ def find_schedule_fault(schedule: Schedule, now: float, *, admin: bool) -> Sched
     if not schedule.asks.strip():
         words = "Say also what I should do then, for example: “every Monday at 9 summarise #sales”."
         return ScheduleRefusal(words=words)
-    if len(schedule.asks) > LONGEST_ASK:
-        words = f"What a schedule asks has {LONGEST_ASK:,} characters at most, and this has {len(schedule.asks):,}."
+    if len(schedule.asks) > MAX_TASK_CHARS:
+        words = f"What a schedule asks has {MAX_TASK_CHARS:,} characters at most, and this has {len(schedule.asks):,}."
         return ScheduleRefusal(words=f"{words} Put the rest into a canvas or a file and name that.")
     return find_rule_fault(schedule.rule, schedule.zone, schedule.until, now, admin=admin)
 
@@ -58,19 +58,22 @@ def find_schedule_fault(schedule: Schedule, now: float, *, admin: bool) -> Sched
 def find_rule_fault(
     rule: ScheduleRule, zone: str, until: float | None, now: float, *, admin: bool
 ) -> ScheduleRefusal | None:
-    """Return what is wrong with a rule, that it has no time or comes too often, or None if it is valid."""
+    """Return why a rule is invalid, as it has no future time or runs too often; None if it is valid."""
     if find_next_time(rule, zone, now, until) is None:
-        over = find_next_time(rule, zone, now) is not None
-        past = rule.is_once and not over
+        ends_too_early = find_next_time(rule, zone, now) is not None
+        is_past = rule.is_once and not ends_too_early
         return ScheduleRefusal(
             words="It would end before its first run."
-            if over
+            if ends_too_early
             else "That time has already passed."
-            if past
+            if is_past
             else "That day never comes, so it would never run."
         )
-    gap, least = find_shortest_interval(rule, zone, now), MIN_ADMIN_INTERVAL if admin else MIN_INTERVAL
-    if gap is None or gap >= least:
+    gap, min_seconds = (
+        find_shortest_interval(rule, zone, now),
+        MIN_ADMIN_INTERVAL_SECONDS if admin else MIN_INTERVAL_SECONDS,
+    )
+    if gap is None or gap >= min_seconds:
         return None
     if admin:
         return ScheduleRefusal(words="A schedule runs once a minute at most.")
@@ -79,21 +82,23 @@ def find_rule_fault(
     )
 
 
-def find_halt(*, ruling: AccessRefusal | None, channel: str, budget: str, reads: str) -> RunRefusal | None:
-    """Return why a run may not start, by what was looked up before, or None if it may.
+def find_run_refusal(
+    *, access_refusal: AccessRefusal | None, channel_fault: str, budget: str, unreadable_reason: str
+) -> RunRefusal | None:
+    """Return why a run may not start, by facts that the caller looked up; None if it may.
 
     Args:
-        ruling: why the owner may not use the bot there; None if they may.
-        channel: what is wrong with the channel, in words; empty if nothing is.
+        access_refusal: why the owner may not use the bot there; None if they may.
+        channel_fault: what is wrong with the channel, in words; empty if nothing is.
         budget: the budget that is used up, in words; empty if none is.
-        reads: why the owner may not read a channel, in words; empty if they may read all.
+        unreadable_reason: why the owner may not read a channel, in words; empty if they may read all.
     """
-    if ruling == "unknown":
+    if access_refusal == "unknown":
         return RunRefusal("Slack could not be asked if its owner may still use me there", pauses_schedule=False)
-    if ruling is not None:
-        return RunRefusal(ACCESS_REFUSAL_TEXTS[ruling])
-    if channel:
-        return RunRefusal(channel)
-    if reads:
-        return RunRefusal(reads)
+    if access_refusal is not None:
+        return RunRefusal(ACCESS_REFUSAL_TEXTS[access_refusal])
+    if channel_fault:
+        return RunRefusal(channel_fault)
+    if unreadable_reason:
+        return RunRefusal(unreadable_reason)
     return RunRefusal(budget, pauses_schedule=False) if budget else None

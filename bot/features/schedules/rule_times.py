@@ -1,8 +1,8 @@
 """Computes the times of a rule. APScheduler finds a cron rule's local times; changes of the clocks are handled here.
 
-All times are seconds since the epoch, and only these are compared: local times go back in autumn. A local time that
-summer time skips counts once, when the clocks have gone forward. One that occurs twice in autumn counts the first
-time. Only a rule for every hour follows real time. No I/O.
+All times are seconds since the epoch, and only these are compared, since local times repeat in autumn. A local time
+that the change to summer time skips counts once, after the change. A local time that occurs twice in autumn counts
+once, the first time; only a rule for every hour counts it twice. No I/O.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_CLOCK_CHANGE = 90_000.0
 """Maximum seconds by which a change of the clocks moves a local time: a day (Samoa skipped one), and a margin."""
 EVERY_HOUR_FIELDS = frozenset({"*", "*/1", "0-23", "0-23/1"})
 """Cron fields of hours that include every hour."""
-MAX_ITERATED = 500
+MAX_ITERATED_TIMES = 500
 """Maximum number of missed times that are iterated one by one. Beyond it, only the last two days are iterated."""
 COMPARED_TIMES = 50
 """Number of a rule's next times that are compared to find its shortest interval."""
@@ -39,7 +39,7 @@ def iterate_times(rule: ScheduleRule, zone: str, after: float, until: float | No
     """Yield a rule's times after `after` and not after `until`, each once and in order."""
     tz = find_zone(zone) or UTC
     last = after
-    for at in _iterate_cron_times(rule.cron, tz, after) if rule.cron else _iterate_interval(rule, tz, after):
+    for at in _iterate_cron_times(rule.cron, tz, after) if rule.cron else _iterate_dated_times(rule, tz, after):
         if until is not None and at > until:
             return
         if at > last:
@@ -52,14 +52,16 @@ def list_next_times(schedule: Schedule, now: float, number: int = 3) -> tuple[fl
     return tuple(islice(iterate_times(schedule.rule, schedule.zone, now, schedule.until), number))
 
 
-def list_missed_times(schedule: Schedule, due: float, now: float, most: int) -> tuple[tuple[float, ...], float | None]:
-    """Return a pair: the last times from `due` up to now, `most` at most, and the next time after now or None."""
-    times = deque([due], maxlen=most)
+def list_missed_times(
+    schedule: Schedule, due: float, now: float, max_times: int
+) -> tuple[tuple[float, ...], float | None]:
+    """Return the latest times from `due` up to now, `max_times` at most, and the first time after now or None."""
+    times = deque([due], maxlen=max_times)
     for number, at in enumerate(iterate_times(schedule.rule, schedule.zone, due, schedule.until)):
         if at > now:
             return tuple(times), at
         times.append(at)
-        if number >= MAX_ITERATED:
+        if number >= MAX_ITERATED_TIMES:
             break
     else:
         return tuple(times), None
@@ -71,13 +73,13 @@ def list_missed_times(schedule: Schedule, due: float, now: float, most: int) -> 
 
 
 def find_shortest_interval(rule: ScheduleRule, zone: str, now: float) -> float | None:
-    """Return the shortest interval between a rule's next times in seconds; None if it has fewer than two."""
+    """Return the shortest interval in seconds between a rule's next `COMPARED_TIMES` times; None for fewer than two."""
     times = islice(iterate_times(rule, zone, now), COMPARED_TIMES)
     return min((later - at for at, later in pairwise(times)), default=None)
 
 
-def _iterate_interval(rule: ScheduleRule, tz: tzinfo, after: float) -> Iterator[float]:
-    """Yield the times of a rule without cron from about `after` on, in order; they may repeat or be earlier."""
+def _iterate_dated_times(rule: ScheduleRule, tz: tzinfo, after: float) -> Iterator[float]:
+    """Yield the times of a rule without cron in order. The first ones can be at or before `after`."""
     if rule.days:
         first = datetime.fromtimestamp(rule.start, tz).replace(tzinfo=None)
         number = max(0, int((after - rule.start) // (rule.days * DAY_SECONDS)) - 1)
@@ -89,7 +91,7 @@ def _iterate_interval(rule: ScheduleRule, tz: tzinfo, after: float) -> Iterator[
 
 
 def _iterate_cron_times(cron: str, tz: tzinfo, after: float) -> Iterator[float]:
-    """Yield the times of a cron rule from about `after` on, in order; they may repeat or be earlier.
+    """Yield the times of a cron rule in order. Some can repeat, and the first ones can be at or before `after`.
 
     The triggers find local times, whose order is not that of real times. So each time waits in `due` until no later
     local time can precede it.
@@ -128,7 +130,7 @@ def _find_offset(at: float, tz: tzinfo) -> timedelta:
 
 @lru_cache(maxsize=10_000)
 def _make_triggers(cron: str) -> tuple[tuple[Any, ...], bool]:
-    """Make the triggers for a cron rule in normal form (see `cron_text`), and return whether it includes every hour.
+    """Make the triggers for a cron rule as `normalize_cron` returns it. Also returns whether it includes every hour.
 
     The triggers are in UTC, which has no summer time: in other zones APScheduler skips days. If a rule has both a day
     of the month and a weekday, either one suffices, as in cron but not in APScheduler.
@@ -136,10 +138,10 @@ def _make_triggers(cron: str) -> tuple[tuple[Any, ...], bool]:
     from apscheduler.triggers.cron import CronTrigger  # noqa: PLC0415 - only where there are schedules
 
     minute, hour, day, month, week = cron.split()
-    of: dict[str, Any] = {"minute": minute, "hour": hour, "month": month, "timezone": UTC}
+    shared_fields: dict[str, Any] = {"minute": minute, "hour": hour, "month": month, "timezone": UTC}
     plain = ",".join(one for one in week.split(",") if "#" not in one)
     nth = [one.partition("#") for one in week.split(",") if "#" in one]
     days = [{"day": f"{ORDINALS[number]} {name}"} for name, _, number in nth]
     days += [{"day": day}] if day != "*" else []
     days += [{"day_of_week": plain}] if plain not in {"", "*"} else []
-    return tuple(CronTrigger(**of, **each) for each in days or [{}]), hour in EVERY_HOUR_FIELDS
+    return tuple(CronTrigger(**shared_fields, **each) for each in days or [{}]), hour in EVERY_HOUR_FIELDS

@@ -21,13 +21,13 @@ def describe_rule(rule: ScheduleRule, zone: str) -> str:
     if rule.days:
         weeks, rest = divmod(rule.days, 7)
         if rest == 0:
-            many = "other week" if weeks == 2 else f"{weeks} weeks" if weeks > 1 else "week"
-            return f"every {many} on {DAYS[at.weekday()]} at {at:%-H:%M}"
+            interval_words = "other week" if weeks == 2 else f"{weeks} weeks" if weeks > 1 else "week"
+            return f"every {interval_words} on {DAYS[at.weekday()]} at {at:%-H:%M}"
         return f"every {'other day' if rule.days == 2 else f'{rule.days} days'} at {at:%-H:%M}"
     return f"once, on {render_day(at)} at {at:%-H:%M}"
 
 
-def describe_schedule_time(schedule: Schedule) -> str:
+def describe_schedule_times(schedule: Schedule) -> str:
     """Describe when a schedule runs, with its zone and its end, such as "every Monday at 9:00 (Berlin time)"."""
     ends = ""
     if schedule.until is not None:
@@ -55,7 +55,7 @@ def render_time(at: float, zone: str) -> str:
 
 
 def capitalize(words: str) -> str:
-    """Return the words with a capital first letter."""
+    """Return the words with their first letter in upper case, and the rest unchanged."""
     return words[:1].upper() + words[1:]
 
 
@@ -116,8 +116,8 @@ def _find_weekday_name(short: str) -> str:
 def _format_ordinal(number: str) -> str:
     if number == "last":
         return "last day"
-    ends = {"1": "st", "2": "nd", "3": "rd"}
-    return f"{number}{'th' if number in {'11', '12', '13'} else ends.get(number[-1], 'th')}"
+    suffixes = {"1": "st", "2": "nd", "3": "rd"}
+    return f"{number}{'th' if number in {'11', '12', '13'} else suffixes.get(number[-1], 'th')}"
 
 
 def join_list(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The values of a schedule: work that a person wants repeatedly, or once at a given time. Frozen, no I/O."""
+"""The stored values of schedules. A schedule runs a task repeatedly, or once at a given time. Frozen, no I/O."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field
 
 from handoff.contracts import Attachment, Contract
 
-MissedRule = Literal["once", "all", "skip"]
+MissedRunPolicy = Literal["once", "all", "skip"]
 """The rule for times that were missed while no bot was running: one run for all of them, one for each, or none."""
 ScheduleState = Literal["draft", "on", "paused"]
 """`draft`: the schedule was shown to its owner, who has not saved it yet."""
@@ -19,8 +19,8 @@ class ScheduleRule(Contract):
     """The times of a schedule: by `cron`, or else every `days` days, or else once, at `start`.
 
     `cron` is five fields with names of weekdays and months, such as `0 9 * * mon-fri`; a day may also be `last`, and a
-    weekday `mon#1` (the first Monday) or `fri#last`. `start` (seconds since the epoch) is what days count from.
-    Days are calendar days, at the same local time, in summer time as well.
+    weekday `mon#1` (the first Monday) or `fri#last`. `days` count from `start`, in seconds since
+    the epoch. They are calendar days: the local time stays the same in summer and winter.
     """
 
     cron: str = ""
@@ -34,11 +34,11 @@ class ScheduleRule(Contract):
 
 
 class LastRun(Contract):
-    """The latest run. `due` is the time for which it was scheduled, `at` the time when it started (both in seconds).
+    """The latest run. `due` is the time for which it was scheduled, `at` when it started (seconds since the epoch).
 
-    `job` is the job of its thread, empty if none was opened; `trace` is the job that was to open the thread. `since` is
-    the time from which the run read its channels. `outcome` is how it ended, "" while that is unknown, and `why` the
-    reason.
+    `job` is the id of the job in its thread, "" if none was opened; `trace` is the id of the job that opens the
+    thread. `since` is the time from which the run read its channels. `outcome` is how it ended, "" while
+    that is unknown, and `why` the reason for `quiet` or `failed`.
     """
 
     due: float
@@ -73,7 +73,7 @@ class Schedule(Contract):
     rule: ScheduleRule
     zone: str = "UTC"
     until: float | None = None
-    missed: MissedRule = "once"
+    missed: MissedRunPolicy = "once"
     only_if_new: bool = False
     reads: tuple[str, ...] = ()
     files: tuple[Attachment, ...] = ()
@@ -95,7 +95,7 @@ class Schedule(Contract):
 
 @dataclass(frozen=True, slots=True)
 class ParsedSchedule:
-    """A schedule as it was parsed from a text. `zone` is "" if none was named, `until` the last moment or None."""
+    """A schedule parsed from a text. `zone` is "" if none is named; `until` is seconds since the epoch, or None."""
 
     asks: str
     rule: ScheduleRule

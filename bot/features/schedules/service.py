@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bot.features.schedules.rights import MAX_PER_PERSON, find_schedule_fault, may_change
+from bot.features.schedules.rights import MAX_SCHEDULES_PER_PERSON, find_schedule_fault, may_change
 from bot.features.schedules.rule_times import find_next_time
 from bot.features.schedules.schedule import SCHEDULE_PREFIX, LastRun, Schedule, ScheduleRefusal, make_store_name
 from bot.jobs.job_records import create_opening_job, make_opening_place
@@ -20,9 +20,9 @@ from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.contracts import Place
 
 OPENING_KIND = "schedule"
-"""The kind of opening for runs of schedules."""
+"""The key in `Kit.openers` of the function that opens threads for runs."""
 DRAFT_SECONDS = 86_400.0
-"""Seconds after which a draft that nobody saved is dropped."""
+"""Seconds after which an unsaved draft is dropped."""
 MAX_TRIES = 8
 """Maximum number of tries to change a schedule that others change at the same time."""
 ID_ALPHABET = "23456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -35,14 +35,16 @@ CONFLICT_REFUSAL = ScheduleRefusal(
 STORE_FULL_REFUSAL = ScheduleRefusal(
     words="There are 10,000 schedules, which is the most that I keep. Remove one that nobody needs, then try again."
 )
-TOO_MANY_REFUSAL = ScheduleRefusal(words=f"One person has {MAX_PER_PERSON} schedules at most. Please remove one first.")
+TOO_MANY_REFUSAL = ScheduleRefusal(
+    words=f"One person has {MAX_SCHEDULES_PER_PERSON} schedules at most. Please remove one first."
+)
 
 ScheduleChange = Callable[[Schedule], "Schedule | ScheduleRefusal"]
 
 
-def make_schedule_id(mark: str = "") -> str:
-    """Draw a random id for a schedule, or derive it from `mark`, so that a repeat has the same id."""
-    number = int.from_bytes(hashlib.sha256((mark or secrets.token_hex(16)).encode()).digest()[:8], "big")
+def make_schedule_id(seed: str = "") -> str:
+    """Draw a random id for a schedule, or derive it from `seed`, so that a repeat has the same id."""
+    number = int.from_bytes(hashlib.sha256((seed or secrets.token_hex(16)).encode()).digest()[:8], "big")
     return "S" + "".join(ID_ALPHABET[number // 30**place % 30] for place in range(6))
 
 
@@ -51,7 +53,7 @@ def _ignore_change(_owner: str) -> None:
 
 
 class ScheduleService:
-    """The schedules of a running bot. After a StoreError, the change is not recorded.
+    """Makes, changes and lists schedules. Its coroutines raise StoreError if the store cannot be used.
 
     Args:
         store: The store of the schedules.
@@ -70,28 +72,28 @@ class ScheduleService:
     ) -> None:
         self._store = store
         self._admins = admins
-        self._note = record_audit
-        self._touch = on_change
-        self.changed = asyncio.Event()
-        """Set when a schedule was made or changed in this instance: it may be due before all others."""
+        self._record_audit = record_audit
+        self._on_change = on_change
+        self.change_event = asyncio.Event()
+        """Set when a schedule was made or changed in this instance, as it may now be the next that is due."""
 
     def clock(self) -> float:
         """Return the time on the store's clock."""
         return self._store.clock()
 
     async def list_schedules(self, team: str, user: str = "") -> tuple[Schedule, ...]:
-        """List a person's schedules, or all if `user` is empty: by their next run, the paused ones last."""
+        """List a person's schedules, or all if `user` is empty, without drafts: by next run, the paused ones last."""
         rows = await self._store.schedules.list_all(team, f"{SCHEDULE_PREFIX}{user}:" if user else SCHEDULE_PREFIX)
         found = [_parse_schedule(payload, due) for _, payload, due in rows]
         listed = [one for one in found if one is not None and one.state != "draft"]
         return tuple(sorted(listed, key=lambda one: (one.next_at is None, one.next_at or 0.0, one.id)))
 
-    async def find(self, team: str, schedule: str, user: str) -> Schedule | None:
-        """Find a schedule or draft by its id; None if there is none, or it is another person's and `user` no admin."""
-        own = await self.read(team, user, schedule.upper())
+    async def find_changeable(self, team: str, schedule_id: str, user: str) -> Schedule | None:
+        """Find a schedule or draft by its id: the person's own, or for an admin anybody's; None if there is none."""
+        own = await self.read(team, user, schedule_id.upper())
         if own is not None or user not in self._admins:
             return own
-        named = f":{schedule.upper()}"
+        named = f":{schedule_id.upper()}"
         rows = await self._store.schedules.list_all(team, SCHEDULE_PREFIX)
         return next((_parse_schedule(payload, due) for name, payload, due in rows if name.endswith(named)), None)
 
@@ -99,46 +101,57 @@ class ScheduleService:
         """Return True for an admin."""
         return user in self._admins
 
-    async def make(self, schedule: Schedule, *, mark: str = "") -> Schedule | ScheduleRefusal:
-        """Store a new schedule, either `on` or a `draft`, which is dropped after a day. Without an `id` it gets one.
+    async def create(self, schedule: Schedule, *, dedupe_key: str = "") -> Schedule | ScheduleRefusal:
+        """Store a new schedule that is `on` or a `draft`, and set its `id` if that is empty.
 
-        `mark` identifies the command: its second delivery returns the schedule of the first.
+        Returns a refusal if it is invalid or there are too many.
+
+        `dedupe_key` identifies the command: its second delivery returns the schedule of the first.
         """
         now = self._store.clock()
-        of = {
-            "id": schedule.id or make_schedule_id(mark),
+        creation_fields = {
+            "id": schedule.id or make_schedule_id(dedupe_key),
             "made_by": schedule.made_by or schedule.owner,
             "made_at": now,
         }
-        one = schedule.model_copy(update={**of, "edited_by": of["made_by"], "edited_at": now})
-        rows = await self._store.schedules.list_all(one.team, f"{SCHEDULE_PREFIX}{one.owner}:")
+        new_schedule = schedule.model_copy(
+            update={**creation_fields, "edited_by": creation_fields["made_by"], "edited_at": now}
+        )
+        rows = await self._store.schedules.list_all(new_schedule.team, f"{SCHEDULE_PREFIX}{new_schedule.owner}:")
         known = next(
-            (_parse_schedule(payload, due) for name, payload, due in rows if name == make_store_name(one)), None
+            (_parse_schedule(payload, due) for name, payload, due in rows if name == make_store_name(new_schedule)),
+            None,
         )
         if known is not None:
             return known
-        admin = one.made_by in self._admins
-        if one.state != "draft" and (fault := find_schedule_fault(one, now, admin=admin)) is not None:
+        admin = new_schedule.made_by in self._admins
+        if new_schedule.state != "draft" and (fault := find_schedule_fault(new_schedule, now, admin=admin)) is not None:
             return fault
-        if len(rows) >= MAX_PER_PERSON and not admin:
+        if len(rows) >= MAX_SCHEDULES_PER_PERSON and not admin:
             return TOO_MANY_REFUSAL
-        due = now + DRAFT_SECONDS if one.state == "draft" else find_next_time(one.rule, one.zone, now, one.until)
+        due = (
+            now + DRAFT_SECONDS
+            if new_schedule.state == "draft"
+            else find_next_time(new_schedule.rule, new_schedule.zone, now, new_schedule.until)
+        )
         try:
-            await self._store.schedules.put(one.team, make_store_name(one), _dump_schedule(one), due)
+            await self._store.schedules.put(
+                new_schedule.team, make_store_name(new_schedule), _dump_schedule(new_schedule), due
+            )
         except PayloadTooLarge:
             return STORE_FULL_REFUSAL
-        if one.state != "draft":
-            await self._audit_change(one, one.made_by, "made")
-        self.changed.set()
-        return one.model_copy(update={"next_at": due})
+        if new_schedule.state != "draft":
+            await self._audit_change(new_schedule, new_schedule.made_by, "made")
+        self.change_event.set()
+        return new_schedule.model_copy(update={"next_at": due})
 
     async def edit(
         self, schedule: Schedule, user: str, change: ScheduleChange, why: str, *, seen_edit: float | None = None
     ) -> Schedule | ScheduleRefusal:
         """Change a schedule for a person, and set its next time; a paused one has none.
 
-        `why` is the change in the audit's words. `seen_edit` is the time of the last edit that the person saw: after a
-        later one, the change is refused.
+        `why` names the change in the audit. `seen_edit` is the `edited_at` that the person saw. A change is refused if
+        that differs by now, if the person has no right to it, or if it makes the schedule invalid.
         """
         admin = user in self._admins
 
@@ -158,7 +171,7 @@ class ScheduleService:
         after = await self._apply_change(schedule, check_change, keep_due=False)
         if isinstance(after, Schedule):
             await self._audit_change(after, user, why)
-            self.changed.set()
+            self.change_event.set()
         return after
 
     async def remove(self, schedule: Schedule, user: str) -> Schedule | ScheduleRefusal:
@@ -203,18 +216,18 @@ class ScheduleService:
         await self._store.schedules.put(schedule.team, make_store_name(schedule), "", None)
         await self._audit_change(schedule, "", "over: it has no further time")
 
-    async def read(self, team: str, owner: str, schedule: str) -> Schedule | None:
+    async def read(self, team: str, owner: str, schedule_id: str) -> Schedule | None:
         """Read a schedule from the store; None if it is not there any more."""
-        found = await self._store.schedules.read(team, f"{SCHEDULE_PREFIX}{owner}:{schedule}")
+        found = await self._store.schedules.read(team, f"{SCHEDULE_PREFIX}{owner}:{schedule_id}")
         return _parse_schedule(*found) if found is not None else None
 
     async def _apply_change(
         self, schedule: Schedule, change: ScheduleChange, *, keep_due: bool
     ) -> Schedule | ScheduleRefusal:
-        """Apply `change` to the stored schedule, again if others changed it meanwhile, at most `MAX_TRIES` times."""
+        """Apply `change` to the stored schedule. Tries up to `MAX_TRIES` times if others change it at the same time."""
         for _ in range(MAX_TRIES):
-            seen, _ = await self._store.schedules.read(schedule.team, make_store_name(schedule)) or ("", None)
-            known = _parse_schedule(seen, None) if seen else None
+            old_payload, _ = await self._store.schedules.read(schedule.team, make_store_name(schedule)) or ("", None)
+            known = _parse_schedule(old_payload, None) if old_payload else None
             if known is None:
                 return GONE_REFUSAL
             after = change(known)
@@ -225,16 +238,16 @@ class ScheduleService:
                 if after.state != "on"
                 else find_next_time(after.rule, after.zone, self._store.clock(), after.until)
             )
-            when: tuple[float | None, ...] = () if keep_due else (due,)
-            if await self._store.schedules.swap(
-                schedule.team, make_store_name(schedule), seen, _dump_schedule(after), *when
+            due_args: tuple[float | None, ...] = () if keep_due else (due,)
+            if await self._store.schedules.compare_and_set(
+                schedule.team, make_store_name(schedule), old_payload, _dump_schedule(after), *due_args
             ):
-                self._touch(schedule.owner)
+                self._on_change(schedule.owner)
                 return after.model_copy(update={"next_at": due})
         return CONFLICT_REFUSAL
 
     async def _audit_change(self, schedule: Schedule, user: str, why: str, *, refused: bool = False) -> None:
-        of: dict[str, Any] = {
+        context: dict[str, Any] = {
             "at": self._store.clock(),
             "team": schedule.team,
             "channel": schedule.channel,
@@ -242,23 +255,23 @@ class ScheduleService:
         }
         outcome = {"outcome": "refused"} if refused else {}
         if not refused:
-            self._touch(schedule.owner)
-        await self._note(AuditEntry(deed="scheduled", target=schedule.id, why=why, **of, **outcome))
+            self._on_change(schedule.owner)
+        await self._record_audit(AuditEntry(deed="scheduled", target=schedule.id, why=why, **context, **outcome))
 
 
-def make_run_place(schedule: Schedule, due: float, mark: str = "") -> Place:
-    """Return the place of a run that has no thread yet; its job's id is derived from the place."""
+def make_run_place(schedule: Schedule, due: float, run_kind: str = "") -> Place:
+    """Return the place of a run that has no thread yet. It has owner, schedule and time, and gives the job its id."""
     return make_opening_place(
-        schedule.team, schedule.channel, OPENING_KIND, f"{schedule.owner}:{schedule.id}:{due!r}:{mark}"
+        schedule.team, schedule.channel, OPENING_KIND, f"{schedule.owner}:{schedule.id}:{due!r}:{run_kind}"
     )
 
 
-async def start_run(store: Store, schedule: Schedule, due: float, mark: str = "") -> JobKey:
+async def start_run(store: Store, schedule: Schedule, due: float, run_kind: str = "") -> JobKey:
     """Start the run of a schedule for a time, unless it was started already. Returns the key of its job.
 
-    `mark` is empty for a run that is due by the rule, `now` for one that a person asked for.
+    `run_kind` is empty for a run that is due by the rule, `now` for one that a person asked for.
     """
-    place = make_run_place(schedule, due, mark)
+    place = make_run_place(schedule, due, run_kind)
     await create_opening_job(store, place, schedule.owner, f"Run of schedule {schedule.id}")
     return JobKey(place.team, place.job_id)
 

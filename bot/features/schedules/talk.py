@@ -1,4 +1,4 @@
-"""Turns what people say of schedules into drafts: after `/leadhand schedule`, after a mention, in the form."""
+"""Turns commands, mentions and entries of the form into drafts of schedules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.access.time_zones import explain_unknown_zone, find_zone, find_zone_name
 from bot.features.schedules.cron_text import normalize_cron
-from bot.features.schedules.phrases import FORMS_TEXT
+from bot.features.schedules.phrases import KNOWN_PHRASES_TEXT
 from bot.features.schedules.rights import find_schedule_fault
 from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal, ScheduleRule
 from bot.features.schedules.service import ScheduleService, make_schedule_id
@@ -22,11 +22,11 @@ from handoff.contracts import Place
 from specialists.tools.messenger import Addressee
 
 AskModelForRule = Callable[[Place, str, str, str], Awaitable[dict[str, Any] | None]]
-"""A function of (place, person, text, time zone) that has a model parse the times that a text means."""
+"""A function of (place, person, text, time zone) that has a model parse a schedule; None without a usable reply."""
 
 MAX_INTERVAL_DAYS = 1_000
 """Maximum number of days between two runs."""
-MAX_CHANNELS_READ = 5
+MAX_READ_CHANNELS = 5
 """Maximum number of channels that one schedule reads."""
 _CHANNEL_MENTION = re.compile(
     r"<#([CG][A-Z0-9]{4,})(?:\|[^>]*)?>|(?<![\w/&#])#([^\W\d][\w-]{0,79}|\d+[a-z_-][\w-]{0,78})"
@@ -39,11 +39,11 @@ _THIS_THREAD = re.compile(r"\bthis thread\b", re.IGNORECASE)
 THIS_THREAD_REFUSAL = ScheduleRefusal(
     words="Each run opens a thread of its own and sees nothing of this one. Say without “this thread” what it works on."
 )
-NOT_PARSED_REFUSAL = ScheduleRefusal(words=f"I could not find out when that should run. {FORMS_TEXT}")
+NOT_PARSED_REFUSAL = ScheduleRefusal(words=f"I could not find out when that should run. {KNOWN_PHRASES_TEXT}")
 
 
 class ScheduleDrafts:
-    """Makes schedules from what people say. `service` stores them.
+    """Makes schedules from the words of people, and stores them as drafts.
 
     Args:
         service: Makes and changes schedules.
@@ -55,53 +55,56 @@ class ScheduleDrafts:
     def __init__(
         self, service: ScheduleService, people: People, directory: Directory, ask_model: AskModelForRule
     ) -> None:
-        self.desk = service
+        self.service = service
         self._people = people
         self._directory = directory
-        self._reader = ask_model
+        self._ask_model = ask_model
 
-    async def find_zone_of(self, user: str) -> str:
-        """Return a person's time zone."""
+    async def find_user_zone(self, user: str) -> str:
+        """Return the IANA name of a person's time zone."""
         return (await self._people.find_zone(user))[0]
 
     async def make_blank_schedule(self, team: str, channel: str, user: str) -> Schedule:
         """Return an empty schedule, for the form."""
-        return make_unscheduled(
-            None, team=team, channel=channel, user=user, text="", zone=await self.find_zone_of(user)
+        return make_untimed_schedule(
+            None, team=team, channel=channel, user=user, text="", zone=await self.find_user_zone(user)
         )
 
     async def store_draft(
-        self, wanted: Schedule, parsed: ParsedSchedule | None, mark: str
+        self, untimed: Schedule, parsed: ParsedSchedule | None, dedupe_key: str
     ) -> Schedule | ScheduleRefusal:
         """Store a draft for its owner to save; without times if `parsed` is None. A refusal if it is invalid."""
-        one = await self._fill_in_and_check(wanted, parsed) if parsed is not None else wanted
+        one = await self._fill_in_and_check(untimed, parsed) if parsed is not None else untimed
         if isinstance(one, ScheduleRefusal):
             return one
-        return await self.desk.make(one.model_copy(update={"id": make_schedule_id(mark), "state": "draft"}))
+        return await self.service.create(one.model_copy(update={"id": make_schedule_id(dedupe_key), "state": "draft"}))
 
     async def parse_with_model(self, draft: Schedule) -> Schedule | ScheduleRefusal | None:
-        """Have a model parse when a draft is to run, and update the draft; None if the model sees no schedule."""
+        """Have a model parse when a draft is to run, and store the result. None if the model sees no schedule in it."""
         place = Place(team=draft.team, channel=draft.channel, thread_ts="")
-        written = await self._reader(place, draft.owner, draft.said or draft.asks, draft.zone)
-        if written is None:
+        fields = await self._ask_model(place, draft.owner, draft.said or draft.asks, draft.zone)
+        if fields is None:
             return NOT_PARSED_REFUSAL
-        parsed = check_written_rule(written, draft.zone)
+        parsed = parse_model_rule(fields, draft.zone)
         if not isinstance(parsed, ParsedSchedule):
             return parsed
-        whole = await self._fill_in_and_check(draft, parsed)
-        if isinstance(whole, ScheduleRefusal):
-            return whole
-        kept = whole.model_copy(update={"state": "draft"})
-        return await self.desk.edit(draft, draft.owner, lambda _: kept, "read by a model")
+        complete_draft = await self._fill_in_and_check(draft, parsed)
+        if isinstance(complete_draft, ScheduleRefusal):
+            return complete_draft
+        new_draft = complete_draft.model_copy(update={"state": "draft"})
+        return await self.service.edit(draft, draft.owner, lambda _: new_draft, "read by a model")
 
     async def _fill_in_and_check(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | ScheduleRefusal:
         one = await self.fill_in_schedule(wanted, parsed)
         if isinstance(one, ScheduleRefusal):
             return one
-        return find_schedule_fault(one, self.desk.clock(), admin=self.desk.is_admin(one.owner)) or one
+        return find_schedule_fault(one, self.service.clock(), admin=self.service.is_admin(one.owner)) or one
 
     async def fill_in_schedule(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | ScheduleRefusal:
-        """Fill in the parsed values and the channels that the task names. A refusal if the owner may not read one."""
+        """Fill in the parsed values and the channels that the task names.
+
+        Returns a refusal if the owner may not read one of them, or the task names this thread.
+        """
         if _THIS_THREAD.search(parsed.asks):
             return THIS_THREAD_REFUSAL
         reads = await self.find_channels(parsed.asks, wanted)
@@ -121,13 +124,14 @@ class ScheduleDrafts:
         )
 
     async def find_channels(self, text: str, schedule: Schedule) -> dict[str, str] | ScheduleRefusal:
-        """Return the channels that a text names: names by id, or a refusal if the owner may not have one quoted here.
+        """Return the names of the channels in a text by their ids.
 
-        "This channel" has an empty name.
+        The name is "" for the words "this channel". Returns a refusal if there are too many, or the owner may not read
+        one or have it quoted where the schedule runs.
         """
-        meant = [match[1] or f"#{match[2]}" for match in _CHANNEL_MENTION.finditer(text)]
+        mentions = [match[1] or f"#{match[2]}" for match in _CHANNEL_MENTION.finditer(text)]
         found = {schedule.channel: ""} if _THIS_CHANNEL.search(text) else {}
-        for name in dict.fromkeys(meant):
+        for name in dict.fromkeys(mentions):
             channel = await self._directory.find_addressee(name, schedule.owner)
             if not isinstance(channel, Addressee):
                 shown = name if name.startswith("#") else f"<#{name}>"
@@ -140,9 +144,9 @@ class ScheduleDrafts:
             if words := await find_unreadable_reason(self._directory, channel.id, schedule.owner, schedule.channel):
                 return ScheduleRefusal(words=f"I cannot tell here what is said in {channel.name}: {words}.")
             found[channel.id] = channel.name.removeprefix("#")
-        if len(found) > MAX_CHANNELS_READ:
+        if len(found) > MAX_READ_CHANNELS:
             return ScheduleRefusal(
-                words=f"One schedule reads {MAX_CHANNELS_READ} channels at most, and this names {len(found)}."
+                words=f"One schedule reads {MAX_READ_CHANNELS} channels at most, and this names {len(found)}."
             )
         return found
 
@@ -159,33 +163,33 @@ def replace_channel_ids(text: str, channels: Mapping[str, str]) -> str:
     return _CHANNEL_MENTION.sub(lambda match: f"#{channels.get(match[1] or match[2]) or match[1] or match[2]}", text)
 
 
-def make_unscheduled(
+def make_untimed_schedule(
     message: IncomingMessage | None, *, team: str, channel: str, user: str, text: str, zone: str
 ) -> Schedule:
-    """Return a schedule without times for a text. It keeps the message `message`, which can still become a request."""
-    of: dict[str, Any] = {"team": team, "channel": channel, "owner": user, "zone": zone, "asks": text}
+    """Return a schedule without times for a text. It keeps `message`, so that it can still become a request."""
+    fields: dict[str, Any] = {"team": team, "channel": channel, "owner": user, "zone": zone, "asks": text}
     if message is not None:
-        of |= {
+        fields |= {
             "said": message.text,
             "said_ts": message.ts,
             "said_thread": message.place.thread_ts,
             "files": message.attachments,
         }
-    return Schedule.model_validate({"rule": {}, **of})
+    return Schedule.model_validate({"rule": {}, **fields})
 
 
-def check_written_rule(fields: Mapping[str, Any], zone: str) -> ParsedSchedule | ScheduleRefusal | None:
-    """Check a rule that a model wrote, as strictly as a parsed one; None if the model sees no schedule."""
+def parse_model_rule(fields: Mapping[str, Any], zone: str) -> ParsedSchedule | ScheduleRefusal | None:
+    """Parse the fields that a model returned. A refusal if they are unusable; None if the model sees no schedule."""
     names = ("asks", "cron", "at", "zone", "until", "cannot")
     field = {name: str(fields.get(name) or "").strip() for name in names}
     if fields.get("schedule") is not True:
         return None
     if field["cannot"]:
-        return ScheduleRefusal(words=f"I cannot follow that rule: {field['cannot'][:200]} {FORMS_TEXT}")
-    named = find_zone_name(field["zone"], zone) if field["zone"] else ""
-    if field["zone"] and not named:
+        return ScheduleRefusal(words=f"I cannot follow that rule: {field['cannot'][:200]} {KNOWN_PHRASES_TEXT}")
+    zone_name = find_zone_name(field["zone"], zone) if field["zone"] else ""
+    if field["zone"] and not zone_name:
         return ScheduleRefusal(words=explain_unknown_zone(field["zone"][:60]))
-    tz = find_zone(named or zone)
+    tz = find_zone(zone_name or zone)
     until = _parse_time(f"{field['until']} 23:59", tz) if field["until"] else None
     if field["at"] and not field["cron"]:
         at = _parse_time(field["at"], tz)
@@ -194,9 +198,9 @@ def check_written_rule(fields: Mapping[str, Any], zone: str) -> ParsedSchedule |
         cron = normalize_cron(field["cron"])
         rule = ScheduleRule(cron=cron) if isinstance(cron, str) else None
     if rule is None:
-        return ScheduleRefusal(words=f"I cannot read when. {FORMS_TEXT}")
+        return ScheduleRefusal(words=f"I cannot read when. {KNOWN_PHRASES_TEXT}")
     end = until.timestamp() if until is not None else None
-    return ParsedSchedule(field["asks"], rule, named, end, only_if_new=fields.get("only_if_new") is True)
+    return ParsedSchedule(field["asks"], rule, zone_name, end, only_if_new=fields.get("only_if_new") is True)
 
 
 def _make_rule(at: datetime, every_days: Any) -> ScheduleRule:

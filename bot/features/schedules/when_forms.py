@@ -1,4 +1,4 @@
-"""Parses six forms that name days, the time of the day after them, and a zone after the time. No I/O.
+"""Parses the start of a text: days in one of six forms, then a time of day, then a time zone. No I/O.
 
 The forms: every day · every weekday, every Monday and Thursday · every 2 hours · on the 1st of every month ·
 tomorrow, on Friday · on 2026-12-01. Times are 9, 9:30, 9h30, 0930, 5pm, noon.
@@ -15,7 +15,7 @@ from bot.access.time_zones import AMBIGUOUS_ZONES, ZONE_ALIASES, explain_unknown
 from bot.features.schedules.cron_text import CRON_ALIASES, MONTHS, WEEKDAYS, normalize_cron
 from bot.features.schedules.schedule import ScheduleRefusal
 
-_ORDER_VERBS = """
+_TASK_VERBS = """
     add alert analyse analyze answer archive ask assemble audit back brief build calculate call chart chase check clean
     close collect combine comment compare compile compose confirm convert copy count create cross-check debug delete
     describe detect digest do document double-check download draft draw edit email estimate evaluate examine explain
@@ -29,9 +29,9 @@ _ORDER_VERBS = """
     visualise visualize warn watch work write
 """
 _FILLERS = r"(?:please|kindly|just|also|always|then|and|automatically|briefly|quickly)\b"
-ORDER_PATTERN = rf"(?:{_FILLERS}\s+)*(?:{'|'.join(_ORDER_VERBS.split())})(?=\s|$|[,:;.!?]|/\w)"
+TASK_VERB_PATTERN = rf"(?:{_FILLERS}\s+)*(?:{'|'.join(_TASK_VERBS.split())})(?=\s|$|[,:;.!?]|/\w)"
 """Matches the verb with which a task begins, followed by a space or by one of these marks."""
-_ORDER_START = re.compile(ORDER_PATTERN, re.IGNORECASE)
+_TASK_VERB_START = re.compile(TASK_VERB_PATTERN, re.IGNORECASE)
 _OBJECT = re.compile(
     r"\s*$|\s+(?!(?:of|for|on|about|in|from|to|with|and|by|is|are|was|were|will|has)\b)\S", re.IGNORECASE
 )
@@ -43,18 +43,18 @@ _STATEMENT_START = re.compile(
 )
 """Words that begin a statement, such as "every Monday we meet"."""
 _CLAUSE_END = re.compile(r"[:;\n!?]|\s[-\u2013\u2014]\s")
-MAX_UNREAD_WORDS = 5
+MAX_UNPARSED_WORDS = 5
 """Maximum number of words between a time and a task that are checked."""
 
 
-def is_order(rest: str) -> bool:
+def is_imperative(rest: str) -> bool:
     """Return True if a text is an imperative, or begins with one and its object, such as "report the numbers"."""
-    order = _ORDER_START.match(rest.lstrip(" \t,"))
+    order = _TASK_VERB_START.match(rest.lstrip(" \t,"))
     return order is not None and _OBJECT.match(order.string, order.end()) is not None
 
 
-def find_unread_words(rest: str) -> str:
-    """Return the words between a time and the order after it that belong to neither, or "".
+def find_unparsed_words(rest: str) -> str:
+    """Return the words between a time and the imperative after it that belong to neither, or "".
 
     A colon, a dash or a new line ends the words about the time: all text after it is the task.
     """
@@ -63,23 +63,23 @@ def find_unread_words(rest: str) -> str:
     if (
         re.match(r"[-\u2013\u2014.]\s", said)
         or not clause.strip()
-        or _ORDER_START.match(clause)
+        or _TASK_VERB_START.match(clause)
         or _STATEMENT_START.match(clause)
     ):
         return ""
-    starts = [word.start() for word in re.finditer(r"\S+", clause)][1 : MAX_UNREAD_WORDS + 1]
-    orders = (at for at in starts if is_order(clause[at:]) and not _ARTICLE.search(clause[:at]))
+    starts = [word.start() for word in re.finditer(r"\S+", clause)][1 : MAX_UNPARSED_WORDS + 1]
+    orders = (at for at in starts if is_imperative(clause[at:]) and not _ARTICLE.search(clause[:at]))
     if (order := next(orders, None)) is not None:
         return clause[:order].strip(" ,")
     return "" if clause[0].islower() else clause.split()[0]
 
 
 def is_statement(rest: str, *, is_timed: bool, is_once: bool) -> bool:
-    """Return True if the text after a time states something ("every day matters") and gives no order.
+    """Return True if the text after a time states something ("every day matters") instead of asking for work.
 
-    Text after a colon is an order. After a single day ("on Friday") a statement is likelier than an order.
+    Text after a colon asks for work. After a single day ("on Friday") a statement is likelier.
     """
-    if re.match(r"\s*:", rest) or not rest.strip() or (is_timed and not is_once and is_order(rest)):
+    if re.match(r"\s*:", rest) or not rest.strip() or (is_timed and not is_once and is_imperative(rest)):
         return False
     first = re.match(r"[\s,;\-\u2013]*([\w']+)", rest)
     if first is None or _STATEMENT_START.fullmatch(first[1]):
@@ -100,7 +100,7 @@ ORDINAL_PATTERN = r"\d{1,2}(?:st|nd|rd|th)"
 
 
 @dataclass(frozen=True, slots=True)
-class DayForm:
+class DayPhrase:
     """The days of a form: the last three `fields` of a cron rule, one `day`, or a whole `cron` rule.
 
     `has_time`: the rule was written as cron text, so no time follows it.
@@ -112,9 +112,9 @@ class DayForm:
     has_time: bool = False
 
 
-def match_days(text: str, today: date) -> tuple[DayForm | ScheduleRefusal, int] | None:
+def match_days(text: str, today: date) -> tuple[DayPhrase | ScheduleRefusal, int] | None:
     """Parse the form at the beginning of a text: its days or a refusal, and the index of its end; None without one."""
-    for pattern, build in _DAY_FORMS:
+    for pattern, build in _DAY_PHRASES:
         found = pattern.match(text)
         if found is not None and (days := build(found, today)) is not None:
             return days, found.end()
@@ -122,7 +122,10 @@ def match_days(text: str, today: date) -> tuple[DayForm | ScheduleRefusal, int] 
 
 
 def match_time(text: str, start: int) -> tuple[tuple[int, int] | ScheduleRefusal, int] | None:
-    """Parse the hour and minute at `start`, and return the index where they end. A bare number needs "at" before it."""
+    """Parse the time of day at `start`: (hour, minute) or a refusal, and the index of its end; None without one.
+
+    A bare number counts only after "at".
+    """
     found = _TIME.match(text, start)
     if found is None or not (found["at"] or found["minute"] or found["half"] or found["mark"] or found["named"]):
         return None
@@ -136,20 +139,22 @@ def match_time(text: str, start: int) -> tuple[tuple[int, int] | ScheduleRefusal
 
 
 def match_zone(text: str, start: int, speaker_zone: str) -> tuple[str | ScheduleRefusal, int] | None:
-    """Parse the zone at `start` ("" for `speaker_zone`, the person's). Returns the index of its end; None without one.
+    """Parse the time zone at `start`: its name or a refusal, and the index of its end; None without one.
 
-    A city may belong to the task ("at 9 London sales"), so its name alone counts only if no such task can follow.
+    The name is "" for words such as "my time", which mean `speaker_zone`.
+
+    A city may belong to the task ("at 9 London sales"). Its name alone counts only at the end, before a mark or a verb.
     """
-    if (local := _OWN_ZONE.match(text, start)) is not None:
+    if (local := _LOCAL_TIME_WORDS.match(text, start)) is not None:
         return "", local.end()
     for pattern in _ZONES:
         found = pattern.match(text, start)
-        if found is None or is_order(found["zone"]):
+        if found is None or is_imperative(found["zone"]):
             continue
         name = found["zone"]
         is_named = bool(found["open"] or found["exact"]) or _is_abbreviation(name)
         zone = find_zone_name(name, speaker_zone)
-        if zone and (is_named or _ZONE_ENDS.match(text, found.end())):
+        if zone and (is_named or _AFTER_ZONE.match(text, found.end())):
             return zone, found.end()
         if (
             is_named
@@ -173,43 +178,43 @@ def parse_date(text: str, today: date) -> date | None:
         return None
 
 
-def _parse_cron(match: re.Match[str], _: date) -> DayForm | ScheduleRefusal | None:
+def _parse_cron(match: re.Match[str], _: date) -> DayPhrase | ScheduleRefusal | None:
     cron = normalize_cron(match["cron"])
-    return DayForm(cron=cron, has_time=True) if isinstance(cron, str) else cron
+    return DayPhrase(cron=cron, has_time=True) if isinstance(cron, str) else cron
 
 
-def _parse_weekdays(match: re.Match[str], _: date) -> DayForm:
+def _parse_weekdays(match: re.Match[str], _: date) -> DayPhrase:
     names = _list_weekdays(match[0])
     is_span = re.search(r"\b(?:to|through)\b|[-\u2013]", match[0]) and len(names) == 2
-    return DayForm(fields=f"* * {('-' if is_span else ',').join(names)}")
+    return DayPhrase(fields=f"* * {('-' if is_span else ',').join(names)}")
 
 
-def _parse_interval(match: re.Match[str], _: date) -> DayForm | None:
+def _parse_interval(match: re.Match[str], _: date) -> DayPhrase | None:
     """Parse "every 2 hours"; None for numbers that do not divide an hour or day evenly, such as every 5 hours."""
     number, is_hours = int(match["number"] or 1), match["unit"].lower().startswith("hour")
     whole = 24 if is_hours else 60
     if not 0 < number < whole or whole % number:
         return None
     step = "*" if number == 1 else f"*/{number}"
-    return DayForm(cron=f"0 {step} * * *" if is_hours else f"{step} * * * *")
+    return DayPhrase(cron=f"0 {step} * * *" if is_hours else f"{step} * * * *")
 
 
-def _parse_month_days(match: re.Match[str], _: date) -> DayForm | ScheduleRefusal:
+def _parse_month_days(match: re.Match[str], _: date) -> DayPhrase | ScheduleRefusal:
     numbers = re.findall(r"\d+", match[0])
     if any(not 1 <= int(number) <= 31 for number in numbers):
         return ScheduleRefusal(words=f"No month has the day {match[0].strip()!r}.")
-    return DayForm(fields=f"{','.join(numbers)} * *")
+    return DayPhrase(fields=f"{','.join(numbers)} * *")
 
 
-def _parse_single_day(match: re.Match[str], today: date) -> DayForm | ScheduleRefusal:
+def _parse_single_day(match: re.Match[str], today: date) -> DayPhrase | ScheduleRefusal:
     word = match["date"].lower()
     if word in {"today", "tomorrow"}:
-        return DayForm(day=today + timedelta(days=word == "tomorrow"))
+        return DayPhrase(day=today + timedelta(days=word == "tomorrow"))
     if re.search(r"\d", word):
         day = parse_date(word, today)
-        return DayForm(day=day) if day is not None else ScheduleRefusal(words=f"There is no day {word!r}.")
+        return DayPhrase(day=day) if day is not None else ScheduleRefusal(words=f"There is no day {word!r}.")
     days_away = (WEEKDAYS.index(word[:3]) - today.weekday() - 1) % 7 + 1
-    return DayForm(day=today + timedelta(days=days_away))
+    return DayPhrase(day=today + timedelta(days=days_away))
 
 
 def _list_weekdays(words: str) -> list[str]:
@@ -222,7 +227,7 @@ def _is_abbreviation(name: str) -> bool:
     )
 
 
-def _compile_form(pattern: str) -> re.Pattern[str]:
+def _compile_phrase(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"[\s,]*(?:{pattern})(?!\w)", re.IGNORECASE)
 
 
@@ -230,32 +235,34 @@ _EVERY = r"(?:every|each)\s+"
 _AND = r"(?:\s*,\s*(?:and\s+)?|\s+and\s+|\s*&\s*)"
 _ORDINALS = rf"(?:the\s+)?{ORDINAL_PATTERN}(?:{_AND}(?:the\s+)?{ORDINAL_PATTERN})*"
 _FIVE_FIELDS = r"(?:[\d*/,\-]+\s+){2}(?:[\d*/,\-?lL]+|last)\s+[\w*/,\-]+\s+[\w*/,\-?#]+"
-_DAY_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], date], DayForm | ScheduleRefusal | None]], ...] = (
+_DAY_PHRASES: tuple[
+    tuple[re.Pattern[str], Callable[[re.Match[str], date], DayPhrase | ScheduleRefusal | None]], ...
+] = (
     (
         re.compile(
             rf"^(?:cron[:\s]+)?`?(?P<cron>{'|'.join(CRON_ALIASES)}|{_FIVE_FIELDS})`?(?=[\s:,]|$)", re.IGNORECASE
         ),
         _parse_cron,
     ),
-    (_compile_form(rf"daily|{_EVERY}(?:single\s+)?day"), lambda _, __: DayForm(fields="* * *")),
+    (_compile_phrase(rf"daily|{_EVERY}(?:single\s+)?day"), lambda _, __: DayPhrase(fields="* * *")),
     (
-        _compile_form(rf"{_EVERY}(?:weekday|workday)|on\s+(?:weekday|workday)s"),
-        lambda _, __: DayForm(fields="* * mon-fri"),
+        _compile_phrase(rf"{_EVERY}(?:weekday|workday)|on\s+(?:weekday|workday)s"),
+        lambda _, __: DayPhrase(fields="* * mon-fri"),
     ),
     (
-        _compile_form(
+        _compile_phrase(
             rf"{_EVERY}{WEEKDAY_PATTERN}(?:(?:{_AND}|\s*[-\u2013]\s*|\s+(?:to|through)\s+){WEEKDAY_PATTERN})*"
         ),
         _parse_weekdays,
     ),
-    (_compile_form(rf"on\s+{WEEKDAY_PATTERN[:-2]}s(?:{_AND}{WEEKDAY_PATTERN[:-2]}s)*"), _parse_weekdays),
-    (_compile_form(rf"{_EVERY}(?:(?P<number>\d{{1,4}})\s+)?(?P<unit>minute|hour)s?"), _parse_interval),
+    (_compile_phrase(rf"on\s+{WEEKDAY_PATTERN[:-2]}s(?:{_AND}{WEEKDAY_PATTERN[:-2]}s)*"), _parse_weekdays),
+    (_compile_phrase(rf"{_EVERY}(?:(?P<number>\d{{1,4}})\s+)?(?P<unit>minute|hour)s?"), _parse_interval),
     (
-        _compile_form(rf"(?:on\s+)?{_ORDINALS}\s+of\s+(?:the|each|every)\s+month|{_EVERY}month\s+on\s+{_ORDINALS}"),
+        _compile_phrase(rf"(?:on\s+)?{_ORDINALS}\s+of\s+(?:the|each|every)\s+month|{_EVERY}month\s+on\s+{_ORDINALS}"),
         _parse_month_days,
     ),
-    (_compile_form(r"(?P<date>today|tomorrow)"), _parse_single_day),
-    (_compile_form(rf"(?:on|next)\s+(?P<date>{WEEKDAY_PATTERN}|{DATE_PATTERN})"), _parse_single_day),
+    (_compile_phrase(r"(?P<date>today|tomorrow)"), _parse_single_day),
+    (_compile_phrase(rf"(?:on|next)\s+(?P<date>{WEEKDAY_PATTERN}|{DATE_PATTERN})"), _parse_single_day),
 )
 _TIME = re.compile(
     r"[\s,]*(?P<at>(?:at|@)\s*)?(?:(?P<compact>(?:[01]\d|2[0-3])[0-5]\d)(?:\s*(?:hrs|hours)\b)?|"
@@ -274,10 +281,11 @@ _ZONES = tuple(
         *(rf"{_NAME}(?:\s+{_NAME}){{{more}}}(?P<exact>\s+time)?" for more in (2, 1, 0)),
     )
 )
-_OWN_ZONE = re.compile(r"[\s,]*\(?(?:(?:my|our|your)(?:\s+local)?|local)\s+time\)?(?!\w)", re.IGNORECASE)
+_LOCAL_TIME_WORDS = re.compile(r"[\s,]*\(?(?:(?:my|our|your)(?:\s+local)?|local)\s+time\)?(?!\w)", re.IGNORECASE)
 _ABBREVIATIONS = {name for name in (*ZONE_ALIASES, *AMBIGUOUS_ZONES) if len(name) <= 4}
 _WORD_ABBREVIATIONS = frozenset({"cat", "eat", "wat", "west", "wet"})
 """Abbreviations that count only in capitals, as they are also words."""
-_ZONE_ENDS = re.compile(
-    rf"\s*(?:$|[,:;.!)\u2013]|-\s|{ORDER_PATTERN}|(?:until|till|only|if|when|and|but|on|every|each)\b)", re.IGNORECASE
+_AFTER_ZONE = re.compile(
+    rf"\s*(?:$|[,:;.!)\u2013]|-\s|{TASK_VERB_PATTERN}|(?:until|till|only|if|when|and|but|on|every|each)\b)",
+    re.IGNORECASE,
 )

@@ -1,4 +1,4 @@
-"""Handles clicks of people who sign in to a server. Only they get the link; the address they paste is not stored."""
+"""Handles clicks for sign-ins. Only the person who clicked gets the link; the pasted address is not stored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bot.slack.receive.router import ClickReply, Router, make_field_error
 from bot.slack.send import web_calls
 from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
-from bot.slack.show.notices import make_note, open_window, send_direct_message, show_ephemeral
+from bot.slack.show.notices import make_note, open_window, send_direct_message, show_ephemeral_message
 from bot.slack.text.cleaning import clean_mrkdwn, to_plain_line
 from bot.slack.views.approval import SIGN_IN, ApprovalRef
 from bot.slack.views.button_data import decode_data, encode_data
@@ -31,8 +31,8 @@ from specialists.tools.tool_sign_in import LOCAL_RETURN_URL
 log = logging.getLogger(__name__)
 
 WINDOW_WAIT_SECONDS = 2.0
-"""Seconds that a window waits for the server to accept the pasted address: Slack waits three. A later outcome is sent
-to the person."""
+"""Seconds that a window waits for the server to accept the pasted address, as Slack waits three. After that, the person
+gets the outcome in an ephemeral message."""
 LINK_SENT_TEXT = "I sent you the link in a direct message, with what to do."
 SERVER_SLOW_TEXT = "The server is slow. The thread goes on once it has accepted your sign-in."
 ALREADY_SIGNED_IN_TEXT = "Somebody else has signed in there meanwhile, so the thread goes on."
@@ -52,34 +52,36 @@ class SignInClicks:
         router.on_window(PASTE_WINDOW, self.on_paste_window)
 
     async def on_sign_in(self, click: Click, client: AsyncWebClient) -> ClickReply:
-        """Start to send the link to the person who clicked: to get it from the server takes longer than a click may."""
-        spot = decode_data(click.value, ApprovalRef)
-        if spot is None or spot.job != click.place.job_id:
+        """Send the link to the person who clicked, in the background: the server may be slower than Slack allows."""
+        ref = decode_data(click.value, ApprovalRef)
+        if ref is None or ref.job != click.place.job_id:
             return notices.OLD_BUTTON
-        self._background.start(self._send_link(client, click, spot), "begin a sign-in")
+        self._background.start(self._send_link(client, click, ref), "begin a sign-in")
         return None
 
     async def _send_link(self, client: AsyncWebClient, click: Click, ref: ApprovalRef) -> None:
         place, user = click.place, click.user
         try:
-            begun = await self._sign_ins.start_sign_in(place, ref, user, dedupe=click.dedupe_keys)
+            outcome = await self._sign_ins.start_sign_in(place, ref, user, dedupe=click.dedupe_keys)
         except StoreError:
-            begun = SignInFault(notices.NOT_RECORDED)
-        if isinstance(begun, SignInLink):
+            outcome = SignInFault(notices.NOT_RECORDED)
+        if isinstance(outcome, SignInLink):
             about = encode_data(ApprovalWindowData(place, ref))
-            message = render_link(begun.server, begun.host, begun.link, self._sign_ins.lands, about)
+            message = render_link_message(outcome.server, outcome.host, outcome.link, self._sign_ins.landing_url, about)
             try:
                 await send_direct_message(client, user, message)
             except (web_calls.SlackRefused, web_calls.NoReply) as error:
                 log.warning("a link was not sent in a direct message, but in the thread: %s", error)
-                await show_ephemeral(client, place, user, message)
+                await show_ephemeral_message(client, place, user, message)
                 return
-        await show_ephemeral(
+        await show_ephemeral_message(
             client,
             place,
             user,
             make_note(
-                LINK_SENT_TEXT if isinstance(begun, SignInLink) else _explain_failure(begun) or ALREADY_SIGNED_IN_TEXT
+                LINK_SENT_TEXT
+                if isinstance(outcome, SignInLink)
+                else _explain_failure(outcome) or ALREADY_SIGNED_IN_TEXT
             ),
         )
 
@@ -92,45 +94,49 @@ class SignInClicks:
         """Open the window in which the person pastes the address."""
         if decode_window_data(click.value) is None:
             return notices.OLD_BUTTON
-        opened = await open_window(client, click.trigger_id, render_paste_window(click.value, self._sign_ins.lands))
+        opened = await open_window(
+            client, click.trigger_id, render_paste_window(click.value, self._sign_ins.landing_url)
+        )
         return None if opened else notices.WINDOW_FAILED
 
     async def on_paste_window(self, submission: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
-        """Finish the sign-in with the pasted address. A fault is shown in the window, or sent privately if late."""
-        about = decode_window_data(submission.metadata)
-        if about is None:
+        """Finish the sign-in with the pasted address. Shows a fault in the window, or privately if it is late."""
+        window_data = decode_window_data(submission.metadata)
+        if window_data is None:
             return None
-        work = asyncio.create_task(self._finish_sign_in(about, submission))
+        work = asyncio.create_task(self._finish_sign_in(window_data, submission))
         await asyncio.wait({work}, timeout=WINDOW_WAIT_SECONDS)
         if not work.done():
-            self._background.start(self._tell_later(client, about.place, submission.user, work), "end a sign-in")
-            return None
-        said = work.result()
-        if isinstance(said, SignInFault):
-            return make_field_error(ADDRESS_BLOCK, said.message[:150])
-        if words := _explain_failure(said):  # names and times, which a window cannot render
             self._background.start(
-                show_ephemeral(client, about.place, submission.user, make_note(words)), "answer a window"
+                self._report_slow_sign_in(client, window_data.place, submission.user, work), "end a sign-in"
+            )
+            return None
+        outcome = work.result()
+        if isinstance(outcome, SignInFault):
+            return make_field_error(ADDRESS_BLOCK, outcome.message[:150])
+        if words := _explain_failure(outcome):  # names and times, which a window cannot render
+            self._background.start(
+                show_ephemeral_message(client, window_data.place, submission.user, make_note(words)), "answer a window"
             )
         return None
 
     async def _finish_sign_in(
-        self, about: ApprovalWindowData, submission: ViewSubmission
+        self, window_data: ApprovalWindowData, submission: ViewSubmission
     ) -> SignInFault | DecisionOutcome:
         pasted = submission.read_text(ADDRESS_BLOCK, ADDRESS_ACTION)
         try:
             return await self._sign_ins.finish_sign_in(
-                about.place, about.spot, submission.user, pasted, dedupe=submission.dedupe_keys
+                window_data.place, window_data.spot, submission.user, pasted, dedupe=submission.dedupe_keys
             )
         except StoreError:
             return SignInFault(notices.NOT_RECORDED)
 
-    async def _tell_later(
+    async def _report_slow_sign_in(
         self, client: AsyncWebClient, place: Place, user: str, finish_task: asyncio.Task[SignInFault | DecisionOutcome]
     ) -> None:
-        await show_ephemeral(client, place, user, make_note(SERVER_SLOW_TEXT))
+        await show_ephemeral_message(client, place, user, make_note(SERVER_SLOW_TEXT))
         if words := _explain_failure(await finish_task):
-            await show_ephemeral(client, place, user, make_note(words))
+            await show_ephemeral_message(client, place, user, make_note(words))
 
 
 def _explain_failure(outcome: SignInFault | DecisionOutcome | SignInLink) -> str:
@@ -148,10 +154,10 @@ ADDRESS_BLOCK, ADDRESS_ACTION = "address", "text"
 _LONGEST_ADDRESS = 3_000
 
 
-def render_link(server: str, host: str, link: str, landing_url: str, metadata: str) -> Outgoing:
-    """Render the link.
+def render_link_message(server: str, host: str, link: str, landing_url: str, metadata: str) -> Outgoing:
+    """Render the message with the link, and the steps from there to the end of the sign-in.
 
-    `landing_url` is the start of the address where the browser lands; `metadata` is for the window.
+    `landing_url` is how the address begins on which the browser lands; `metadata` is the data for the paste window.
     """
     page = urlsplit(link).hostname or ""
     named = f"{clean_mrkdwn(server, limit=80)} ({clean_mrkdwn(host, limit=200)})"
@@ -167,16 +173,16 @@ def render_link(server: str, host: str, link: str, landing_url: str, metadata: s
         "expected.\n"
         "3. Copy that whole address, and give it to me with “Paste the address”."
     )
-    leads = {**make_button("Open the sign-in page", LINK_BUTTON, "page", style="primary"), "url": link}
-    small = (
+    open_button = {**make_button("Open the sign-in page", LINK_BUTTON, "page", style="primary"), "url": link}
+    footnote = (
         "The link is for you alone, and good for 10 minutes: for a new one press “Sign in” in the thread again. "
         "Do not show the address to anybody else."
     )
     blocks = (
         make_section(f":lock: Sign in to {named}"),
         make_section(first + (by_hand if landing_url == LOCAL_RETURN_URL else by_itself)),
-        make_actions([leads, make_button("Paste the address", PASTE_BUTTON, metadata)]),
-        make_context(small),
+        make_actions([open_button, make_button("Paste the address", PASTE_BUTTON, metadata)]),
+        make_context(footnote),
     )
     return Outgoing(text=f"Sign in to {clean_mrkdwn(server, limit=80)}", blocks=blocks)
 

@@ -11,9 +11,9 @@ from bot.slack.receive.own_page import BrowserPage
 from bot.slack.show import notices
 from bot.store.values import StoreError
 
-PATH = "/signed-in"
+LANDING_PATH = "/signed-in"
 FINISH_WAIT_SECONDS = 30.0
-"""Seconds that a browser waits for the server to issue its tokens."""
+"""Maximum seconds that a browser waits until the server has issued its tokens."""
 CLOSE_TAB_TEXT = "You can close this tab."
 USED_LINK_PAGE = BrowserPage(
     "This address is no longer good.",
@@ -44,28 +44,28 @@ class SignInPage:
     def __init__(
         self, service: SignInService, find_team: Callable[[], str], find_name: Callable[[str], Awaitable[str]]
     ) -> None:
-        self._desk, self._team, self._name = service, find_team, find_name
+        self._service, self._find_team, self._find_name = service, find_team, find_name
 
     async def finish_and_render(self, query: str) -> BrowserPage:
         """Finish the sign-in for a browser's query, and return the page on its outcome."""
         try:
             async with asyncio.timeout(FINISH_WAIT_SECONDS):
-                said = await self._desk.finish_from_page(self._team(), query)
+                outcome = await self._service.finish_from_page(self._find_team(), query)
         except StoreError:
-            said = SignInFault(notices.NOT_RECORDED)
+            outcome = SignInFault(notices.NOT_RECORDED)
         except TimeoutError:
-            said = SignInFault(SERVER_SLOW_TEXT)
-        if said is None:
+            outcome = SignInFault(SERVER_SLOW_TEXT)
+        if outcome is None:
             return USED_LINK_PAGE
-        if isinstance(said, SignInFault):
-            return BrowserPage("You are not signed in.", (said.message, CLOSE_TAB_TEXT), 400)
-        if isinstance(said, DecisionRefused):
-            return NOT_ALLOWED_PAGE if said.reason in {"not_yours", "own"} else NOT_NEEDED_PAGE
-        return await self._render_success(said)
+        if isinstance(outcome, SignInFault):
+            return BrowserPage("You are not signed in.", (outcome.message, CLOSE_TAB_TEXT), 400)
+        if isinstance(outcome, DecisionRefused):
+            return NOT_ALLOWED_PAGE if outcome.reason in {"not_yours", "own"} else NOT_NEEDED_PAGE
+        return await self._render_success(outcome)
 
     async def _render_success(self, finished: FinishedSignIn) -> BrowserPage:
-        """Return the page for a success. It names the link's owner: a person may have been lured to another's link."""
-        name = await self._name(finished.user) or "Somebody"
+        """Return the page for a success. It names the owner of the link, to warn people lured to another's link."""
+        name = await self._find_name(finished.user) or "Somebody"
         warning = (
             f"{name} asked for this sign-in, in Slack. If that is not you, revoke it where you signed in: until then "
             "Leadhand acts there with your rights."

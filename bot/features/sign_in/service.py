@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bot.features.approvals.service import (
     ApprovalDecision,
     ApprovalService,
-    DecisionCounts,
+    DecisionAccepted,
     DecisionOutcome,
     DecisionRefused,
 )
@@ -22,8 +22,8 @@ from handoff.contracts import Place
 from specialists.tools.tool import WorkbenchLost
 from specialists.tools.tool_sign_in import LOCAL_RETURN_URL, SignInFailed
 
-_STORE_AWAY_TEXT = "My store cannot be reached, so nothing was saved. Try again in a minute."
-_SIGNED_IN = ApprovalDecision("approve", has_signed_in=True)
+_STORE_UNREACHABLE_TEXT = "My store cannot be reached, so nothing was saved. Try again in a minute."
+_SIGNED_IN_DECISION = ApprovalDecision("approve", has_signed_in=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +37,14 @@ class SignInLink:
 
 @dataclass(frozen=True, slots=True)
 class SignInFault:
-    """A sign-in that failed. `message` say why, and what to do."""
+    """A sign-in that failed. `message` says why, and what to do."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedSignIn:
-    """A sign-in that was finished in a browser, so that the job goes on. `user` is the id of the link's owner."""
+    """A sign-in that was finished in a browser, so that the job goes on. `user` is the person who got the link."""
 
     user: str
 
@@ -62,60 +62,64 @@ class SignInService:
     def __init__(
         self, store: Store, approvals: ApprovalService, find_actor: FindActor, landing_url: str = LOCAL_RETURN_URL
     ) -> None:
-        self._store, self._desk, self._standing, self.lands = store, approvals, find_actor, landing_url
+        self._store, self._approvals, self._find_actor, self.landing_url = store, approvals, find_actor, landing_url
 
     async def start_sign_in(
         self, place: Place, ref: ApprovalRef, user: str, *, dedupe: tuple[str, ...]
     ) -> SignInLink | SignInFault | DecisionOutcome:
-        """Make a link for a person. If somebody has signed in meanwhile, record the approval at once."""
-        way = await self._desk.find_sign_in(place, ref, user)
-        if isinstance(way, DecisionRefused):
-            return way
-        kept = TeamSignIns(self._store, place.team)
+        """Make a link for a person. If the team has signed in already, records the approval and returns its outcome."""
+        server_sign_in = await self._approvals.find_sign_in(place, ref, user)
+        if isinstance(server_sign_in, DecisionRefused):
+            return server_sign_in
+        team_sign_ins = TeamSignIns(self._store, place.team)
         try:
-            if await way.is_signed_in(kept):
-                return await self._desk.decide(place, ref, user, _SIGNED_IN, dedupe=dedupe)
+            if await server_sign_in.is_signed_in(team_sign_ins):
+                return await self._approvals.decide(place, ref, user, _SIGNED_IN_DECISION, dedupe=dedupe)
             about = encode_data(ApprovalWindowData(place, ref))
-            return SignInLink(way.server, way.host, await way.begin(kept, user, self.lands, about))
+            return SignInLink(
+                server_sign_in.server,
+                server_sign_in.host,
+                await server_sign_in.begin(team_sign_ins, user, self.landing_url, about),
+            )
         except SignInFailed as failed:
             return SignInFault(str(failed))
         except WorkbenchLost:
-            return SignInFault(_STORE_AWAY_TEXT)
+            return SignInFault(_STORE_UNREACHABLE_TEXT)
 
     async def finish_sign_in(
         self, place: Place, ref: ApprovalRef, user: str, landed_url: str, *, dedupe: tuple[str, ...]
     ) -> SignInFault | DecisionOutcome:
         """Finish a sign-in with the address on which the browser landed. Records the approval only after a success."""
-        way = await self._desk.find_sign_in(place, ref, user)
-        if isinstance(way, DecisionRefused):
-            return way
+        server_sign_in = await self._approvals.find_sign_in(place, ref, user)
+        if isinstance(server_sign_in, DecisionRefused):
+            return server_sign_in
         try:
-            await way.finish(TeamSignIns(self._store, place.team), user, landed_url, self.lands)
+            await server_sign_in.finish(TeamSignIns(self._store, place.team), user, landed_url, self.landing_url)
         except SignInFailed as failed:
             return SignInFault(str(failed))
         except WorkbenchLost:
-            return SignInFault(_STORE_AWAY_TEXT)
-        return await self._desk.decide(place, ref, user, _SIGNED_IN, dedupe=dedupe)
+            return SignInFault(_STORE_UNREACHABLE_TEXT)
+        return await self._approvals.decide(place, ref, user, _SIGNED_IN_DECISION, dedupe=dedupe)
 
     async def finish_from_page(self, team: str, query: str) -> FinishedSignIn | SignInFault | DecisionRefused | None:
-        """Finish a sign-in by the query of a browser on our page, for the person whose link has its state.
+        """Finish a sign-in with the query string of our landing page. Its `state` says which person's link was used.
 
-        Returns None if no link has that state, or it was used, or is too old.
+        Returns None if the link is unknown, used or expired.
         """
-        from specialists.mcp.server_sign_in import find_pending  # noqa: PLC0415 - only for a sign-in
+        from specialists.mcp.server_sign_in import find_pending_sign_in  # noqa: PLC0415 - only for a sign-in
 
         try:
-            pending = await find_pending(TeamSignIns(self._store, team), query)
+            pending = await find_pending_sign_in(TeamSignIns(self._store, team), query)
         except WorkbenchLost:
-            return SignInFault(_STORE_AWAY_TEXT)
-        about = decode_window_data(pending.about) if pending is not None else None
-        if pending is None or about is None:
+            return SignInFault(_STORE_UNREACHABLE_TEXT)
+        window_data = decode_window_data(pending.about) if pending is not None else None
+        if pending is None or window_data is None:
             return None
         user = pending.user
-        if await self._standing(about.place, user) is None:
+        if await self._find_actor(window_data.place, user) is None:
             return DecisionRefused("not_yours")
-        mark = hashlib.sha256(query.encode()).hexdigest()
-        said = await self.finish_sign_in(
-            about.place, about.spot, user, f"{self.lands}?{query}", dedupe=(f"landed:{mark}",)
+        query_digest = hashlib.sha256(query.encode()).hexdigest()
+        outcome = await self.finish_sign_in(
+            window_data.place, window_data.spot, user, f"{self.landing_url}?{query}", dedupe=(f"landed:{query_digest}",)
         )
-        return FinishedSignIn(user) if isinstance(said, DecisionCounts) else said
+        return FinishedSignIn(user) if isinstance(outcome, DecisionAccepted) else outcome

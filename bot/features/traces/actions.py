@@ -14,9 +14,9 @@ from bot.slack.receive.payloads import Click
 from bot.slack.receive.router import ClickReply, Router
 from bot.slack.receive.subcommand import CommandContext
 from bot.slack.show import notices
-from bot.slack.show.notices import make_note, open_window, show_ephemeral
+from bot.slack.show.notices import make_note, open_window, show_ephemeral_message
 from bot.slack.views.answer_message import SHOW_EVIDENCE, render_evidence_modal
-from bot.slack.views.button_data import AboutRequest, decode_data
+from bot.slack.views.button_data import RequestRef, decode_data
 from bot.slack.views.outgoing import Outgoing
 from handoff.contracts import Place
 from specialists.tools.blocking import import_in_thread
@@ -37,16 +37,16 @@ class EvidenceClicks:
 
     async def on_show_evidence(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Open a window with the evidence for an answer."""
-        about = decode_data(click.value, AboutRequest)
+        about = decode_data(click.value, RequestRef)
         if about is None:
             return notices.OLD_BUTTON
         job = await self._traces.find_thread_job(click.place)
-        ask = job.find_request(about.request) if job is not None else None
-        if job is None or ask is None:
+        request = job.find_request(about.request) if job is not None else None
+        if job is None or request is None:
             return notices.NO_EVIDENCE
         return (
             None
-            if await open_window(client, click.trigger_id, render_evidence_modal(job, ask))
+            if await open_window(client, click.trigger_id, render_evidence_modal(job, request))
             else notices.WINDOW_FAILED
         )
 
@@ -64,16 +64,22 @@ async def show_trace(ctx: CommandContext) -> Outgoing:
     from bot.slack.views.status import render_trace as trace_message  # noqa: PLC0415 - the same
 
     traces = ctx.find_service(TraceService)
-    found = await traces.read_visible_trace(ctx.team, ctx.job, ctx.user)
-    if isinstance(found, str):
-        return make_note(notices.TRACE_NOT_ALLOWED if found == "not_yours" else DENIAL_TEXTS[found])
-    left = [] if found.job is None else await read_budget_lines(ctx, found.job)
-    ctx.background.start(_send_files(ctx, replace(found.trace, budget_lines=tuple(left))), "send a trace")
-    if found.job is None:  # the readable part of the trace is sent nevertheless
-        return make_note(f"{DENIAL_TEXTS[found.denial_reason]} {SENT_TEXT}")
-    shared = not found.is_whole and len({ask.request.user for ask in found.job.asks}) > 1
-    told = await traces.put_names(render_timeline(found.job.id, found.trace.steps))
-    return trace_message(found.job.id, told, OWN_SENT_TEXT if shared else SENT_TEXT, left)
+    visible_trace = await traces.read_visible_trace(ctx.team, ctx.job, ctx.user)
+    if isinstance(visible_trace, str):
+        return make_note(notices.TRACE_NOT_ALLOWED if visible_trace == "not_yours" else DENIAL_TEXTS[visible_trace])
+    budget_lines = [] if visible_trace.job is None else await read_budget_lines(ctx, visible_trace.job)
+    ctx.background.start(
+        _send_files(ctx, replace(visible_trace.trace, budget_lines=tuple(budget_lines))), "send a trace"
+    )
+    if visible_trace.job is None:  # the readable part of the trace is sent nevertheless
+        return make_note(f"{DENIAL_TEXTS[visible_trace.denial_reason]} {SENT_TEXT}")
+    has_other_requesters = (
+        not visible_trace.is_whole and len({request.spec.user for request in visible_trace.job.requests}) > 1
+    )
+    timeline = await traces.replace_ids_by_names(render_timeline(visible_trace.job.id, visible_trace.trace.steps))
+    return trace_message(
+        visible_trace.job.id, timeline, OWN_SENT_TEXT if has_other_requesters else SENT_TEXT, budget_lines
+    )
 
 
 async def _send_files(ctx: CommandContext, trace: Trace) -> None:
@@ -87,7 +93,7 @@ async def _send_files(ctx: CommandContext, trace: Trace) -> None:
     except Exception:
         place = Place(team=ctx.team, channel=ctx.channel, thread_ts="")
         words = f"The trace of {ctx.job} could not be sent. Try again in a minute."
-        await show_ephemeral(client, place, ctx.user, make_note(words))
+        await show_ephemeral_message(client, place, ctx.user, make_note(words))
         raise
 
 
@@ -102,12 +108,12 @@ async def _make_files(trace: Trace, job: str) -> tuple[list[dict[str, Any]], str
     picture = await draw_picture(trace)
     page = await asyncio.to_thread(render_trace_page, trace)
     exported = await asyncio.to_thread(dump_trace, trace)
-    about = f"Trace of {job}"
+    title = f"Trace of {job}"
     files = [
         {"filename": f"{job}.html", "title": "Each step (open in a browser)", "content": page.encode()},
         {"filename": f"{job}.json", "title": "All of it as JSON", "content": exported.encode()},
     ]
     if isinstance(picture, str):
-        return files, f"{about}. {picture}"
-    seen = {"filename": f"{job}.png", "title": about, "content": picture, "alt_txt": describe_picture(trace)}
-    return [seen, *files], f"{about}."
+        return files, f"{title}. {picture}"
+    picture_file = {"filename": f"{job}.png", "title": title, "content": picture, "alt_txt": describe_picture(trace)}
+    return [picture_file, *files], f"{title}."

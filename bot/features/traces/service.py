@@ -1,4 +1,4 @@
-"""The traces service: reads the steps of a job, for each person their own requests', for an admin all."""
+"""The traces service: reads the steps of a person's own requests in a job, or for an admin all steps."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ NOT_OWNER_REASON = "neither asked for something in it nor an admin"
 
 @dataclass(frozen=True, slots=True)
 class VisibleTrace:
-    """The part of a job's trace that a person may see; `is_whole`: it is the whole trace, for an admin.
+    """The part of a job's trace that a person may see: their own requests, or for an admin the whole (`is_whole`).
 
-    `job` is None if the log cannot be folded; `denial_reason` is the reason.
+    `job` is None if the log cannot be folded; then `denial_reason` says why.
     """
 
     trace: Trace
@@ -38,14 +38,14 @@ class VisibleTrace:
 
 
 class TraceService:
-    """Reads traces, and stores in the audit who read them. Each coroutine raises StoreError.
+    """Reads traces, and writes to the audit who read them. Its coroutines raise StoreError if the store cannot be used.
 
     `put_names` returns a text with names for the ids of people and public channels in it.
     """
 
     def __init__(self, records: JobRecords, put_names: Callable[[str], Awaitable[str]]) -> None:
         self._records = records
-        self.put_names = put_names
+        self.replace_ids_by_names = put_names
 
     async def read_visible_trace(self, team: str, job: str, user: str) -> VisibleTrace | DenialReason:
         """Return the steps of a person's own requests in a job, or for an admin all steps, or the reason for a denial.
@@ -53,36 +53,47 @@ class TraceService:
         If the log cannot be folded, the owner of a step is unknown: then only admins get the steps.
         """
         key = JobKey(team, job.upper())
-        head = await self._records.store.jobs.head(key)
+        head = await self._records.store.jobs.read_head(key)
         if head is None:
-            return await self._records.classify_missing(key)
+            return await self._records.explain_missing(key)
         found, actor = await read_job(self._records.store.jobs, key), await self._records.find_actor(user)
-        own = frozenset[str]() if isinstance(found, str) else rights.find_traceable_requests(found, actor)
-        asked = await self._records.is_requester_or_admin(key, head, actor) if isinstance(found, str) else bool(own)
-        if not asked:
+        own_request_ids = (
+            frozenset[str]() if isinstance(found, str) else rights.list_traceable_request_ids(found, actor)
+        )
+        may_read = (
+            await self._records.is_requester_or_admin(key, head, actor)
+            if isinstance(found, str)
+            else bool(own_request_ids)
+        )
+        if not may_read:
             await self._records.record_refusal("traced", key, head, user, NOT_OWNER_REASON)
             return "not_yours"
         await import_in_thread("bot.tracing.whole_trace")
-        from bot.tracing.whole_trace import read_trace  # noqa: PLC0415 - only for those who ask
+        from bot.tracing.whole_trace import derive_trace  # noqa: PLC0415 - only for those who ask
 
         try:
-            entries = await self._records.store.jobs.log(key)
-            seen = {
+            entries = await self._records.store.jobs.read_log(key)
+            audit_fields = {
                 "at": self._records.clock(),
                 "team": team,
                 "job": key.job,
                 "channel": head.fields.get("channel", ""),
             }
-            await self._records.record_audit(AuditEntry.model_validate({"deed": "traced", "user": user, **seen}))
-            if actor.admin:
+            await self._records.record_audit(
+                AuditEntry.model_validate({"deed": "traced", "user": user, **audit_fields})
+            )
+            if actor.is_admin:
                 readable = None if isinstance(found, str) else found
                 why: DenialReason = found if isinstance(found, str) else "unreadable"
-                whole = await asyncio.to_thread(read_trace, entries, job=key.job, team=team)
-                return VisibleTrace(whole, readable, why, is_whole=True)
+                trace = await asyncio.to_thread(derive_trace, entries, job=key.job, team=team)
+                return VisibleTrace(trace, readable, why, is_whole=True)
             if isinstance(found, str):
                 return found
             return VisibleTrace(
-                await asyncio.to_thread(read_trace, entries, job=key.job, team=team, request_ids=own, user=user), found
+                await asyncio.to_thread(
+                    derive_trace, entries, job=key.job, team=team, request_ids=own_request_ids, user=user
+                ),
+                found,
             )
         except LogBroken as error:
             log.error("%s", error)  # noqa: TRY400 - one clear line, no trace
@@ -93,7 +104,7 @@ class TraceService:
     async def find_thread_job(self, place: Place) -> Job | None:
         """Return the job of a thread, for anybody who can read the thread; None if it has expired.
 
-        Unlike the trace, the evidence may be shown to all of them: it says what the answer in the thread is based on.
+        Unlike the trace, the evidence may be shown to all of them, since it belongs to the answer in the thread.
         """
         job = await read_job(self._records.store.jobs, make_job_key(place))
         return job if isinstance(job, Job) else None

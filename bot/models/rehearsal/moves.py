@@ -25,12 +25,12 @@ def make_result_move(
 ) -> Move:
     """Return the move that ends the work with a result.
 
-    `findings` are fields of `handoff.contracts.Finding`, `gaps` what the result lacks. The confidence is always 100:
-    rules return only what they have computed.
+    `findings` are the fields of `handoff.contracts.Finding`; `gaps` are sentences on what the result lacks. The
+    confidence is always 100, since rules return only computed results.
     """
     found = [{"confidence": 100, **finding} for finding in findings]
-    said = {"summary": summary, "content": content, "confidence": 100, "findings": found, "gaps": list(gaps)}
-    return Move(((RETURN_TOOL, said),))
+    arguments = {"summary": summary, "content": content, "confidence": 100, "findings": found, "gaps": list(gaps)}
+    return Move(((RETURN_TOOL, arguments),))
 
 
 def make_escalation_move(reason: str, message: str, options: Sequence[str] = ()) -> Move:
@@ -41,5 +41,5 @@ def make_escalation_move(reason: str, message: str, options: Sequence[str] = ())
 
 
 def join_failures(replies: Sequence[ToolReply]) -> str:
-    """Join the replies of failed tool calls on one line."""
+    """Join the replies of failed tool calls on one line, each cut to 300 characters."""
     return " ".join(dict.fromkeys(" ".join(reply.text.split())[:300] for reply in replies if reply.failed))

@@ -1,4 +1,4 @@
-"""The rehearsed analyst: profiles the file, and runs the query that it reads from the task or declines the task."""
+"""The rehearsed analyst: profiles the table, reads the task as a query and runs it, or declines the task."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from bot.models.rehearsal.rehearsed_brief import METHOD_PREFIX, Brief, ListedFil
 from bot.models.rehearsal.rehearsed_profile import ProfiledTable, read_profile
 from bot.models.rehearsal.rehearsed_query import MAX_GROUPS, Query, complete_query
 from bot.models.rehearsal.rehearsed_request import read_request
-from bot.models.rehearsal.rehearsed_sql import SqlQuestion, find_unit, make_question, render_figure_name
+from bot.models.rehearsal.rehearsed_sql import SqlQuery, find_figure_unit, make_sql_query, render_figure_name
 from bot.models.rehearsal.rehearsed_telling import (
     QueryRows,
     capitalize_first,
     describe_empty_cells,
-    make_statements,
+    make_sentences,
     read_rows,
 )
 from handoff.contracts import ToolCall, ToolReply
@@ -28,17 +28,17 @@ from specialists.turns.finish_tools import RETURN_RESULT
 History = Sequence[tuple[ToolCall, ToolReply]]
 
 _OVERVIEW_WORDS = lexicon.OVERVIEW | lexicon.FILLERS | lexicon.read_word_list("of_files")
-"""The words of which a request for a table's contents consists, and no others."""
+"""All words that a request for an overview of a table may have."""
 _MAX_SUGGESTIONS = 2
-_NO_REASON = "These are the figures; finding the reason behind them takes a language model, or a person."
+_NO_REASON_TEXT = "These are the figures; finding the reason behind them takes a language model, or a person."
 
 
 def choose_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -> Move:
     """Return the analyst's next move, from its task and the tool calls so far."""
-    attached = any(file.is_table for file in brief.files)
-    if "calculate" in tools and not attached and (found := find_arithmetic(brief.objective)):
+    has_table = any(file.is_table for file in brief.files)
+    if "calculate" in tools and not has_table and (found := find_arithmetic(brief.objective)):
         return _choose_calculation_move(*found, history)
-    file = _find_file(brief)
+    file = _choose_file(brief)
     if isinstance(file, Move):
         return file
     profiles = [reply for call, reply in history if call.name == "profile_table"]
@@ -49,40 +49,40 @@ def choose_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -
     tables = [table for reply in profiles if not reply.failed for table in read_profile(reply.text)]
     if not tables:
         return make_escalation_move("out_of_scope", f"The table could not be read. {join_failures(profiles)}".strip())
-    if _is_overview(brief):
+    if _asks_for_overview(brief):
         return _describe_tables(tables)
-    query = _find_query(tables, brief)
+    query = _choose_query(tables, brief)
     return query if isinstance(query, Move) else _choose_query_move(query, history, tools)
 
 
 def _choose_calculation_move(expression: str, code: str, history: History) -> Move:
-    """Return the move that computes plain arithmetic with the tool `calculate`, or that reports the result."""
+    """Return the move that computes arithmetic with the tool `calculate`, or that reports the result or its failure."""
     replies = [reply for call, reply in history if call.name == "calculate"]
     if not replies:
         return Move((("calculate", {"code": code}),))
     if replies[-1].failed:
         return make_escalation_move("out_of_scope", f"It could not be worked out. {join_failures(replies)}")
-    told = f"{expression} = {replies[-1].text.strip()}"
-    return make_result_move(told, told)
+    result_text = f"{expression} = {replies[-1].text.strip()}"
+    return make_result_move(result_text, result_text)
 
 
-def _find_file(brief: Brief) -> ListedFile | Move:
-    """Return the table that the task is about, or a move that asks which one or declines."""
+def _choose_file(brief: Brief) -> ListedFile | Move:
+    """Return the table that the task is about, or a move that asks which one is meant, or declines."""
     tables = [file for file in brief.files if file.is_table]
     if not tables:
         return make_escalation_move("out_of_scope", "No table is attached (CSV, TSV, XLSX, Parquet or JSON).")
     for text in (*reversed(brief.answers), brief.objective):
-        named = [file for file in tables if file.is_named_in(text)]
-        if len(named) > 1:
+        named_files = [file for file in tables if file.is_named_in(text)]
+        if len(named_files) > 1:
             return make_escalation_move(
-                "out_of_scope", f"One query reads one file, not {' and '.join(one.name for one in named)}."
+                "out_of_scope", f"One query reads one file, not {' and '.join(one.name for one in named_files)}."
             )
-        if named or len(tables) == 1:
-            return (named or tables)[0]
+        if named_files or len(tables) == 1:
+            return (named_files or tables)[0]
     return make_escalation_move("ambiguous_input", "Which of the files do you mean?", [file.name for file in tables])
 
 
-def _is_overview(brief: Brief) -> bool:
+def _asks_for_overview(brief: Brief) -> bool:
     """Return True if the task asks what a table contains, and nothing else."""
     text = brief.objective.casefold()
     for file in brief.files:
@@ -107,35 +107,43 @@ def _describe_tables(tables: Sequence[ProfiledTable]) -> Move:
 
 
 def _read_query(tables: Sequence[ProfiledTable], brief: Brief) -> Query:
-    """Read the task as a query on the table or sheet that fits best; it has a `trouble` if none or several fit."""
+    """Read the task as a query on the table or sheet that fits best. It has a `trouble` if none or several fit."""
     names = [file.name for file in brief.files]
-    read = [
+    queries = [
         read_request(one, brief.objective, [*names, one.sheet] if one.sheet else names, brief.earlier_requests)
         for one in tables
     ]
-    same = [one.table.file for one in read if not one.trouble]
-    best = min(read, key=lambda one: (bool(one.trouble), len(one.unused)))
-    return replace(best, trouble=f"which of {' and '.join(same)} is meant") if len(same) > 1 else best
+    fitting_files = [one.table.file for one in queries if not one.decline_reason]
+    best = min(queries, key=lambda one: (bool(one.decline_reason), len(one.unused_words)))
+    return (
+        replace(best, decline_reason=f"which of {' and '.join(fitting_files)} is meant")
+        if len(fitting_files) > 1
+        else best
+    )
 
 
-def _find_query(tables: Sequence[ProfiledTable], brief: Brief) -> Query | Move:
+def _choose_query(tables: Sequence[ProfiledTable], brief: Brief) -> Query | Move:
     """Return the query that a task asks for, or a move that asks which figure it means or declines."""
     best = _read_query(tables, brief)
-    if best.choices and not best.trouble:
-        named = [one for answer in brief.answers for one in best.choices if one.name.casefold() in answer.casefold()]
-        if not named:
-            names = [one.name for one in best.choices]
-            asked = f"Which figure in {best.table.file} do you mean: {', '.join(names)}?"
-            return make_escalation_move("ambiguous_input", asked, names)
-        best = complete_query(replace(best, measure=max(named, key=lambda one: len(one.name)), choices=()))
-    if not best.trouble:
+    if best.measure_choices and not best.decline_reason:
+        named_columns = [
+            one for answer in brief.answers for one in best.measure_choices if one.name.casefold() in answer.casefold()
+        ]
+        if not named_columns:
+            names = [one.name for one in best.measure_choices]
+            question = f"Which figure in {best.table.file} do you mean: {', '.join(names)}?"
+            return make_escalation_move("ambiguous_input", question, names)
+        best = complete_query(
+            replace(best, measure=max(named_columns, key=lambda one: len(one.name)), measure_choices=())
+        )
+    if not best.decline_reason:
         return best
-    reason = f"In {best.table.file} I can't tell {best.trouble}."
+    reason = f"In {best.table.file} I can't tell {best.decline_reason}."
     return make_escalation_move("out_of_scope", render_decline(reason, _suggest_questions(tables, brief, best)))
 
 
 def _suggest_questions(tables: Sequence[ProfiledTable], brief: Brief, query: Query) -> list[str]:
-    """List questions about the file that rules can answer, the closest to the query `query` first."""
+    """List at most `_MAX_SUGGESTIONS` questions on the table that rules can answer, the closest to `query` first."""
     table = query.table
     figures = [column for column in table.columns if column.is_measure]
     groups = [
@@ -143,63 +151,72 @@ def _suggest_questions(tables: Sequence[ProfiledTable], brief: Brief, query: Que
     ]
     figures.sort(key=lambda one: (one != query.measure, not one.is_flow or one.is_stock))
     groups.sort(key=lambda one: one != query.group)
-    ends = [*(one.name for one in groups[:2]), *(["month"] if table.date_columns else [])]
+    group_names = [*(one.name for one in groups[:2]), *(["month"] if table.date_columns else [])]
     heads = [f"{'total' if one.is_flow and not one.is_stock else 'average'} {one.name}" for one in figures[:2]]
-    texts = [f"{head} by {end}" for head in heads for end in ends] + [f"how many rows by {end}" for end in ends] + heads
+    texts = (
+        [f"{head} by {end}" for head in heads for end in group_names]
+        + [f"how many rows by {end}" for end in group_names]
+        + heads
+    )
     plain = (text.replace("_", " ") for text in texts)
-    read = ((text, _read_query(tables, replace(brief, task=text))) for text in plain)
-    return list(islice((text for text, one in read if not (one.trouble or one.choices)), _MAX_SUGGESTIONS))
+    suggested_queries = ((text, _read_query(tables, replace(brief, task=text))) for text in plain)
+    return list(
+        islice(
+            (text for text, one in suggested_queries if not (one.decline_reason or one.measure_choices)),
+            _MAX_SUGGESTIONS,
+        )
+    )
 
 
 def _choose_query_move(query: Query, history: History, tools: Mapping[str, ToolSpec]) -> Move:
     """Return the next move for a query: run it, draw a chart of it, then report its rows."""
-    question = make_question(query)
+    question = make_sql_query(query)
     replies = [reply for call, reply in history if call.arguments.get("sql") == question.sql]
     if not replies and "query_table" in tools:
         return Move((("query_table", {"sql": question.sql}),))
     rows = read_rows(replies[0].text) if replies and not replies[0].failed else None
-    failed = join_failures([reply for call, reply in history if call.name != RETURN_RESULT])
+    failures = join_failures([reply for call, reply in history if call.name != RETURN_RESULT])
     if rows is None:
-        return make_escalation_move("out_of_scope", f"The query brought nothing. {failed}".strip())
+        return make_escalation_move("out_of_scope", f"The query brought nothing. {failures}".strip())
     is_drawn = any(call.name == "draw_chart" for call, _ in history)
     if question.kind != "one" and len(rows.rows) > 1 and "draw_chart" in tools and not is_drawn:
-        return Move((("draw_chart", _make_chart(question)),))
-    return _report_rows(query, question, rows, failed)
+        return Move((("draw_chart", _make_chart_arguments(question)),))
+    return _report_rows(query, question, rows, failures)
 
 
-def _make_chart(question: SqlQuestion) -> dict[str, object]:
+def _make_chart_arguments(question: SqlQuery) -> dict[str, object]:
     """Return the arguments for a chart of a query."""
     return {
         "sql": question.sql,
         "title": capitalize_first(question.title),
         "kind": "line" if question.kind == "time" else "bar",
-        "x": question.label,
-        "y": [question.figure],
-        "x_label": question.label.capitalize(),
-        "y_label": capitalize_first(render_figure_name(question.figure, without_unit=True)),
-        "unit": find_unit(question.figure),
+        "x": question.label_column,
+        "y": [question.figure_column],
+        "x_label": question.label_column.capitalize(),
+        "y_label": capitalize_first(render_figure_name(question.figure_column, without_unit=True)),
+        "unit": find_figure_unit(question.figure_column),
     }
 
 
-def _report_rows(query: Query, question: SqlQuestion, rows: QueryRows, failures: str) -> Move:
-    """Return a result with the rows as sentences and as a table, and with what they leave out."""
-    table, said = query.table, make_statements(question, rows)
-    if not said:
+def _report_rows(query: Query, question: SqlQuery, rows: QueryRows, failures: str) -> Move:
+    """Return a result with the rows as sentences and as a table, their empty cells, and calls that failed."""
+    table, sentences = query.table, make_sentences(question, rows)
+    if not sentences:
         return make_escalation_move("out_of_scope", f"No row of {table.file} that this asks for has a figure.")
-    told = (query.measure, query.group, query.when if query.unit or query.period else None)
-    empty = [describe_empty_cells(column) for column in told if column and column.empty_count]
+    shown_columns = (query.measure, query.group, query.date_column if query.period_unit or query.period else None)
+    empty = [describe_empty_cells(column) for column in shown_columns if column and column.empty_count]
     lines = [
-        *said,
+        *sentences,
         *([f"In {table.file}, {', '.join(empty)}."] if empty else []),
-        *([_NO_REASON] if query.reasons else []),
+        *([_NO_REASON_TEXT] if query.asks_why else []),
     ]
-    cut = rows.note if rows.note.startswith("(the first") else ""
-    shown = f"**{capitalize_first(question.title)}**\n\n{rows.as_markdown()}\n\n{cut}".rstrip()
+    cut_note = rows.tool_note if rows.tool_note.startswith("(the first") else ""
+    shown = f"**{capitalize_first(question.title)}**\n\n{rows.as_markdown()}\n\n{cut_note}".rstrip()
     parts = [
         "\n".join(f"- {line}" for line in lines),
         shown if question.kind != "one" else "",
         f"{METHOD_PREFIX} {table.row_count:,} rows of {table.file}.",  # people see the SQL by a button
         f"What did not work: {failures}" if failures else "",
     ]
-    findings = [{"message": line, "source": table.file} for line in said[:3]]
-    return make_result_move(" ".join(said[:3]), "\n\n".join(filter(None, parts)), findings=findings)
+    findings = [{"message": line, "source": table.file} for line in sentences[:3]]
+    return make_result_move(" ".join(sentences[:3]), "\n\n".join(filter(None, parts)), findings=findings)

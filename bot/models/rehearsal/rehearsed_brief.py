@@ -27,9 +27,9 @@ TABLE_ENDINGS = {
     ".ndjson",
 }
 FULL_ANSWER_PREFIX = "Answer this request in full sentences:"
-"""Words that the planner puts before a request that is too short to be a task."""
+"""Words that the planner puts before a request of three words or fewer."""
 FOLLOW_UP_PREFIX = "It goes on from:"
-"""The line before each earlier request that a follow-up continues."""
+"""The words before each earlier request that a follow-up continues."""
 NO_MODEL_MESSAGE = "I run without a language model: `ANTHROPIC_API_KEY` or `OPENAI_API_KEY` gives me one."
 SUGGESTION_PREFIX = "You can ask"
 """The first words of the sentence in a refusal that names questions which rules can answer."""
@@ -38,14 +38,14 @@ METHOD_PREFIX = "Worked out with SQL from"
 UNAVAILABLE_PREFIX = "(not available:"
 """The first words of the note of a step that brought no result."""
 
-_SUM = re.compile(
+_ARITHMETIC_PATTERN = re.compile(
     r"(?<![\w.-])(?!\d{4}-\d\d-\d\d)\(*-?\d[\d.]*(?:\s*\)*\s*[-+*/\u00d7\u00f7]\s*\(*\s*-?\d[\d.]*\)*)+(?![\w-])"
 )
 """Plain arithmetic, such as `17 * 23`."""
-_SHARE_OF = re.compile(
+_PERCENTAGE_PATTERN = re.compile(
     r"(?P<part>\d[\d.,]*)\s*(?:%|percent|prozent|por ciento)\s+(?:of|von|de)\s+(?P<whole>\d[\d.,]*\d|\d)", re.IGNORECASE
 )
-_SUM_FILLERS = FILLERS | read_word_list("around_sum")
+_ARITHMETIC_FILLERS = FILLERS | read_word_list("around_sum")
 _GREETING = re.compile(
     r"(\W*(hi|hello|hey|hallo|hola|moin|servus|good (morning|afternoon|evening)|guten (tag|morgen|abend)|help|"
     r"what (can|do) you do|who are you|how does this work|was kannst du))+"
@@ -84,16 +84,16 @@ class Brief:
         notes: Results of earlier steps, as pairs of (source, text).
         answers: Answers of people to the specialist's questions.
         files: The listed files.
-        material: Source material, as pairs of (source, text).
-        failure: Why an earlier attempt failed; "" if none did. A fallback specialist without rules repeats this reason.
+        source_texts: Source material, as pairs of (source, text).
+        failure_reason: Why an earlier attempt failed; "" if none did. A fallback without rules repeats it.
     """
 
     task: str
     notes: tuple[tuple[str, str], ...] = ()
     answers: tuple[str, ...] = ()
     files: tuple[ListedFile, ...] = ()
-    material: tuple[tuple[str, str], ...] = ()
-    failure: str = ""
+    source_texts: tuple[tuple[str, str], ...] = ()
+    failure_reason: str = ""
 
     @property
     def objective(self) -> str:
@@ -107,7 +107,7 @@ class Brief:
 
 
 def render_decline(reason: str, suggestions: Sequence[str]) -> str:
-    """Return the text that declines a request: the reason, and questions (`suggestions`) that rules can answer."""
+    """Return the text that declines a request: the reason, and `suggestions`, questions that rules can answer."""
     named = " or ".join(f"“{one}”" for one in suggestions)
     return " ".join([reason, NO_MODEL_MESSAGE, *([f"{SUGGESTION_PREFIX} {named}."] if suggestions else [])])
 
@@ -118,35 +118,35 @@ def is_greeting(text: str) -> bool:
 
 
 def read_sections(text: str, headings: Sequence[str]) -> dict[str, str]:
-    """Return the text under each of these headings that occurs; of equal headings, only the first counts."""
+    """Return the text under each of these headings that occurs. If a heading occurs twice, the first counts."""
     found = ((heading, re.search(rf"^# {re.escape(heading)}[ \t]*$", text, re.MULTILINE)) for heading in headings)
     starts = sorted((match.start(), match.end(), heading) for heading, match in found if match)
     bounds = [*starts, (len(text), len(text), "")]
     return {heading: text[end:following].strip() for (_, end, heading), (following, *_) in pairwise(bounds)}
 
 
-def split_section(text: str) -> tuple[tuple[str, str], ...]:
+def split_subsections(text: str) -> tuple[tuple[str, str], ...]:
     """Split a section into (name, text) parts, each with its headings at their original levels."""
     parts = (chunk.partition("\n") for chunk in re.split(r"^## ", text, flags=re.MULTILINE)[1:])
     return tuple((name.strip(), raise_headings(body)) for name, _, body in parts)
 
 
 def raise_headings(text: str) -> str:
-    """Return a text with its headings raised by two levels, as they are lowered by two inside a message."""
+    """Return a text with its headings raised by two levels, since a message lowers them by two."""
     return re.sub(r"^##(?=#+ )", "", text.strip(), flags=re.MULTILINE)
 
 
 def read_brief(text: str) -> Brief:
     """Parse a specialist's first message. Fields whose section is missing are empty."""
     parts = read_sections(text, ("Task", "Done when", "From earlier steps", "Source material", "Files"))
-    notes = split_section(parts.get("From earlier steps", ""))
+    notes = split_subsections(parts.get("From earlier steps", ""))
     return Brief(
         task=parts.get("Task", "") or text.strip(),
         notes=tuple(one for one in notes if _ANSWER_PREFIX not in one[1] and one[0] != _FAILURE_HEADING),
         answers=tuple(body.partition(_ANSWER_PREFIX)[2].strip() for _, body in notes if _ANSWER_PREFIX in body),
         files=read_files(parts.get("Files", "")),
-        material=split_section(parts.get("Source material", "")),
-        failure=dict(notes).get(_FAILURE_HEADING, ""),
+        source_texts=split_subsections(parts.get("Source material", "")),
+        failure_reason=dict(notes).get(_FAILURE_HEADING, ""),
     )
 
 
@@ -164,18 +164,21 @@ def read_history(call: ModelCall) -> list[tuple[ToolCall, ToolReply]]:
 
 
 def find_arithmetic(text: str) -> tuple[str, str] | None:
-    """Return a text's arithmetic as a pair of (text, code); None if it has none, or asks for anything more."""
-    plain = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
-    found = _SHARE_OF.search(plain) or _SUM.search(plain)
-    if found is None or {*split_words(f"{plain[: found.start()]} {plain[found.end() :]}")} - _SUM_FILLERS:
+    """Return the arithmetic of a text as a pair of (text, code); None if the text has none, or has other words too."""
+    ungrouped_text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
+    found = _PERCENTAGE_PATTERN.search(ungrouped_text) or _ARITHMETIC_PATTERN.search(ungrouped_text)
+    if (
+        found is None
+        or {*split_words(f"{ungrouped_text[: found.start()]} {ungrouped_text[found.end() :]}")} - _ARITHMETIC_FILLERS
+    ):
         return None
-    said = " ".join(found[0].split())
-    if found.re is _SHARE_OF:
-        return said, f"{found['part'].replace(',', '.')} / 100 * {found['whole'].replace(',', '.')}"
-    return said, found[0].replace("\u00d7", "*").replace("\u00f7", "/")
+    expression = " ".join(found[0].split())
+    if found.re is _PERCENTAGE_PATTERN:
+        return expression, f"{found['part'].replace(',', '.')} / 100 * {found['whole'].replace(',', '.')}"
+    return expression, found[0].replace("\u00d7", "*").replace("\u00f7", "/")
 
 
-def cut_to_words(text: str, word_limit: int) -> str:
-    """Return the first `word_limit` words of a text, on one line."""
+def limit_words(text: str, word_limit: int) -> str:
+    """Return the first `word_limit` words of a text on one line, with an ellipsis if words are cut off."""
     parts = text.split()
     return " ".join(parts[:word_limit]) + ("…" if len(parts) > word_limit else "")

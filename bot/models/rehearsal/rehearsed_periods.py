@@ -23,11 +23,11 @@ _PERIOD_PATTERNS = (
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A period from `start` to the day before `end`, its name in `words`, and its (start, end) in the text (`span`)."""
+    """A period from `start` to the day before `end`. `phrase` name it; `span` is its (start, end) in the text."""
 
     start: date
     end: date
-    words: str
+    phrase: str
     span: tuple[int, int]
 
     def render_condition(self, column: str) -> str:
@@ -41,22 +41,22 @@ def find_period(text: str, first_day: date, last_day: date) -> Period | None:
     A month or quarter without a year counts only if the data has it in one year.
     """
     found: list[Period] = []
-    for form in _PERIOD_PATTERNS:
-        for match in form.finditer(text):
-            apart = all(match.end() <= one.span[0] or one.span[1] <= match.start() for one in found)
-            if apart and (period := _read_match(match, first_day, last_day)) is not None:
+    for pattern in _PERIOD_PATTERNS:
+        for match in pattern.finditer(text):
+            is_separate = all(match.end() <= one.span[0] or one.span[1] <= match.start() for one in found)
+            if is_separate and (period := _make_period(match, first_day, last_day)) is not None:
                 found.append(period)
     return found[0] if len(found) == 1 else None
 
 
-def _read_match(match: re.Match[str], first_day: date, last_day: date) -> Period | None:
-    """Return the period of a match; None if the data has it in several years."""
+def _make_period(match: re.Match[str], first_day: date, last_day: date) -> Period | None:
+    """Return the period of a match; None if it names no year and the data has it in several years, or in none."""
     named = match.groupdict(default="")
     month = int(named.get("number") or MONTHS.get(named.get("month", "").lower(), 0))
     quarter = int(named.get("quarter") or 0)
-    begins, length = month or (quarter * 3 - 2 if quarter else 1), 1 if month else 3 if quarter else 12
+    first_month, month_count = month or (quarter * 3 - 2 if quarter else 1), 1 if month else 3 if quarter else 12
     years = [int(named["year"])] if named.get("year") else range(first_day.year, last_day.year + 1)
-    spans = [(date(year, begins, 1), _add_months(year, begins, length)) for year in years]
+    spans = [(date(year, first_month, 1), _add_months(year, first_month, month_count)) for year in years]
     if not named.get("year"):
         spans = [(start, end) for start, end in spans if start <= last_day and end > first_day]
     if len(spans) != 1:
@@ -69,5 +69,5 @@ def _read_match(match: re.Match[str], first_day: date, last_day: date) -> Period
 
 
 def _add_months(year: int, month: int, months: int) -> date:
-    later = year * 12 + month - 1 + months
-    return date(later // 12, later % 12 + 1, 1)
+    month_index = year * 12 + month - 1 + months
+    return date(month_index // 12, month_index % 12 + 1, 1)

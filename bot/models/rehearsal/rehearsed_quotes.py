@@ -1,6 +1,6 @@
 """Outlines texts, and quotes the passages that contain a request's words. It does not summarise or count.
 
-A text may treat a subject in other words: rules compare words, not meanings.
+Rules compare words, not meanings: they miss a passage that says it in other words.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from handoff.text.text_words import stem_word
 _IGNORED_WORDS = lexicon.FILLERS | lexicon.ASKING | lexicon.OUTLINE | lexicon.WHY | lexicon.WHICH
 """Words of a request that a quotation need not contain."""
 _NEGATIONS, _SUMMARY_WORDS = lexicon.read_word_list("negations"), lexicon.read_word_list("summary")
-_NEGATED = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
+_NEGATION_PATTERN = re.compile(r"n['\u2019]t\b", re.IGNORECASE)
 _HEADING = re.compile(r"^\s*(?:#{1,6}\s+(?P<marked>.+)|(?P<numbered>\d+(?:\.\d+)*\.?\s+\S.{1,79}[^\s.!?;,:]))$")
 _LEADING_DATE = (
     rf"(?i:\d{{1,2}}(?:\.(?! may\b))?(?: de)? (?:{'|'.join(sorted(lexicon.MONTHS, key=len, reverse=True))})\b)"
 )
-"""A date at the beginning of a line, whose number is not that of an item or a heading."""
+"""A date at the beginning of a line. Its number is not the number of a list item or heading."""
 _BLOCK_BREAK = re.compile(
     r"\n\s*\n|\n(?=\s*#)|(?<=\])\n|"
     rf"\n(?=(?!{_LEADING_DATE})\d+(?:\.\d+)*\.\s+[^\n]{{1,79}}[^\s.!?;,:]\n(?!\s*(?!{_LEADING_DATE})\d))"
@@ -35,113 +35,121 @@ _SENTENCE_BREAK = re.compile(r"(?<=[.!?])(?<!\b\d\.)(?<!\b\d\d\.)\s+(?=[^\Wa-z_]
 _ITEM_START = re.compile(rf"\s*(?!{_LEADING_DATE})([-*•|\d{{\[<]|\S+:)|.* \| ")
 _PROSE_ENDINGS = lexicon.read_word_list("prose")
 """Endings of files in which a sentence may span several lines. In code and logs each line stands alone."""
-_NO_REASON = "whether this is the reason takes a language model, or a person: it is quoted with what comes after it"
-_MAX_LINES, _MAX_QUOTES, _LONGEST = 30, 3, 500
+_NO_REASON_GAP = "whether this is the reason takes a language model, or a person: it is quoted with what comes after it"
+_MAX_OUTLINE_LINES, _MAX_QUOTES, _MAX_QUOTE_CHARS = 30, 3, 500
 
 
 @dataclass(frozen=True, slots=True)
-class QuotedPassage:
+class SourcePassage:
     """A sentence, line or heading of a text.
 
     Attributes:
         text: The passage.
         place: The nearest heading, page mark or line mark above it.
         is_heading: True for a heading.
-        following: The next passage in the same block of prose; "" if there is none.
+        next_passage: The next passage in the same block of prose; "" if there is none.
     """
 
     text: str
     place: str
     is_heading: bool = False
-    following: str = ""
+    next_passage: str = ""
 
 
-def answer_from_texts(brief: Brief) -> Move:
+def make_text_answer(brief: Brief) -> Move:
     """Return a result that outlines or quotes the brief's texts, or an escalation that declines the task."""
-    texts = [(name, text) for name, text in brief.material if text.strip()]
+    texts = [(name, text) for name, text in brief.source_texts if text.strip()]
     if not texts:
         return make_escalation_move("out_of_scope", "There is no text that could be read.")
     names = {stem_word(word.lower()) for name, _ in texts for word in re.findall(r"[^\W_]+", name)}
-    asked = list(dict.fromkeys(word.lower() for word in re.findall(r"[^\W_]+", brief.objective)))
-    said = [word for word in asked if len(word) > 2 or any(sign.isdigit() for sign in word)]
-    about = [word for word in said if word not in _IGNORED_WORDS and stem_word(word) not in names]
-    negated = [word for word in asked if word in _NEGATIONS] or _NEGATED.findall(brief.objective)
-    if negated:
-        return _decline(brief, f"I can only quote what a text says, and “{negated[0]}” asks for more.")
-    if not about:
-        return _outline_texts(texts, sums_up=bool(_SUMMARY_WORDS & {*asked}))
-    moved = _quote_passages(texts, about, asked)
-    return moved if isinstance(moved, Move) else _decline(brief, moved)
+    request_words = list(dict.fromkeys(word.lower() for word in re.findall(r"[^\W_]+", brief.objective)))
+    long_words = [word for word in request_words if len(word) > 2 or any(sign.isdigit() for sign in word)]
+    subject_words = [word for word in long_words if word not in _IGNORED_WORDS and stem_word(word) not in names]
+    negations = [word for word in request_words if word in _NEGATIONS] or _NEGATION_PATTERN.findall(brief.objective)
+    if negations:
+        return _make_decline_move(brief, f"I can only quote what a text says, and “{negations[0]}” asks for more.")
+    if not subject_words:
+        return _outline_texts(texts, asks_for_summary=bool(_SUMMARY_WORDS & {*request_words}))
+    move_or_reason = _quote_passages(texts, subject_words, request_words)
+    return move_or_reason if isinstance(move_or_reason, Move) else _make_decline_move(brief, move_or_reason)
 
 
-def _decline(brief: Brief, reason: str) -> Move:
-    """Return an escalation that declines a task, and suggests an outline and a question with a quotation as answer."""
-    name, text = next((name, text) for name, text in brief.material if text.strip())
+def _make_decline_move(brief: Brief, reason: str) -> Move:
+    """Return an escalation that declines a task, and suggests an outline and a question that a quotation answers."""
+    name, text = next((name, text) for name, text in brief.source_texts if text.strip())
     titles = (word for one in list_passages(text, name) if one.is_heading for word in one.text.lower().split())
     words = (one for one in titles if one.isalpha() and len(one) > 4 and one not in _NEGATIONS | _IGNORED_WORDS)
-    tries = [f"what does it say about {word}?" for word in words if word not in brief.objective.lower()]
-    return make_escalation_move("out_of_scope", render_decline(reason, [f"outline {name}", *tries[:1]]))
+    suggestions = [f"what does it say about {word}?" for word in words if word not in brief.objective.lower()]
+    return make_escalation_move("out_of_scope", render_decline(reason, [f"outline {name}", *suggestions[:1]]))
 
 
-def _outline_texts(texts: list[tuple[str, str]], *, sums_up: bool) -> Move:
+def _outline_texts(texts: list[tuple[str, str]], *, asks_for_summary: bool) -> Move:
     blocks = []
     for name, text in texts:
         passages = list_passages(text, name)
         headings = [one.text for one in passages if one.is_heading]
-        shown = headings[:_MAX_LINES] or [one.text[:120] for one in passages[:_MAX_QUOTES]]
-        does = "has these headings" if headings else "begins"
-        more = [f"… and {len(headings) - _MAX_LINES} more"] if len(headings) > _MAX_LINES else []
-        blocks.append("\n- ".join([f"{name} {does} (I was given {len(text.split()):,} words of it):", *shown, *more]))
-    gaps = ["a summary takes a language model; what is shown is an outline"] if sums_up else []
+        shown = headings[:_MAX_OUTLINE_LINES] or [one.text[:120] for one in passages[:_MAX_QUOTES]]
+        predicate = "has these headings" if headings else "begins"
+        more = [f"… and {len(headings) - _MAX_OUTLINE_LINES} more"] if len(headings) > _MAX_OUTLINE_LINES else []
+        blocks.append(
+            "\n- ".join([f"{name} {predicate} (I was given {len(text.split()):,} words of it):", *shown, *more])
+        )
+    gaps = ["a summary takes a language model; what is shown is an outline"] if asks_for_summary else []
     findings = [{"message": f"{name} has", "source": name} for name, _ in texts]
     summary = f"An outline of {', '.join(name for name, _ in texts)}."
     return make_result_move(summary, "\n\n".join(blocks), findings=findings, gaps=gaps)
 
 
 def _quote_passages(texts: list[tuple[str, str]], words: list[str], request_words: Sequence[str]) -> Move | str:
-    """Return a result that quotes the passages with most of the words (`words`), or the reason why it quotes none."""
+    """Return a result that quotes the passages with most of `words`, or the reason why none is quoted."""
     found = [
-        (held, one, name)
+        (shared_words, one, name)
         for name, text in texts
         for one in list_passages(text, name)
-        if (held := _find_shared_words(one, words))
+        if (shared_words := _find_shared_words(one, words))
     ]
     found.sort(key=lambda each: (-len(each[0]), each[1].is_heading))
     best = [each for each in found if each[0] == found[0][0]]
-    told, names = ", ".join(f"“{word}”" for word in words), ", ".join(name for name, _ in texts)
+    word_list, names = ", ".join(f"“{word}”" for word in words), ", ".join(name for name, _ in texts)
     if not best or 2 * len(best[0][0]) <= len(words):
         none = "no passage that holds most of them" if len(words) > 1 else "nothing to quote"
-        return f"I looked for {told} in what I was given of {names} and found {none}, though the answer may be there."
-    held, first, _ = best[0]
-    counts = any(f" {' '.join(phrase)} " in f" {' '.join(request_words)} " for phrase in lexicon.PHRASES["count"])
-    if counts and (len(best) > 1 or first.is_heading):
-        return f"I can't count in a text: {len(best)} passages of {names} hold {told}."
-    is_why, left = bool(lexicon.WHY & {*request_words}), len(best) - _MAX_QUOTES
-    gaps = [f"the quoted text does not have the word “{word}”" for word in words if word not in held]
+        return (
+            f"I looked for {word_list} in what I was given of {names} and found {none}, though the answer may be there."
+        )
+    shared_words, first, _ = best[0]
+    asks_for_count = any(
+        f" {' '.join(phrase)} " in f" {' '.join(request_words)} " for phrase in lexicon.PHRASES["count"]
+    )
+    if asks_for_count and (len(best) > 1 or first.is_heading):
+        return f"I can't count in a text: {len(best)} passages of {names} hold {word_list}."
+    is_why, more_count = bool(lexicon.WHY & {*request_words}), len(best) - _MAX_QUOTES
+    gaps = [f"the quoted text does not have the word “{word}”" for word in words if word not in shared_words]
     gaps += ["these words stand in a heading alone"] if first.is_heading else []
-    gaps += [f"{left} more passage{'s hold' if left > 1 else ' holds'} these words"] if left > 0 else []
-    gaps += [_NO_REASON] if is_why else []
+    gaps += (
+        [f"{more_count} more passage{'s hold' if more_count > 1 else ' holds'} these words"] if more_count > 0 else []
+    )
+    gaps += [_NO_REASON_GAP] if is_why else []
     blocks, findings = [], []
     for _, one, name in best[:_MAX_QUOTES]:
-        text = f"{one.text} {one.following}".strip() if is_why else one.text
-        blocks.append(f"> {text[:_LONGEST]}\n>\n> {', '.join(filter(None, (name, one.place)))}")
-        findings.append({"message": text[:_LONGEST], "source": name})
-    return make_result_move(first.text[:_LONGEST], "\n\n".join(blocks), findings=findings, gaps=gaps)
+        text = f"{one.text} {one.next_passage}".strip() if is_why else one.text
+        blocks.append(f"> {text[:_MAX_QUOTE_CHARS]}\n>\n> {', '.join(filter(None, (name, one.place)))}")
+        findings.append({"message": text[:_MAX_QUOTE_CHARS], "source": name})
+    return make_result_move(first.text[:_MAX_QUOTE_CHARS], "\n\n".join(blocks), findings=findings, gaps=gaps)
 
 
-def _find_shared_words(passage: QuotedPassage, words: Sequence[str]) -> frozenset[str]:
+def _find_shared_words(passage: SourcePassage, words: Sequence[str]) -> frozenset[str]:
     """Return the words that occur in a passage or its heading."""
     own = set(re.findall(r"[^\W_]+", f"{passage.text} {passage.place}".lower()))
-    return frozenset(word for word in words if any(lexicon.is_close(word, other) for other in own))
+    return frozenset(word for word in words if any(lexicon.is_similar(word, other) for other in own))
 
 
-def list_passages(text: str, name: str = "") -> list[QuotedPassage]:
-    """List the sentences and headings of a text, each with the heading or page mark above it; for code, its lines."""
+def list_passages(text: str, name: str = "") -> list[SourcePassage]:
+    """List the sentences and headings of a text, each with the heading or page mark above it; for code, the lines."""
     place = ""
-    found: list[QuotedPassage] = []
+    found: list[SourcePassage] = []
     ending = PurePath(name).suffix.lower()
     if ending and ending not in _PROSE_ENDINGS:
-        return [QuotedPassage(line.strip(), "") for line in text.splitlines() if line.strip()]
+        return [SourcePassage(line.strip(), "") for line in text.splitlines() if line.strip()]
     for block in _BLOCK_BREAK.split(text):
         lines = block.strip().splitlines()
         if lines and (page := _PLACE_MARK.match(lines[0])):
@@ -149,11 +157,13 @@ def list_passages(text: str, name: str = "") -> list[QuotedPassage]:
             del lines[0]
         elif lines and (heading := _HEADING.match(lines[0])) and (heading["marked"] or not _is_line_based(lines)):
             place = heading["marked"] or heading["numbered"]
-            found.append(QuotedPassage(place, "", is_heading=True))
+            found.append(SourcePassage(place, "", is_heading=True))
             del lines[0]
         parts = [part.strip() for part in _split_block(lines) if part.strip()]
-        after = ["" for _ in parts] if _is_line_based(lines) else [*parts[1:], ""]
-        found += [QuotedPassage(one, place, following=other) for one, other in zip(parts, after, strict=False)]
+        next_passages = ["" for _ in parts] if _is_line_based(lines) else [*parts[1:], ""]
+        found += [
+            SourcePassage(one, place, next_passage=other) for one, other in zip(parts, next_passages, strict=False)
+        ]
     return found
 
 
@@ -171,6 +181,6 @@ def _split_block(lines: list[str]) -> list[str]:
 
 
 def _is_line_based(block: list[str]) -> bool:
-    """Return True for logs, lists and tables, whose lines stand alone."""
+    """Return True for lists, logs and tables: more than half of their lines begin like an item or a row."""
     lines = [line for line in block if line.strip()]
     return len(lines) > 1 and sum(bool(_ITEM_START.match(line)) for line in lines) > len(lines) / 2

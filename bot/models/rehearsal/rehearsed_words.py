@@ -1,4 +1,4 @@
-"""The meanings of a request's words to the rehearsal, from `rehearsed_words.yml`, and comparisons of words."""
+"""The word lists of the rehearsal, from `rehearsed_words.yml`, and functions that compare words."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import yaml
 
 from handoff.text.text_words import stem_word
 
-Fold = Literal["sum", "mean", "median", "max", "min", "share"]
-"""How the values of a column become one figure."""
+Aggregate = Literal["sum", "mean", "median", "max", "min", "share"]
+"""The aggregate function that makes one figure of a column's values. `share` is the percentage of the whole."""
 _WORD_LISTS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
 _MIN_SHARED_LETTERS = 6
 
@@ -41,8 +41,8 @@ def _read_phrases(text: str) -> tuple[tuple[str, ...], ...]:
     return tuple(sorted(phrases, key=len, reverse=True))
 
 
-FOLDS: Mapping[str, Fold] = _index_by_word(_WORD_LISTS["folds"])
-UNITS: Mapping[str, str] = _index_by_word(_WORD_LISTS["units"])
+AGGREGATES: Mapping[str, Aggregate] = _index_by_word(_WORD_LISTS["folds"])
+PERIOD_UNITS: Mapping[str, str] = _index_by_word(_WORD_LISTS["units"])
 MONTHS: Mapping[str, int] = {
     name: number for number, names in enumerate(_WORD_LISTS["months"], 1) for name in names.split()
 }
@@ -51,22 +51,22 @@ MOST, LEAST, TOP, BOTTOM, BY, PER = map(read_word_list, ("most", "least", "top",
 WHICH, NOT, ONLY, AND, ARTICLES, FILLERS = map(read_word_list, ("which", "not", "only", "and", "articles", "fillers"))
 CHART, TREND, CHANGE, NOW, WHY, ADVERBS = map(read_word_list, ("chart", "trend", "change", "now", "why", "adverbs"))
 OVERVIEW, OUTLINE, ASKING, PARTS, MONEY = map(read_word_list, ("overview", "outline", "asking", "parts", "money"))
-SIDES = read_word_list("sides")
-FLOWS, STOCKS, RATES, NEVER_ADDED, AMOUNTS = (
+PERIOD_PREPOSITIONS = read_word_list("sides")
+FLOWS, STOCKS, RATES, NON_ADDITIVE, AMOUNTS = (
     _read_stems(_WORD_LISTS[name]) for name in ("flows", "stocks", "rates", "never_added", "amounts")
 )
 _SYNONYMS = tuple(map(_read_stems, _WORD_LISTS["alike"]))
 
 
-def is_close(first: str, second: str) -> bool:
-    """Return True if two words have the same stem, or stems with a long beginning in common."""
+def is_similar(first: str, second: str) -> bool:
+    """Return True if two words have the same stem, or stems that share a long beginning: six letters and 60 %."""
     first, second = stem_word(first), stem_word(second)
     if first == second:
         return True
-    shared = next(
+    shared_length = next(
         (at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
     )
-    return shared >= _MIN_SHARED_LETTERS and shared >= 0.6 * min(len(first), len(second))
+    return shared_length >= _MIN_SHARED_LETTERS and shared_length >= 0.6 * min(len(first), len(second))
 
 
 def is_synonym(first: str, second: str) -> bool:

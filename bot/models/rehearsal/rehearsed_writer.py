@@ -1,4 +1,4 @@
-"""Joins the results of earlier steps: the rehearsed writer's note, and the synthesizer's answer. It adds no words."""
+"""Joins the results of earlier steps to a note or to the synthesizer's answer, without new sentences."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PICTURE = re.compile(r"!\[[^\]]*\]\([^)]*\)")
 """A Markdown picture: it is in the thread as a file, and a message cannot show it."""
 _SOURCE_LINES = re.compile(r"\n\s*\n(?:Sources|Files)[:,] [^\n]*(?=\s*\Z|\s*\n\n(?:Sources|Files)[:,] [^\n]*\s*\Z)")
 """The lines for sources and files below a result, which the answer shows in its own way."""
-_HEADINGS = (
+_SYNTHESIZER_HEADINGS = (
     "Request",
     "Plan",
     "Results",
@@ -33,20 +33,24 @@ _HEADINGS = (
 )
 
 
-def write_note(brief: Brief) -> Move:
-    """Write a note from the results of earlier steps: their first sentences, the results, and what is missing."""
-    there = [(source, text) for source, text in brief.notes if text and not text.startswith(UNAVAILABLE_PREFIX)]
-    material = [(source, _METHOD_LINES.sub("", text).strip()) for source, text in there]
+def make_note_move(brief: Brief) -> Move:
+    """Return the move with a note: the first sentences of earlier results, the results, and the missing steps."""
+    available_notes = [
+        (source, text) for source, text in brief.notes if text and not text.startswith(UNAVAILABLE_PREFIX)
+    ]
+    material = [(source, _METHOD_LINES.sub("", text).strip()) for source, text in available_notes]
     if not material:
         return make_escalation_move("out_of_scope", NOTHING_TO_WRITE)
-    bare = _WRITING_VERB.sub("", brief.objective.strip()).strip(" ?!:.") or "Note"
-    title = bare[:1].upper() + bare[1:]
-    said = [split_sentences(_BOLD_LINE.sub("", text))[: 2 if len(material) > 1 else 3] for _, text in material]
-    lead = " ".join(one for part in said for one in part if len(one.split()) > 3)
+    title_words = _WRITING_VERB.sub("", brief.objective.strip()).strip(" ?!:.") or "Note"
+    title = title_words[:1].upper() + title_words[1:]
+    lead_sentences = [
+        split_sentences(_BOLD_LINE.sub("", text))[: 2 if len(material) > 1 else 3] for _, text in material
+    ]
+    lead_text = " ".join(one for part in lead_sentences for one in part if len(one.split()) > 3)
     missing = "; ".join(source for source, text in brief.notes if text.startswith(UNAVAILABLE_PREFIX))
     blocks = [
         f"# {title}",
-        f"**In short.** {lead}" if lead else "",
+        f"**In short.** {lead_text}" if lead_text else "",
         # All headings inside a part become one level lower than the part's own.
         *(f"## {source}\n\n{re.sub(r'^#{1,6}(?= )', '###', text, flags=re.MULTILINE)}" for source, text in material),
         f"**Missing.** {missing}" if missing else "",
@@ -56,24 +60,24 @@ def write_note(brief: Brief) -> Move:
 
 
 def write_answer(text: str) -> str:
-    """Return the synthesizer's answer: all results one after the other, a text first, without repeated blocks."""
-    found = read_sections(text, _HEADINGS)
+    """Return the synthesizer's answer: all results in order, the subtask `text` first, without repeated blocks."""
+    found = read_sections(text, _SYNTHESIZER_HEADINGS)
     _, *parts = _RESULT.split(found.get("Results", ""))
     results = sorted(zip(parts[::3], parts[1::3], parts[2::3], strict=True), key=lambda one: one[1] != "text")
     blocks: list[str] = []
     seen: set[str] = set()
     for title, _, content in results:
-        fresh = _find_new_blocks(raise_headings(_SOURCE_LINES.sub("", content)), seen)
-        if len(results) > 1 and fresh and not fresh[0].startswith(("#", METHOD_PREFIX)):
-            fresh.insert(0, f"## {title}")
-        blocks += fresh
+        new_blocks = _collect_new_blocks(raise_headings(_SOURCE_LINES.sub("", content)), seen)
+        if len(results) > 1 and new_blocks and not new_blocks[0].startswith(("#", METHOD_PREFIX)):
+            new_blocks.insert(0, f"## {title}")
+        blocks += new_blocks
     gaps = found.get("Gaps", "").strip()
     missing = ["## What is missing", gaps] if gaps else []
     return "\n\n".join([*(blocks or ["None of the steps brought a result."]), *missing])
 
 
-def _find_new_blocks(content: str, seen_blocks: set[str]) -> list[str]:
-    """Return the blocks of a content that are not in `seen_blocks`, and add them to it."""
+def _collect_new_blocks(content: str, seen_blocks: set[str]) -> list[str]:
+    """Return the paragraphs of a text that are not in `seen_blocks`, without pictures, and add them to it."""
     fresh: list[str] = []
     for block in (one.strip() for one in re.split(r"\n\s*\n", content)):
         plain = re.sub(r"\W+", " ", block).casefold().strip()

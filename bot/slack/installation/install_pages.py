@@ -1,6 +1,7 @@
-"""The pages for installing the app: `/slack/install` leads to Slack, which comes back to `/slack/oauth_redirect`.
+"""The pages for installing the app by OAuth.
 
-They run Bolt's own OAuth flow, with our store behind it, and end with a page for people.
+`/slack/install` sends the browser to Slack, and Slack sends it back to `/slack/oauth_redirect`. Bolt runs the flow with
+our store, and at its end a page says whether the app is installed.
 """
 
 from __future__ import annotations
@@ -25,15 +26,15 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.installation.records import InstallationRecords
 from bot.slack.receive.http import REDIRECT_PATH
-from bot.slack.receive.own_page import HEADERS, BrowserPage, render_html
+from bot.slack.receive.own_page import PAGE_HEADERS, BrowserPage, render_html
 from bot.store.redis.redis_records import Installations
 from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)
 
-STATE_SECONDS = 600
+OAUTH_STATE_SECONDS = 600
 INSTALL_PATH = "/slack/install"
-LONGEST_STATE = 100
+MAX_STATE_LENGTH = 100
 BEGIN_AGAIN = "Begin again, and finish within ten minutes in the same browser."
 FAILURE_WORDS: Mapping[str, str] = {
     "access_denied": "It was not allowed on Slack's page, so nothing was changed.",
@@ -45,13 +46,13 @@ FAILURE_WORDS: Mapping[str, str] = {
     "no_answer": "Slack did not answer. Try again in a minute.",
     "store_away": "The bot's store cannot be reached, so nothing was kept. Try again in a minute.",
 }
-HTML = "text/html; charset=utf-8"
+HTML_CONTENT_TYPE = "text/html; charset=utf-8"
 NOT_INSTALLED = "The bot was not installed"
 OTHER_FAILURE = f"Slack says that something went wrong. {BEGIN_AGAIN}"
 
 
 class OAuthStates(AsyncOAuthStateStore):
-    """The OAuth states of installations under way. Each is valid for ten minutes, and once."""
+    """The OAuth states of installations under way. Each is valid once, for ten minutes (`OAUTH_STATE_SECONDS`)."""
 
     def __init__(self, installations: Installations) -> None:
         self._installations = installations
@@ -64,12 +65,12 @@ class OAuthStates(AsyncOAuthStateStore):
     async def async_issue(self, *_: object, **__: object) -> str:
         """Make a random state and store it."""
         state = secrets.token_urlsafe(24)
-        await self._installations.keep_state(state, STATE_SECONDS)
+        await self._installations.put_state(state, OAUTH_STATE_SECONDS)
         return state
 
     async def async_consume(self, state: str) -> bool:
         """Use up a state. Returns True if it was valid."""
-        return len(state) <= LONGEST_STATE and await self._installations.take_state(state)
+        return len(state) <= MAX_STATE_LENGTH and await self._installations.consume_state(state)
 
 
 class InstallFlow(AsyncOAuthFlow):
@@ -83,15 +84,15 @@ class InstallFlow(AsyncOAuthFlow):
         self._allowed_ids = allowed_ids
 
     async def run_installation(self, code: str) -> Installation | None:
-        """Exchange the code for the tokens of an installation, and ask Slack for their account."""
+        """Exchange the code for an installation with its tokens, and add the workspace's URL and the bot's name."""
         found = await super().run_installation(code)
         if found is not None:
-            who = await self.client.auth_test(token=found.bot_token)
-            found.custom_values = {"url": str(who.get("url") or ""), "bot": str(who.get("user") or "")}
+            auth = await self.client.auth_test(token=found.bot_token)
+            found.custom_values = {"url": str(auth.get("url") or ""), "bot": str(auth.get("user") or "")}
         return found
 
     async def store_installation(self, request: AsyncBoltRequest, installation: Installation) -> None:
-        """Store an installation. Raises BoltError for a workspace that is not listed."""
+        """Store an installation. Raises BoltError("not_listed") if `allowed_ids` excludes it."""
         if self._allowed_ids and not {installation.team_id, installation.enterprise_id} & {*self._allowed_ids}:
             raise BoltError("not_listed")
         await super().store_installation(request, installation)
@@ -120,16 +121,16 @@ def make_install_flow(
         authorization_url=urljoin(client.base_url, "/oauth/v2/authorize"),
         installation_store=records,
         state_store=states,
-        state_expiration_seconds=STATE_SECONDS,
+        state_expiration_seconds=OAUTH_STATE_SECONDS,
         callback_options=AsyncCallbackOptions(success=_show_success, failure=_show_failure),
     )
     return InstallFlow(client, settings, allowed_ids)
 
 
 def make_install_routes(flow: InstallFlow, on_installed: Callable[[], Awaitable[None]]) -> list[web.RouteDef]:
-    """Return the routes of the pages.
+    """Return the routes of `/slack/install` and `/slack/oauth_redirect`.
 
-    `on_installed` is called after an installation, before the browser gets its page.
+    `on_installed` is awaited after a successful installation, before the browser gets its page.
     """
 
     async def handle_callback(request: AsyncBoltRequest) -> BoltResponse:
@@ -141,7 +142,7 @@ def make_install_routes(flow: InstallFlow, on_installed: Callable[[], Awaitable[
     def make_page_handler(
         handle: Callable[[AsyncBoltRequest], Awaitable[BoltResponse]],
     ) -> Callable[..., Awaitable[web.Response]]:
-        async def answer(request: web.Request) -> web.Response:
+        async def handle_request(request: web.Request) -> web.Response:
             try:
                 response = await handle(await to_bolt_request(request))
             except StoreError as error:
@@ -152,7 +153,7 @@ def make_install_routes(flow: InstallFlow, on_installed: Callable[[], Awaitable[
                 response = _render_page(NOT_INSTALLED, FAILURE_WORDS["no_answer"], 502, offer_retry=True)
             return await to_aiohttp_response(response)
 
-        return answer
+        return handle_request
 
     return [
         web.get(INSTALL_PATH, make_page_handler(flow.handle_installation)),
@@ -178,4 +179,6 @@ async def _show_failure(args: AsyncFailureArgs) -> BoltResponse:
 
 def _render_page(title: str, text: str, status: int = 200, *, offer_retry: bool = False) -> BoltResponse:
     page = BrowserPage(title, (text,), status, (INSTALL_PATH, "Begin again") if offer_retry else None)
-    return BoltResponse(status=status, body=render_html(page), headers={**HEADERS, "Content-Type": HTML})
+    return BoltResponse(
+        status=status, body=render_html(page), headers={**PAGE_HEADERS, "Content-Type": HTML_CONTENT_TYPE}
+    )

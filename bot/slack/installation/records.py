@@ -66,7 +66,7 @@ class InstallationRecords(AsyncInstallationStore):
         self._cipher = cipher
         self.clock = clock
         self._rows: dict[str, str] = {}
-        self._read: dict[str, InstallationRecord] = {}
+        self._last_records: dict[str, InstallationRecord] = {}
         self._unreadable: dict[str, str] = {}
         """The rows that no key decrypts, by id: each is logged once."""
 
@@ -78,74 +78,76 @@ class InstallationRecords(AsyncInstallationStore):
     async def read_all(self) -> dict[str, InstallationRecord]:
         """Return all records that can be read, by id. Records that did not change are not decrypted again.
 
-        For a record that cannot be decrypted any more, the former content is returned: while the keys are rotated, an
-        instance goes on with what it knows until it is restarted.
+        For a record that cannot be decrypted any more, the content read before is returned. So an instance keeps
+        working while the keys are rotated, until it is restarted.
         """
-        rows = await self._store_rows.all()
-        changed = {name: self._open_record(name, row) for name, row in rows.items() if self._rows.get(name) != row}
-        found = {name: changed.get(name) or self._read.get(name) for name in rows}
+        rows = await self._store_rows.read_all()
+        changed = {
+            name: self._try_decrypt_record(name, row) for name, row in rows.items() if self._rows.get(name) != row
+        }
+        found = {name: changed.get(name) or self._last_records.get(name) for name in rows}
         self._rows = rows
-        self._read = {name: record for name, record in found.items() if record is not None}
-        return dict(self._read)
+        self._last_records = {name: record for name, record in found.items() if record is not None}
+        return dict(self._last_records)
 
     async def read(self, name: str) -> tuple[InstallationRecord | None, str]:
         """Return one record and its encrypted row. The record is None if there is none, or it cannot be read."""
         row = await self._store_rows.read(name)
-        return (self._open_record(name, row) if row else None), row
+        return (self._try_decrypt_record(name, row) if row else None), row
 
-    async def put(self, name: str, record: InstallationRecord, *, former_row: str) -> bool:
+    async def replace(self, name: str, record: InstallationRecord, *, former_row: str) -> bool:
         """Write a record in place of the row `former_row`. Returns False if the row has changed since it was read."""
         return await self._store_rows.put(name, self._cipher.encrypt(record.model_dump_json()), old_payload=former_row)
 
-    async def drop(self, name: str, *, former_row: str) -> bool:
+    async def delete(self, name: str, *, former_row: str) -> bool:
         """Delete a record if its row is still `former_row`. Returns False if the row has changed since it was read."""
         return await self._store_rows.put(name, "", old_payload=former_row)
 
     async def reencrypt_all(self) -> int:
-        """Encrypt with the first key the records that were encrypted with another. Returns their number."""
+        """Re-encrypt the records that were not encrypted with the first key. Returns the number of records written."""
         rows = [
             (name, row)
-            for name, row in (await self._store_rows.all()).items()
+            for name, row in (await self._store_rows.read_all()).items()
             if not self._cipher.is_under_current_key(row)
         ]
-        records = [(name, self._open_record(name, row), row) for name, row in rows]
+        records = [(name, self._try_decrypt_record(name, row), row) for name, row in rows]
         return sum(
-            [await self.put(name, record, former_row=row) for name, record, row in records if record is not None]
+            [await self.replace(name, record, former_row=row) for name, record, row in records if record is not None]
         )
 
     async def update_record(
         self, name: str, make: Callable[[InstallationRecord | None], InstallationRecord | None]
     ) -> None:
-        """Replace a record by what `make` returns for it, or leave it if that is None.
+        """Replace a record by the one that `make` returns for it, unless `make` returns None.
 
-        `make` gets None if there is no record, or it cannot be read. It may be called again after a concurrent change.
+        `make` gets None if the record is missing or unreadable. It may be called again after a concurrent change.
         """
         while True:
             there, row = await self.read(name)
             record = make(there)
-            if record is None or await self.put(name, record, former_row=row):
+            if record is None or await self.replace(name, record, former_row=row):
                 return
 
     async def mark_removed(self, name: str, token: str = "") -> None:
         """Record that the app was removed, and delete its tokens.
 
-        `token` is the token that was found void. If the record has another one by now, the app was installed again, and
-        the record stays.
+        `token` is the token that Slack refused. If the record has another token by now, the app was installed again,
+        and the record is not changed.
         """
         at = self.clock()
 
-        def make(one: InstallationRecord | None) -> InstallationRecord | None:
+        def make_removed_record(one: InstallationRecord | None) -> InstallationRecord | None:
             if one is None or one.left or (token and one.fields.get("bot_token") != token):
                 return None
             return InstallationRecord(organisation=one.organisation, left=at)
 
-        await self.update_record(name, make)
+        await self.update_record(name, make_removed_record)
 
     async def link_to_organisation(self, team: str, organisation: str) -> None:
         """Record that a workspace uses the installation of its organisation, unless it has one of its own."""
         there, row = await self.read(team)
         if (there is None and not row) or (there is not None and there.installation is None):
-            await self.put(team, InstallationRecord(organisation=organisation), former_row=row)
+            await self.replace(team, InstallationRecord(organisation=organisation), former_row=row)
 
     def _decrypt_record(self, row: str) -> InstallationRecord:
         try:
@@ -153,7 +155,7 @@ class InstallationRecords(AsyncInstallationStore):
         except ValidationError:
             raise BadKey("a newer release wrote it, or it is damaged") from None
 
-    def _open_record(self, name: str, row: str) -> InstallationRecord | None:
+    def _try_decrypt_record(self, name: str, row: str) -> InstallationRecord | None:
         try:
             return self._decrypt_record(row)
         except BadKey as error:
@@ -165,7 +167,7 @@ class InstallationRecords(AsyncInstallationStore):
     # The interface of slack_sdk -------------------------------------------------------------------------
 
     async def async_save(self, installation: Installation) -> None:
-        """Store an installation, new or repeated. The data that the workspace left behind earlier can be used again."""
+        """Store an installation. After a removal, the workspace can use the data again that it left behind."""
         name = (installation.enterprise_id if installation.is_enterprise_install else installation.team_id) or ""
         await self.update_record(name, lambda _: InstallationRecord(fields=dump_fields(installation)))
 
@@ -214,13 +216,13 @@ class InstallationRecords(AsyncInstallationStore):
 
 
 def replace_tokens(record: InstallationRecord, bot: Bot) -> InstallationRecord:
-    """Return a record with the tokens of a bot in place of its own."""
+    """Return a record with the tokens of `bot` in place of its own, and with no refresh under way."""
     new = {name: getattr(bot, name) for name in ("bot_token", "bot_refresh_token", "bot_token_expires_at")}
     return record.model_copy(update={"fields": {**record.fields, **new}, "refreshing": 0.0})
 
 
 class BadKey(Exception):
-    """A key has the wrong form, or no key decrypts a text. The message says what to do, and holds no key."""
+    """A key has the wrong form, or a record cannot be decrypted or parsed. The message holds no key."""
 
 
 class TokenCipher:
@@ -228,12 +230,12 @@ class TokenCipher:
 
     def __init__(self, keys: Sequence[str]) -> None:
         try:
-            each = [Fernet(key.encode()) for key in keys]
+            ciphers = [Fernet(key.encode()) for key in keys]
         except ValueError as error:
             raise BadKey(
                 "a key is 32 random bytes in URL-safe base64: `openssl rand -base64 32 | tr '+/' '-_'` makes one"
             ) from error
-        self._first, self._all = each[0], MultiFernet(each)
+        self._first, self._all = ciphers[0], MultiFernet(ciphers)
 
     def encrypt(self, text: str) -> str:
         """Encrypt a text."""

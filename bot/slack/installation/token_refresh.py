@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 REFRESH_BEFORE_MINUTES = 120
 """Minutes before the expiry of a token at which it is refreshed, as in Bolt."""
 RETRY_SECONDS = 15.0
-"""Seconds after which another instance may try if no refresh was recorded: longer than a call to Slack may take."""
+"""Seconds after which another instance may try, if none stored a new token: longer than a call to Slack may take."""
 STORE_RETRY_PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 10.0)
 """Seconds to wait after each failed try to write new tokens to the store."""
 
@@ -44,7 +44,7 @@ class TokenRefresher:
         """The refresh tokens that Slack refused."""
 
     def start_refresh(self, name: str, record: InstallationRecord) -> None:
-        """Start to refresh the token of a record, if it expires soon and no instance is refreshing it."""
+        """Start a task that refreshes the token of a record, if it expires soon and no instance is refreshing it."""
         found = record.installation
         ends = found.bot_token_expires_at if found is not None else None
         if found is None or ends is None or found.bot_refresh_token in self._refused_tokens:
@@ -74,19 +74,19 @@ class TokenRefresher:
         if record is None or found is None or record.refreshing > self._records.clock():
             return
         mine = record.model_copy(update={"refreshing": self._records.clock() + RETRY_SECONDS})
-        if not await self._records.put(name, mine, former_row=row):
+        if not await self._records.replace(name, mine, former_row=row):
             return  # another instance is refreshing it
         try:
             bot = await self._rotator.perform_bot_token_rotation(
                 bot=found.to_bot(), minutes_before_expiration=REFRESH_BEFORE_MINUTES
             )
         except (SlackTokenRotationError, OSError, TimeoutError, aiohttp.ClientError) as error:
-            await self._handle_failure(name, mine, error)
+            await self._release_failed_refresh(name, mine, error)
             return
         if bot is not None:
             await self._store_tokens(name, mine, bot)
 
-    async def _handle_failure(self, name: str, claimed: InstallationRecord, error: Exception) -> None:
+    async def _release_failed_refresh(self, name: str, claimed: InstallationRecord, error: Exception) -> None:
         """Log a failed refresh, and allow another try, unless Slack refused the refresh token."""
         code = type(error).__name__
         if isinstance(error, SlackTokenRotationError):

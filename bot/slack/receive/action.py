@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from bot.slack.receive.payload_reader import EVENT_READERS, PayloadContent
 from bot.slack.receive.payloads import (
+    AppContextChanged,
     Click,
     HomeOpened,
     Ignored,
@@ -21,35 +22,33 @@ from bot.slack.receive.payloads import (
     MessageShortcut,
     SlashCommand,
     StopPressed,
-    ViewChanged,
     ViewSubmission,
     find_window_channel,
 )
 from bot.slack.receive.reactions import ThumbReaction
-from handoff.access.audit_entry import Deed
+from handoff.access.audit_entry import AuditAction
 from handoff.contracts import Place
 
 ActionKind = Literal["mention", "message", "edit", "stop", "home", "click", "command", "shortcut", "view", "event"]
 """What somebody did. A direct message to the bot counts as `mention`, any other message without one as `message`.
 `event` is any event that has no kind of its own."""
-AuditedDeeds = Mapping[str, Deed]
-"""The deed that a click or a command would carry out. A key is the beginning of a button's action_id, or a slash and
-the first word of a command."""
+AuditedDeeds = Mapping[str, AuditAction]
+"""The deed that a click or a command would carry out, by the beginning of the button's action_id, or by a slash and the
+first word of the command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
     """Something that a person or another bot did in Slack.
 
-    - way: the kind of the action.
     - user: the id of the person or bot that acts.
-    - place: where it was done; a refusal is told there. Its `thread_ts` is empty where a reply in a thread would not be
-      seen.
+    - place: where it was done, and where a refusal is shown. Its `thread_ts` is empty if a reply in the thread would
+      not be seen.
     - thread: the thread that the action concerns; its `thread_ts` may be empty.
-    - mark: identifies the action, so that a payload that is delivered twice is refused once.
+    - dedupe_key: identifies the action, so that a refusal is told once, even if Slack repeats the payload.
     - teams: the ids of the workspaces that the payload says the person belongs to.
-    - guest: True if the payload says that the person is a guest.
-    - bot: True if another bot acts.
+    - is_guest: True if the payload says that the person is a guest.
+    - is_bot: True if another bot acts.
     - in_thread: True if the action was done in a thread.
     - deed: what the action would do, for the audit log; None if it is not recorded.
     """
@@ -63,7 +62,7 @@ class Action:
     is_guest: bool = False
     is_bot: bool = False
     in_thread: bool = False
-    deed: Deed | None = None
+    deed: AuditAction | None = None
 
     @property
     def is_direct(self) -> bool:
@@ -72,7 +71,7 @@ class Action:
 
 
 def read_installed_teams(body: Json) -> frozenset[str]:
-    """Return the ids of the workspaces whose installation a payload is meant for; empty if it does not say."""
+    """Return the ids of the workspaces in the payload's `authorizations`, whose installations it is for; maybe none."""
     found = body.get("authorizations")
     rows = [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
     return frozenset(row["team_id"] for row in rows if isinstance(row.get("team_id"), str) and row["team_id"])
@@ -85,15 +84,15 @@ def is_for_organisation(body: Json) -> bool:
     return bool(rows) and all(row.get("is_enterprise_install") is True for row in rows)
 
 
-def set_own_workspace(body: Mapping[str, Any], team: str) -> dict[str, Any]:
+def replace_workspace_id(body: Mapping[str, Any], team: str) -> dict[str, Any]:
     """Return the payload with the id of our workspace in it, since all data is stored under that id.
 
-    In a channel that is shared with another workspace, Slack may name that one instead, as the person's.
+    In a channel that is shared with another workspace, Slack may name the person's workspace instead.
     """
     kept: dict[str, Any] = dict(body)
     if isinstance(body.get("team"), Mapping) or "user" in body:
-        named = body.get("team")
-        kept["team"] = {**(named if isinstance(named, Mapping) else {}), "id": team}
+        team_field = body.get("team")
+        kept["team"] = {**(team_field if isinstance(team_field, Mapping) else {}), "id": team}
     if body.get("type") == "event_callback" or "command" in body:
         kept["team_id"] = team
     return kept
@@ -102,19 +101,26 @@ def set_own_workspace(body: Mapping[str, Any], team: str) -> dict[str, Any]:
 def read_action(body: Json, content: PayloadContent, deeds: AuditedDeeds) -> Action | None:
     """Return the action in a payload, or None if nobody acts.
 
-    Takes a body that `set_own_workspace` returned, what `read_payload` read from it, and what clicks and commands do.
+    `body` comes from `replace_workspace_id`, and `content` from `read_payload`. `deeds` says what clicks and commands
+    do.
     """
     if isinstance(content, Click):
         return _read_click(body, content, deeds)
     if isinstance(content, MessageShortcut):
-        seen = content.place if content.place.thread_ts != content.message_ts else _drop_thread(content.place)
-        return _make_action(body, "shortcut", content.user, seen, content.place, content.trigger, "asked")
+        reply_place = content.place if content.place.thread_ts != content.message_ts else _drop_thread(content.place)
+        return _make_action(body, "shortcut", content.user, reply_place, content.place, content.trigger_id, "asked")
     if isinstance(content, ViewSubmission):
         return _make_action(body, "view", content.user, content.place, content.place, content.id, "asked")
     if isinstance(content, SlashCommand):
         place = Place(team=content.team, channel=content.channel, thread_ts="")
         return _make_action(
-            body, "command", content.user, place, place, content.trigger_id, deeds.get(f"/{content.word}", "asked")
+            body,
+            "command",
+            content.user,
+            place,
+            place,
+            content.trigger_id,
+            deeds.get(f"/{content.first_word}", "asked"),
         )
     event = body.get("event")
     return _read_event(body, event, content) if isinstance(event, Mapping) else None
@@ -133,7 +139,7 @@ def _read_event(body: Json, event: Json, content: PayloadContent) -> Action | No
             return Action("event", content.user, place, place, content.dedupe_key)
         case HomeOpened(place, user, direct):
             return Action("event" if direct else "home", user, place, place, str(body.get("event_id", "")))
-        case ViewChanged(place, user):
+        case AppContextChanged(place, user):
             return Action("event", user, place, place, str(body.get("event_id", "")))
         case Ignored() if event.get("type") not in EVENT_READERS:
             return _read_other_event(body, event)
@@ -174,14 +180,14 @@ def _read_other_event(body: Json, event: Json) -> Action | None:
 def _read_click(body: Json, click: Click, deeds: AuditedDeeds) -> Action:
     if not click.place.channel:  # in a window or a home, whose metadata says where it was opened
         place = click.place.model_copy(update={"channel": find_window_channel(click.metadata)})
-        return _make_action(body, "view", click.user, place, place, click.window, "asked")
-    usual: Deed = next((deeds[one] for one in deeds if click.action.startswith(one)), "asked")
-    deed = deeds.get(click.action, usual)
+        return _make_action(body, "view", click.user, place, place, click.window_id, "asked")
+    usual: AuditAction = next((deeds[one] for one in deeds if click.action_id.startswith(one)), "asked")
+    deed = deeds.get(click.action_id, usual)
     return _make_action(body, "click", click.user, click.place, click.place, click.dedupe_keys[0], deed)
 
 
 def _make_action(
-    body: Json, kind: ActionKind, user: str, place: Place, thread: Place, dedupe_key: str, deed: Deed
+    body: Json, kind: ActionKind, user: str, place: Place, thread: Place, dedupe_key: str, deed: AuditAction
 ) -> Action:
     named = body.get("user")
     team = named.get("team_id") if isinstance(named, Mapping) else None
@@ -193,7 +199,7 @@ def _make_action(
 def read_claimed_teams(body: Json) -> frozenset[str]:
     """Return the ids of the workspaces that an interactive payload or a command names.
 
-    Call it with the payload as Slack sent it: `set_own_workspace` overwrites these ids.
+    Call it with the payload as Slack sent it: `replace_workspace_id` overwrites these ids.
     """
     team = body.get("team")
     return _select_team_ids(

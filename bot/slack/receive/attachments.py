@@ -15,15 +15,15 @@ from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from handoff.contracts import Attachment
 from specialists.outbound.faults import describe_network_fault
 
-LARGEST_FILE = 32 * 1024 * 1024
+MAX_FILE_BYTES = 32 * 1024 * 1024
 DOWNLOAD_SECONDS = 60
 SLACK_DOMAINS = ("slack.com", "slack-gov.com")
-"""Slack serves files from files.slack.com and from the workspaces' own names."""
+"""The domains from which Slack serves files: files.slack.com, and the subdomains of workspaces."""
 _CHUNK_BYTES = 64 * 1024
 _MAX_REDIRECTS = 3
 _REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
-HTML = "text/html"
-_PAGE_TYPES = frozenset({HTML, "application/xhtml+xml"})
+HTML_MEDIA_TYPE = "text/html"
+_PAGE_TYPES = frozenset({HTML_MEDIA_TYPE, "application/xhtml+xml"})
 _SIGN_IN_PATHS = frozenset({"", "signin", "sign-in", "login", "sso", "workspace-signin", "get-started"})
 _SIGN_IN_PAGE = re.compile(
     rb"<title>[^<]*\b(?:sign|log)[ -]?in\b[^<]*slack|<title>[^<]*slack[^<]*\b(?:sign|log)[ -]?in\b"
@@ -53,10 +53,11 @@ async def download_attachment(
             return found
         attachment = found
     name = attachment.name
-    if attachment.size > LARGEST_FILE:
+    if attachment.size > MAX_FILE_BYTES:
         size = math.ceil(attachment.size / 1024 / 1024)
         return (
-            f"{name} is too large ({size:,} MB); at most {LARGEST_FILE // 1024 // 1024} MB are read. Attach less of it."
+            f"{name} is too large ({size:,} MB); at most {MAX_FILE_BYTES // 1024 // 1024} MB are read. Attach "
+            "less of it."
         )
     try:
         async with asyncio.timeout(DOWNLOAD_SECONDS):
@@ -70,11 +71,11 @@ async def download_attachment(
     if isinstance(data, str):
         return data
     is_canvas = attachment.media_type == CANVAS_TYPE
-    return attachment.model_copy(update={"media_type": HTML}) if is_canvas else attachment, data
+    return attachment.model_copy(update={"media_type": HTML_MEDIA_TYPE}) if is_canvas else attachment, data
 
 
 async def _look_up_file(client: AsyncWebClient, calls: WebCalls, attachment: Attachment) -> Attachment | str:
-    """Ask Slack for a file that came only as an id (`file_access: check_file_info`). Returns a sentence if it fails."""
+    """Look up a file that came only as an id (`file_access: check_file_info`). Returns a sentence if that fails."""
     try:
         data = await calls.make("files.info", lambda: client.files_info(file=attachment.file_id), may_repeat=True)
     except SlackRefused as error:
@@ -90,7 +91,7 @@ async def _look_up_file(client: AsyncWebClient, calls: WebCalls, attachment: Att
 
 
 async def _fetch_file(client: AsyncWebClient, attachment: Attachment) -> bytes | str:
-    """Fetch the bytes of a file, following redirects within Slack. Returns a sentence if it is no file.
+    """Fetch the bytes of a file, following redirects within Slack. Returns a sentence if there is no file to read.
 
     Raises ClientError and TimeoutError.
     """
@@ -116,35 +117,35 @@ def is_slack_address(url: str, base_url: str) -> bool:
     """Return True if an address is Slack's: one of its domains over https, or the server of the Web API itself."""
     try:
         parts, api = urlsplit(url), urlsplit(base_url)
-        same = (parts.scheme, parts.hostname, parts.port) == (api.scheme, api.hostname, api.port)
-        slacks_port = parts.port in (None, 443)
+        is_api_server = (parts.scheme, parts.hostname, parts.port) == (api.scheme, api.hostname, api.port)
+        has_default_port = parts.port in (None, 443)
     except ValueError:
         return False
     if parts.username is not None or not parts.hostname:
         return False
     named = any(parts.hostname == domain or parts.hostname.endswith(f".{domain}") for domain in SLACK_DOMAINS)
-    return same or (parts.scheme == "https" and slacks_port and named)
+    return is_api_server or (parts.scheme == "https" and has_default_port and named)
 
 
 async def _read_response(response: aiohttp.ClientResponse, attachment: Attachment, url: str) -> bytes | str:
-    """Read the bytes of a response, or return a sentence if they are no file. `url` is the address after redirects."""
+    """Return the bytes of a response, or a sentence if it has no usable file. `url` is the address after redirects."""
     if response.status != 200:
         return f"{attachment.name} could not be fetched from Slack (HTTP {response.status}). Attach it again."
     data = bytearray()
     async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
         data += chunk
-        if len(data) > LARGEST_FILE:
-            return f"{attachment.name} is larger than {LARGEST_FILE // 1024 // 1024} MB. Attach less of it."
+        if len(data) > MAX_FILE_BYTES:
+            return f"{attachment.name} is larger than {MAX_FILE_BYTES // 1024 // 1024} MB. Attach less of it."
     if response.content_type in _PAGE_TYPES and _is_login_page(attachment, url, bytes(data)):
         return f"{attachment.name} could not be fetched: Slack answered with a login page. The app needs files:read."
     return bytes(data)
 
 
 def _is_login_page(attachment: Attachment, url: str, page: bytes) -> bool:
-    """Return True if an HTML page is Slack's login page, and not the file: canvases and HTML files are pages too.
+    """Return True if an HTML page is Slack's login page rather than the file.
 
-    The address after redirects and the type of the file show it. If the file is an HTML page itself, the page is a
-    login page if its size differs from the file's and its title or form says so.
+    It is one if the address after redirects is a sign-in page, or if the file is neither a canvas nor HTML. For those,
+    it is one if its size differs from the file's and its title or form is that of a sign-in page.
     """
     parts = urlsplit(url)
     if "redir=" in parts.query or parts.path.strip("/").partition("/")[0].casefold() in _SIGN_IN_PATHS:

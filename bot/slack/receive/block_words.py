@@ -1,6 +1,6 @@
 """Reads the blocks of a Slack message: their words, in Slack's markup, and their tables as CSV. Pure.
 
-No block is left out in silence: one of an unknown kind gives the texts in it, and is named if it has none.
+No block is left out in silence: of an unknown kind of block, the texts are read, or its kind is named if it has none.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 Json = Mapping[str, Any]
 
-_MAX_LEVELS = 12
+_MAX_BLOCK_DEPTH = 12
 """Levels of blocks within blocks that are read; Slack itself has fewer."""
 _INLINE_TYPES = frozenset({"rich_text_section", "rich_text_quote", "rich_text_preformatted"})
 _TEXT_KEYS = ("title", "subtitle", "text", "body", "caption", "description", "accessory", "label", "fallback")
@@ -29,30 +29,32 @@ _WORDLESS_TYPES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class BlockWords:
-    """The words of blocks, and the tables among them: each as CSV, whose cells are in Slack's markup."""
+    """The words of blocks, and the tables among them as CSV. Both are in Slack's markup."""
 
     words: str = ""
     tables: tuple[str, ...] = ()
 
 
 def read_blocks(blocks: object) -> BlockWords:
-    """Read a list of blocks: a line for each block, or for each part of one."""
+    """Read a list of blocks into words, a line for each block or part of a block, and tables."""
     parts, tables = [], []
     for block in blocks if isinstance(blocks, list) else ():
         if not isinstance(block, Mapping):
             continue
         if str(block.get("type")) in _TABLE_TYPES and (table := _render_csv(block.get("rows"))):
             tables.append(table)
-            parts.append(_extract_text(_wrap_bare_text(block.get("caption")), _MAX_LEVELS))
+            parts.append(_extract_text(_wrap_bare_text(block.get("caption")), _MAX_BLOCK_DEPTH))
             continue
-        words = _extract_text(block, _MAX_LEVELS)
-        silent = not words.strip() and str(block.get("type")) not in _WORDLESS_TYPES
-        parts.append(f"(a part that I cannot read: {html.escape(str(block.get('type')))[:60]})" if silent else words)
+        words = _extract_text(block, _MAX_BLOCK_DEPTH)
+        is_unreadable = not words.strip() and str(block.get("type")) not in _WORDLESS_TYPES
+        parts.append(
+            f"(a part that I cannot read: {html.escape(str(block.get('type')))[:60]})" if is_unreadable else words
+        )
     return BlockWords("\n".join(part for part in parts if part.strip()), tuple(tables))
 
 
 def _render_csv(rows: object) -> str:
-    """Return the rows of a table as CSV, all of one length; empty if there are none."""
+    """Return the rows of a table as CSV, padded to the same number of cells; "" if there are none."""
     listed = [row for row in rows if isinstance(row, list)] if isinstance(rows, list) else []
     width = max(map(len, listed), default=0)
     if not width:
@@ -70,7 +72,7 @@ def _render_cell(value: object) -> str:
         return html.escape(str(value), quote=False)
     if isinstance(value, Mapping) and value.get("type") == "raw_number" and isinstance(value.get("value"), int | float):
         return str(value["value"])  # its text may be rounded
-    return _extract_text(value, _MAX_LEVELS).strip()
+    return _extract_text(value, _MAX_BLOCK_DEPTH).strip()
 
 
 def _extract_text(value: object, levels: int) -> str:

@@ -1,4 +1,4 @@
-"""Hands payloads from Slack to Bolt, so that each gets an answer, also one that Bolt cannot read.
+"""Hands payloads from Slack to Bolt, so that each gets an answer, even if Bolt cannot read it.
 
 Bolt reads some fields before our code runs, and may raise any error for a malformed one. Of a payload that cannot be
 handled, only its type and the type of the error are logged, because the rest may be people's words.
@@ -34,15 +34,15 @@ _PAYLOAD_FAULTS = (PayloadTooLarge, AttributeError, TypeError, LookupError, Valu
 async def dispatch(app: AsyncApp, make_request: Callable[[], AsyncBoltRequest]) -> BoltResponse:
     """Have Bolt handle a request, and return the response.
 
-    It is 500 if the request was not recorded, so that Slack sends it again, and 400 if it never can be.
+    Its status is 500 if handling failed, so that Slack sends the request again, or 400 if the request is malformed.
     """
     try:
         return await app.async_dispatch(make_request())
     except Exception as error:  # noqa: BLE001 - not hidden: it is logged, and the answer says so
-        return answer_unhandled(error, None)
+        return make_error_response(error, None)
 
 
-def answer_unhandled(error: Exception, body: Any) -> BoltResponse:
+def make_error_response(error: Exception, body: Any) -> BoltResponse:
     """Return the response to a payload whose handling raised an error. The error is logged, but never the body.
 
     The status is 500, so that Slack sends the payload again, or 400 if the payload itself is at fault.
@@ -53,7 +53,7 @@ def answer_unhandled(error: Exception, body: Any) -> BoltResponse:
     return BoltResponse(status=SEND_AGAIN if passing else BAD_REQUEST, body="")
 
 
-class AnsweringSocketMode(AsyncSocketModeHandler):
+class AcknowledgingSocketMode(AsyncSocketModeHandler):
     """Bolt's Socket Mode, which also answers a payload that cannot be read: otherwise Slack would send it again."""
 
     def __init__(self, app: AsyncApp, app_token: str, *, logger: logging.Logger) -> None:
@@ -62,7 +62,7 @@ class AnsweringSocketMode(AsyncSocketModeHandler):
         self.client.aiohttp_client_session = open_session()
 
     async def handle(self, client: SocketModeClient, req: SocketModeRequest) -> None:  # type: ignore[override]
-        """Handle a payload, and acknowledge it unless Slack is to send it again."""
+        """Handle a payload, and acknowledge it unless its handling failed: then Slack sends it again."""
         began = time.time()
 
         def make_request() -> AsyncBoltRequest:

@@ -1,4 +1,4 @@
-"""Reads the messages of a channel, or of one of its threads, between two times. If not all fit, the newest are kept.
+"""Reads the messages of a channel, or of one of its threads, in a span of time. If not all fit, the newest are kept.
 
 In a channel, only messages of people and other apps are read, not the bot's own. Replies in threads are not read, and
 the text says so. In a thread, the bot's own messages are read too, except its cards.
@@ -16,7 +16,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.receive.thread_text import (
     MAX_MESSAGES,
-    THREAD_TOKENS,
+    MAX_THREAD_TOKENS,
     ThreadMessage,
     ThreadText,
     list_people,
@@ -31,7 +31,7 @@ from handoff.text.counts import format_count
 
 PAGE_SIZE = 200
 MAX_PAGES = 10
-READ_SECONDS = 45.0
+MAX_READ_SECONDS = 45.0
 """Seconds that reading one channel may take."""
 MAX_PEOPLE = 40
 
@@ -48,13 +48,13 @@ class ChannelReadOutcome:
     message_count: int = 0
     """The number of messages."""
     fault: str = ""
-    """Why the channel could not be read, or not all of it; "" if it was."""
+    """Why the channel could not be read, or not in time; "" otherwise. Other omissions are in `text.gaps`."""
     speakers: tuple[str, ...] = ()
     """The ids of the people who wrote the messages."""
 
 
 class ChannelReader:
-    """Reads channels, within the budget of calls. `bot_user` is the bot's own user id."""
+    """Reads channels, within the budget of Slack calls. `bot_user` is the bot's own user id."""
 
     def __init__(self, client: AsyncWebClient, calls: WebCalls, people: People, *, bot_user: str) -> None:
         self._client = client
@@ -66,8 +66,8 @@ class ChannelReader:
         """Return True if there are messages in the span; None if Slack does not answer."""
         found: list[dict[str, Any]] = []
         try:
-            async with asyncio.timeout(READ_SECONDS):
-                await self._collect_pages(span, found, most_messages=1)
+            async with asyncio.timeout(MAX_READ_SECONDS):
+                await self._collect_pages(span, found, stop_at_first=1)
         except (SlackRefused, NoReply, TimeoutError):
             return None
         return bool(self._parse_messages(found, span))
@@ -80,23 +80,27 @@ class ChannelReader:
         found: list[dict[str, Any]] = []
         fault = ""
         try:
-            async with asyncio.timeout(READ_SECONDS):
-                whole = await self._collect_pages(span, found)
+            async with asyncio.timeout(MAX_READ_SECONDS):
+                is_complete = await self._collect_pages(span, found)
         except SlackRefused as error:
             return ChannelReadOutcome(fault=f"{name} could not be read: {error}.")
         except (NoReply, TimeoutError):
-            whole, fault = True, f"Slack did not give all of {name} in time: something may be missing."
+            is_complete, fault = True, f"Slack did not give all of {name} in time: something may be missing."
         said = self._parse_messages(found, span)
         names = await self._find_names(said)
         zone, offset = await self._people.find_zone(reader) if said else ("UTC", 0)
-        text = render_thread_text(said, names, offset=offset, zone=zone, room=THREAD_TOKENS, heading=heading)
+        text = render_thread_text(said, names, offset=offset, zone=zone, room=MAX_THREAD_TOKENS, heading=heading)
         at_top = not span.thread_ts
         end = "newest" if at_top else "first"
         threads = sum(bool(one.get("reply_count")) for one in found) if at_top else 0
         files = sum(file.kind == "file" for one in said for file in one.files) if at_top else 0
         gaps = (
             *text.gaps,
-            *([f"of {name} only the {end} {PAGE_SIZE * MAX_PAGES:,} messages were looked at"] if not whole else ()),
+            *(
+                [f"of {name} only the {end} {PAGE_SIZE * MAX_PAGES:,} messages were looked at"]
+                if not is_complete
+                else ()
+            ),
             *([f"the answers in {format_count(threads, 'thread')} of {name} were not read"] if threads else ()),
             *([f"{format_count(files, 'file')} in {name} not opened"] if files else ()),
         )
@@ -111,12 +115,12 @@ class ChannelReader:
         return [one for one in map(parse_thread_message, oldest_first) if one is not None]
 
     async def _collect_pages(
-        self, span: ChannelSpan, messages: list[dict[str, Any]], *, most_messages: int = 0
+        self, span: ChannelSpan, messages: list[dict[str, Any]], *, stop_at_first: int = 0
     ) -> bool:
         """Add the messages of the span to `messages`, page by page. Returns False if some were left out.
 
-        Slack returns a channel newest first, a thread oldest first. `most_messages` is 1 to stop after the first page
-        that has a message to read, 0 for all pages.
+        Slack returns a channel newest first, a thread oldest first. Unless `stop_at_first` is 0, reading stops after
+        the first page that has a message to read.
         """
         cursor = ""
         for _ in range(MAX_PAGES):
@@ -130,7 +134,7 @@ class ChannelReader:
                 messages.clear()
                 return await self._collect_pages(span.model_copy(update={"thread_ts": root}), messages)
             cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
-            if not cursor or (most_messages and self._parse_messages(messages, span)):
+            if not cursor or (stop_at_first and self._parse_messages(messages, span)):
                 return True
         return False
 
@@ -154,5 +158,5 @@ class ChannelReader:
 
 
 def _is_card(message: dict[str, Any]) -> bool:
-    """Return True for a plan card of the bot's, which only shows progress."""
+    """Return True if a message is one of the bot's plan cards, which only show progress."""
     return read_key(message).partition(":")[2].partition(":")[0] == "card"

@@ -15,7 +15,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.access_ruling import AccessRefusal
-from bot.access.access_values import Access
+from bot.access.access_values import EffectiveValues
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import PersonFacts
 from bot.slack.receive.action import (
@@ -25,32 +25,32 @@ from bot.slack.receive.action import (
     read_action,
     read_claimed_teams,
     read_installed_teams,
-    set_own_workspace,
+    replace_workspace_id,
 )
 from bot.slack.receive.payload_reader import CONTENT_KEY, read_payload
 from bot.slack.receive.payloads import Click, SlashCommand
 from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
 from bot.slack.show.admission import Admission
-from bot.slack.show.notices import make_note, make_note_with_input, show_ephemeral
+from bot.slack.show.notices import make_note, make_note_with_input, show_ephemeral_message
 from bot.slack.show.people import People
 from bot.slack.text.cleaning import render_mention
-from bot.slack.views.home import render_closed_home
+from bot.slack.views.home import render_refusal_home
 from bot.slack.views.outgoing import Outgoing
 from bot.store.values import StoreError
-from handoff.access.audit_entry import AuditEntry, AuditRecorder, Deed, discard_entry
+from handoff.access.audit_entry import AuditAction, AuditEntry, AuditRecorder, discard_entry
 from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
 
 NextListener = Callable[[], Awaitable[BoltResponse]]
 ConcernCheck = Callable[[Place], Awaitable[bool]]
-LocateClick = Callable[[Click, AsyncWebClient], Awaitable[Click | None]]
-"""Returns a click in the App Home with the place that it concerns. None if there is none, and the person was told."""
+FindClickPlace = Callable[[Click, AsyncWebClient], Awaitable[Click | None]]
+"""Returns a click in the App Home with the place that it concerns; None if it has none, which the person is told."""
 _RESENT_KINDS = frozenset({"mention", "message", "edit", "stop", "event"})
 """Kinds of actions that come as events. Slack sends an event again if it is not acknowledged."""
 _SILENT_KINDS = frozenset({"message", "edit", "event"})
-"""Kinds of actions that are refused without telling the person, who did not speak to the bot."""
+"""Kinds of actions by people who did not speak to the bot: if one is refused, the person is not told."""
 
 
 class Gate:
@@ -80,21 +80,21 @@ class Gate:
         self._clock = clock
         self._record_audit = record_audit
         self.background = BackgroundTasks()
-        self.deeds: dict[str, Deed] = {}
+        self.deeds: dict[str, AuditAction] = {}
         """The deeds that clicks and commands would carry out, passed to `read_action`."""
-        self.locate: LocateClick | None = None
+        self.locate_click: FindClickPlace | None = None
         """Finds the place that a click in the App Home concerns, so that the rights in that place are checked."""
         self._concern_checks: dict[ActionKind, list[ConcernCheck]] = {}
 
     def add_concern_check(self, concern_check: ConcernCheck, *kinds: ActionKind) -> None:
-        """Add a check that returns True if words in a thread, not said to the bot, may concern it.
+        """Add a check that returns True if the bot may need a message in this thread that does not mention it.
 
-        If no check returns True, the gate drops the words without looking up their author.
+        If no check returns True, the gate drops the message without looking up its author.
         """
         for way in kinds:
             self._concern_checks.setdefault(way, []).append(concern_check)
 
-    async def check(
+    async def filter_payload(
         self,
         body: dict[str, Any],
         request: AsyncBoltRequest,
@@ -102,44 +102,44 @@ class Gate:
         client: AsyncWebClient,
         next_: NextListener,
     ) -> BoltResponse:
-        """Read the payload, then pass it to the listeners, with its content in Bolt's context, or answer it here."""
+        """Read the payload into Bolt's context, and pass it to the listeners, or answer it here if it is refused."""
         home = self._people.home.team
         installed = read_installed_teams(body)
         if (installed and home not in installed) or (is_for_organisation(body) and not self._people.home.is_org_wide):
-            named = ", ".join(installed) or "of an organisation"
-            log.warning("a payload for another installation (%s) was left alone", named)
+            team_names = ", ".join(installed) or "of an organisation"
+            log.warning("a payload for another installation (%s) was left alone", team_names)
             return _acknowledge_payload()
-        request.body = set_own_workspace(body, home)
-        read = read_payload(request.body, context.bot_user_id or "")
-        if isinstance(read, Click) and read.in_home and self.locate is not None:
-            located = await self.locate(read, client)
-            if located is None:
+        request.body = replace_workspace_id(body, home)
+        content = read_payload(request.body, context.bot_user_id or "")
+        if isinstance(content, Click) and content.in_home and self.locate_click is not None:
+            located_click = await self.locate_click(content, client)
+            if located_click is None:
                 return _acknowledge_payload()
-            read = located
-        context[CONTENT_KEY] = read
-        who = read_action(request.body, read, self.deeds)
-        if who is None or (who.kind == "message" and not who.in_thread):
+            content = located_click
+        context[CONTENT_KEY] = content
+        action = read_action(request.body, content, self.deeds)
+        if action is None or (action.kind == "message" and not action.in_thread):
             return await next_()  # nobody acts, or it is a message outside threads, which no listener takes up
-        typed = read.text if isinstance(read, SlashCommand) else ""
+        typed = content.text if isinstance(content, SlashCommand) else ""
         try:
-            if who.kind in {"message", "edit"} and not await self._may_concern_bot(who):
+            if action.kind in {"message", "edit"} and not await self._may_concern_bot(action):
                 return _acknowledge_payload()
-            claims = who.teams | read_claimed_teams(body)
-            access = await self._admission.read_access(who.place)
-            why = await self._admission.find_refusal(
-                access, who.place, who.user, hint=self._find_facts_in_payload(who, claims, access)
+            claims = action.teams | read_claimed_teams(body)
+            access = await self._admission.read_access(action.place)
+            refusal = await self._admission.find_refusal(
+                access, action.place, action.user, hint=self._find_facts_in_payload(action, claims, access)
             )
         except StoreError as error:
-            return await self._answer_store_failure(who, client, error, typed)
-        if why == "bot" and who.is_bot:  # bots see no ephemeral message, so a listener replies to it
-            await self._audit_refusal(who, why)
+            return await self._answer_store_failure(action, client, error, typed)
+        if refusal == "bot" and action.is_bot:  # bots see no ephemeral message, so a listener replies to it
+            await self._audit_refusal(action, refusal)
             return await next_()
-        if why is None:
+        if refusal is None:
             return await next_()
-        return await self._refuse(who, why, client, typed)
+        return await self._refuse(action, refusal, client, typed)
 
     async def _may_concern_bot(self, action: Action) -> bool:
-        """Return True if words that were not said to the bot may concern it, or if the store cannot tell."""
+        """Return True if the bot may need a message that does not mention it, or if the store is unavailable."""
         try:
             return not self._concern_checks or any(
                 [await knows(action.thread) for knows in self._concern_checks.get(action.kind, ())]
@@ -148,7 +148,7 @@ class Gate:
             return True
 
     def _find_facts_in_payload(
-        self, action: Action, claimed_teams: frozenset[str], access: Access
+        self, action: Action, claimed_teams: frozenset[str], access: EffectiveValues
     ) -> PersonFacts | None:
         """Return what the payload itself shows against a person (bot, stranger or guest), or None.
 
@@ -176,7 +176,7 @@ class Gate:
             return _acknowledge_payload()
         if action.kind == "home":
             self.background.start(
-                client.views_publish(user_id=action.user, view=render_closed_home(words)), "show a closed home"
+                client.views_publish(user_id=action.user, view=render_refusal_home(words)), "show a closed home"
             )
             return _acknowledge_payload()
         # A refusal because Slack did not answer is told each time, a lasting one once an hour.
@@ -191,19 +191,19 @@ class Gate:
 
     async def _tell_refusal(self, action: Action, dedupe_key: str, words: str, client: AsyncWebClient) -> None:
         try:
-            told = await self._claim_first(
+            is_first = await self._claim_first(
                 f"refused:{action.place.team}/{action.place.channel}/{action.user}/{dedupe_key}"
             )
         except StoreError as error:
             log.warning("a refusal (%s) was not told: %s", dedupe_key, error)
             return
-        if told:
+        if is_first:
             self.background.start(
-                show_ephemeral(client, action.place, action.user, make_note(words)), "refuse somebody"
+                show_ephemeral_message(client, action.place, action.user, make_note(words)), "refuse somebody"
             )
 
     async def _audit_refusal(self, action: Action, reason: AccessRefusal) -> None:
-        """Write a refused deed to the audit log, without the person's words."""
+        """Write the refusal of an action's deed, if it has one, to the audit log, without the person's words."""
         deed = action.deed
         if deed is None:
             return
@@ -234,7 +234,8 @@ class Gate:
             return _answer_command(make_note_with_input(notices.NOT_RECORDED, command_text))
         if action.kind in {"click", "shortcut", "view"}:
             self.background.start(
-                show_ephemeral(client, action.place, action.user, make_note(notices.NOT_RECORDED)), "answer a click"
+                show_ephemeral_message(client, action.place, action.user, make_note(notices.NOT_RECORDED)),
+                "answer a click",
             )
             return _acknowledge_payload()
         raise error
@@ -273,7 +274,7 @@ DEFERRED_LINE = (
     "I could not ask Slack just now whether you may use me, so I have not begun. Slack brings it to me again within "
     "the next minutes: once I react with :eyes:, I have it."
 )
-"""Told to a person whose message Slack will send again."""
+"""Shown to a person whose message Slack will send again."""
 _MAX_ADMINS = 3
 
 

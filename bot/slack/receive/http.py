@@ -1,6 +1,6 @@
-"""Slack's HTTP mode: one path for events, clicks and commands, which refuses malformed requests early.
+"""Serves HTTP mode: one path for events, clicks and commands, which refuses malformed requests early.
 
-The same server also has pages of our own, for people's browsers.
+The same server also serves the bot's own pages to people's browsers.
 
 Bolt alone answers some malformed requests with an exception or a 500, and logs the whole body of a badly signed one. So
 the signature and the form are checked here first, and a body is never logged.
@@ -22,11 +22,11 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.slack.receive.bolt_dispatch import dispatch
-from bot.slack.receive.own_page import HEADERS, MakePage, render_html
+from bot.slack.receive.own_page import PAGE_HEADERS, RenderQueryPage, render_html
 
 log = logging.getLogger(__name__)
 
-LARGEST_BODY = 4 * 1024 * 1024
+MAX_BODY_BYTES = 4 * 1024 * 1024
 SIGNATURE_SECONDS = 300
 """Seconds for which a signature holds."""
 EVENTS_PATH = "/slack/events"
@@ -38,10 +38,10 @@ REDIRECT_PATH = "/slack/oauth_redirect"
 def make_web_app(
     app: AsyncApp, *, signing_secret: str, path: str = EVENTS_PATH, pages: Sequence[web.RouteDef] = ()
 ) -> web.Application:
-    """Make an aiohttp application that passes requests which Slack signed to Bolt, and serves `pages`.
+    """Make an aiohttp application that passes Slack's signed requests to Bolt, and serves `pages`.
 
-    It answers 401 to a request that is not signed or was signed more than five minutes ago, 400 to one that is signed
-    but cannot be read, and 500 to one that was not recorded, so that Slack sends it again.
+    It answers 401 to a request without a signature of the last five minutes, and 400 to a signed one that it cannot
+    read. It answers 500 if a request could not be handled, so that Slack sends it again.
     """
 
     async def handle(request: web.Request) -> web.Response:
@@ -60,24 +60,24 @@ def make_web_app(
 
         return await to_aiohttp_response(await dispatch(app, make_request))
 
-    server = web.Application(client_max_size=LARGEST_BODY)
+    server = web.Application(client_max_size=MAX_BODY_BYTES)
     server.router.add_post(path, handle)
     server.add_routes(pages)
     return server
 
 
-def make_page_route(path: str, show: MakePage) -> web.RouteDef:
-    """Return the route of a page of our own. HEAD is not allowed: it would use up a page that is shown only once."""
+def make_page_route(path: str, show: RenderQueryPage) -> web.RouteDef:
+    """Return the route of one of the bot's pages. HEAD is not allowed: it would use up a page that works only once."""
 
     async def handle(request: web.Request) -> web.Response:
         page = await show(request.rel_url.raw_query_string)
-        return web.Response(status=page.status, text=render_html(page), content_type="text/html", headers=HEADERS)
+        return web.Response(status=page.status, text=render_html(page), content_type="text/html", headers=PAGE_HEADERS)
 
     return web.get(path, handle, allow_head=False)
 
 
 def _is_signed(body: bytes, headers: Mapping[str, str], secret: str) -> bool:
-    """Return True if Slack signed these bytes just now. The SDK's own check raises for bytes that are not UTF-8."""
+    """Return True if Slack signed these bytes in the last `SIGNATURE_SECONDS`. They need not be UTF-8."""
     stamp, signature = headers.get("X-Slack-Request-Timestamp", ""), headers.get("X-Slack-Signature", "")
     if (
         not (stamp.isascii() and stamp.isdigit() and len(stamp) < 12)
@@ -89,14 +89,14 @@ def _is_signed(body: bytes, headers: Mapping[str, str], secret: str) -> bool:
 
 
 def _decode_body(body: bytes, content_type: str) -> str | None:
-    """Return the body as text if it has one of the forms that Slack sends, otherwise None."""
+    """Return the body as text if it is JSON or a form such as Slack sends, otherwise None."""
     try:
         text = body.decode("utf-8")
         if content_type == "application/json":
             payload = json.loads(text)
             event = payload.get("event", {}) if isinstance(payload, Mapping) else None
-            typed = isinstance(event, Mapping) and (not event or isinstance(event.get("type"), str))
-            return text if typed and isinstance(payload.get("type"), str) else None
+            has_type = isinstance(event, Mapping) and (not event or isinstance(event.get("type"), str))
+            return text if has_type and isinstance(payload.get("type"), str) else None
         form = parse_qs(text, keep_blank_values=True)
         if "payload" in form:
             payload = json.loads(form["payload"][0])

@@ -1,4 +1,4 @@
-"""Reads which job a person's words name: by its id, or by a link to its thread or to a message of the thread."""
+"""Parses the reference to a job in a person's words: its id, or a link to its thread or to a message in the thread."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _BARE_PLACE = re.compile(r"([CDG][A-Z0-9]{2,30})/(\d{1,12}\.\d{1,9})")
 _TS = re.compile(r"\d{1,12}\.\d{1,9}")
 
 
-def find_named_job(team: str, words: str) -> tuple[str, str]:
-    """Read the job that the first word names. Returns a pair of (id of the job, words after it).
+def parse_job_reference(team: str, words: str) -> tuple[str, str]:
+    """Parse the first word as a reference to a job. Returns a pair of (id of the job, words after it).
 
-    The word may be an id, Slack's link to a message (`https://x.slack.com/archives/C1/p1700000000000100?thread_ts=...`),
-    or `C1/1700000000.000100`. If it names no job, the id is empty and the words are all of them. Whether the job exists
-    is not checked. `team` is the id of the workspace that a link is taken to lead into.
+    The word may be an id, `C1/1700000000.000100`, or Slack's link to a message
+    (`https://x.slack.com/archives/C1/p1700000000000100?thread_ts=...`). If it names no job, the id is "" and all words
+    are returned. Whether the job exists is not checked. `team` is the id of the workspace that links are taken to mean.
     """
     first, _, rest = words.strip().partition(" ")
     word = first.strip("`<>").partition("|")[0]
@@ -41,12 +41,12 @@ def _parse_place(team: str, word: str) -> Place | None:
         return None
     try:
         link = urlsplit(word.replace("&amp;", "&"))
-        asked = parse_qs(link.query)
+        query = parse_qs(link.query)
     except ValueError:
         return None
     found = _MESSAGE_LINK_PATH.fullmatch(link.path)
     if found is None:
         return None
-    thread = asked.get("thread_ts", [""])[0]
+    thread = query.get("thread_ts", [""])[0]
     root = thread if _TS.fullmatch(thread) else f"{found[2][:-6]}.{found[2][-6:]}"
     return Place(team=team, channel=found[1], thread_ts=root)

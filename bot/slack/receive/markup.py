@@ -14,7 +14,7 @@ from specialists.turns.known_urls import find_urls_and_domains
 NO_NAMES: Mapping[str, str] = MappingProxyType({})
 PERSON_MENTION = re.compile(rf"<@({PERSON_ID.pattern})(?:\|[^<>]*)?>")
 _MARKUP_TOKEN = re.compile(r"<([^<>|]+)(?:\|([^<>]*))?>")
-_DROP_STYLES = str.maketrans("", "", "*_~`")
+_STYLE_REMOVAL = str.maketrans("", "", "*_~`")
 _WORD = re.compile(r"\w+")
 
 
@@ -47,7 +47,7 @@ def to_plain_text(text: str, bot_user: str, names: Mapping[str, str] = NO_NAMES)
 def join_texts(text: str, blocks: str, *, is_summary: bool = False) -> str:
     """Join the text and the blocks of one message, both in markup. If one contains the other, only the longer is kept.
 
-    `is_summary`: `text` may also be an app's shorter form of its blocks, with some of their words in the same order.
+    With `is_summary`, `text` is also dropped if it is a shorter form of the blocks: some of their words, in order.
     """
     if not text.strip() or not blocks.strip():
         return text if text.strip() else blocks
@@ -59,7 +59,7 @@ def join_texts(text: str, blocks: str, *, is_summary: bool = False) -> str:
 
 
 def _contains_lines(whole: str, part: str) -> bool:
-    """Return True if `whole` contains each line of `part`, in the same order. Styles and list marks do not count."""
+    """Return True if `whole` contains each line of `part`, in the same order. Styles and punctuation are ignored."""
     there, at = f" {' '.join(_split_words(whole))} ", 0
     for line in part.split("\n"):
         words = _split_words(line)
@@ -86,4 +86,4 @@ def _split_words(text: str) -> list[str]:
             return f" {target} "
         return f" {label} " if target.startswith("!") else f" {target} {label} "
 
-    return _WORD.findall(html.unescape(_MARKUP_TOKEN.sub(strip_token, text)).translate(_DROP_STYLES).casefold())
+    return _WORD.findall(html.unescape(_MARKUP_TOKEN.sub(strip_token, text)).translate(_STYLE_REMOVAL).casefold())

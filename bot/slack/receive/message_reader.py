@@ -25,20 +25,20 @@ LOST_FILE_MODES = frozenset({"tombstone", "hidden_by_limit"})
 CANVAS_TYPE = "application/vnd.slack-docs"
 """The media type of a canvas, which Slack serves as HTML."""
 TABLE_NAME = "pasted-table"
-LONGEST_EXCERPT = 20_000
-"""Most characters that are read of one forwarded message or attachment."""
+MAX_EXCERPT_LENGTH = 20_000
+"""Maximum number of characters that are kept of one forwarded message or attachment."""
 MAX_EXCERPTS = 20
 CUT_NOTE = "(… cut here)"
 _CANVAS_TYPES = frozenset({"quip", "canvas"})
 _MAX_FILES = 100
 _CHANNEL_NAME = re.compile(r"#([\w-]+)")
-_MAX_LEVELS = 3
-"""Most levels of forwarded messages within forwarded messages that are read."""
+_MAX_FORWARD_DEPTH = 3
+"""Maximum number of levels at which messages forwarded within forwarded messages are read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """Text by others below a message: a message that it forwards or links to, or the preview of a link."""
+    """Text below a message that its author did not write there: a forwarded or linked message, or a link's preview."""
 
     kind: str
     """Its kind in words, such as "forwarded message"."""
@@ -49,7 +49,7 @@ class Excerpt:
     words: str
     """Its text, in Slack's markup."""
     files: tuple[Attachment, ...] = ()
-    lost_files: int = 0
+    lost_file_count: int = 0
     """The number of files that were deleted, or that Slack hides for its plan's limit."""
 
     @property
@@ -66,12 +66,12 @@ class MessageContent:
     own_words: str = ""
     """The words of its author, in Slack's markup."""
     excerpts: tuple[Excerpt, ...] = ()
-    """The messages that the author forwarded, and the previews that Slack or an app showed below."""
+    """The messages that the author forwarded, and the previews and attachments that Slack or an app added."""
     tables: tuple[Attachment, ...] = ()
     """The tables that the author pasted."""
     files: tuple[Attachment, ...] = ()
     """The files that the author attached."""
-    lost_files: int = 0
+    lost_file_count: int = 0
     """The number of files that were deleted, or that Slack hides for its plan's limit."""
 
     @property
@@ -81,7 +81,7 @@ class MessageContent:
 
     @property
     def all_files(self) -> tuple[Attachment, ...]:
-        """The files and tables of the message and of its excerpts, each once."""
+        """The files and tables of the message and of its excerpts, without duplicates."""
         found = (*self.files, *self.tables, *(file for one in self.excerpts for file in one.files))
         return tuple({one.file_id: one for one in reversed(found)}.values())[::-1]
 
@@ -95,33 +95,40 @@ class MessageContent:
 
 
 def read_message(message: Json) -> MessageContent:
-    """Read the content of a message. A malformed field is passed over."""
+    """Read the content of a message. Malformed fields are ignored."""
     return _MessageReader(str(message.get("ts") or "")).read(message)
 
 
 class _MessageReader:
-    """Reads one message. It numbers the tables, so that each has a name of its own."""
+    """Reads one message, and numbers its tables, so that each gets a unique name and id."""
 
     def __init__(self, ts: str) -> None:
         self._ts = ts
         self._tables = 0
 
-    def read(self, message: Json, levels: int = _MAX_LEVELS) -> MessageContent:
+    def read(self, message: Json, levels: int = _MAX_FORWARD_DEPTH) -> MessageContent:
         by_app = bool(message.get("bot_id") or message.get("bot_profile"))
         text, blocks = message.get("text"), read_blocks(message.get("blocks"))
         own = join_texts(text if isinstance(text, str) else "", blocks.words, is_summary=by_app)
         tables, excerpts = self._make_table_attachments(blocks), []
         for one in _list_mappings(message.get("attachments")):
-            pasted = BlockWords() if _shows_other_source(one) else read_blocks(one.get("blocks"))
-            if not pasted.tables:
+            pasted_blocks = BlockWords() if _shows_other_source(one) else read_blocks(one.get("blocks"))
+            if not pasted_blocks.tables:
                 excerpts.append(self._read_excerpt(one, levels))
                 continue
             tables += self._make_table_attachments(
-                pasted
+                pasted_blocks
             )  # Slack puts a table here that somebody pastes into the message
-            left = {**one, "blocks": [block for block in one["blocks"] if not read_blocks([block]).tables]}
-            if pasted.words.strip() or _list_mappings(one.get("files")) or any(_iterate_texts(one, with_author=True)):
-                excerpts.append(self._read_excerpt(left, levels))
+            remaining_attachment = {
+                **one,
+                "blocks": [block for block in one["blocks"] if not read_blocks([block]).tables],
+            }
+            if (
+                pasted_blocks.words.strip()
+                or _list_mappings(one.get("files"))
+                or any(_iterate_texts(one, with_author=True))
+            ):
+                excerpts.append(self._read_excerpt(remaining_attachment, levels))
         more = len(excerpts) - MAX_EXCERPTS
         if more > 0:
             excerpts[MAX_EXCERPTS:] = [Excerpt("attachments", "", "not read", f"{more:,} more attachments")]
@@ -133,10 +140,10 @@ class _MessageReader:
         for table in blocks.tables:
             self._tables += 1
             name = f"{TABLE_NAME}.csv" if self._tables == 1 else f"{TABLE_NAME}-{self._tables}.csv"
-            of = {"kind": "table", "media_type": "text/csv", "size": len(table.encode()), "text": table}
+            table_fields = {"kind": "table", "media_type": "text/csv", "size": len(table.encode()), "text": table}
             named.append(
                 Attachment.model_validate(
-                    {"file_id": f"{self._ts}/table{self._tables}", "name": name, "author": author, **of}
+                    {"file_id": f"{self._ts}/table{self._tables}", "name": name, "author": author, **table_fields}
                 )
             )
         return tuple(named)
@@ -153,8 +160,8 @@ class _MessageReader:
         files += (*self._make_table_attachments(blocks, author), *(file for each in inner for file in each.files))
         if not words.strip() and not files:
             words = str(attachment.get("fallback") or "").strip() or "(nothing of it can be read)"
-        if len(words) > LONGEST_EXCERPT:
-            words = f"{words[:LONGEST_EXCERPT]}\n{CUT_NOTE}"
+        if len(words) > MAX_EXCERPT_LENGTH:
+            words = f"{words[:MAX_EXCERPT_LENGTH]}\n{CUT_NOTE}"
         return Excerpt(
             kind, author, _render_heading(kind, attachment), words, files, count_lost_files(attachment.get("files"))
         )
@@ -176,15 +183,15 @@ def replace_author(file: Attachment, author: str) -> Attachment:
 
 
 def parse_files(files: object) -> tuple[Attachment, ...]:
-    """Read the files of a message, without deleted and hidden ones. Files kept outside Slack get no address."""
+    """Read the files of a message, without deleted and hidden ones. A file kept outside Slack gets the `url` ""."""
     found = []
     for file in _list_mappings(files)[:_MAX_FILES]:
         if not isinstance(file.get("id"), str) or str(file.get("mode")) in LOST_FILE_MODES:
             continue
         size = file.get("size")
         # The address of a file kept outside Slack must never be requested with our token.
-        outside = file.get("is_external") or file.get("mode") == "external"
-        url = "" if outside else file.get("url_private_download") or file.get("url_private") or ""
+        is_external = file.get("is_external") or file.get("mode") == "external"
+        url = "" if is_external else file.get("url_private_download") or file.get("url_private") or ""
         is_canvas = {str(file.get("mode")), str(file.get("filetype"))} & _CANVAS_TYPES
         found.append(
             Attachment(
@@ -222,7 +229,7 @@ def _classify_attachment(attachment: Json) -> str:
 
 
 def _shows_other_source(attachment: Json) -> bool:
-    """Return True if an attachment shows another message or the preview of a link, False if it is the message's own."""
+    """Return True if an attachment shows another message or a link's preview, False if the author made it."""
     return any(
         attachment.get(name) for name in ("is_share", "is_msg_unfurl", "message_blocks", "from_url", "original_url")
     )

@@ -1,4 +1,4 @@
-"""Renders the pages of our own that HTTP mode shows in people's browsers: a few sentences, without scripts. Pure."""
+"""Renders the bot's own pages, which HTTP mode shows in browsers: a few sentences, without scripts. Pure."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ class BrowserPage:
     link: tuple[str, str] | None = None
 
 
-MakePage = Callable[[str], Awaitable[BrowserPage]]
+RenderQueryPage = Callable[[str], Awaitable[BrowserPage]]
 """Returns the page for the query string of a request. The query may hold secrets, so it is never logged."""
-STYLE = (
+PAGE_CSS = (
     ":root{color-scheme:light dark;font:17px/1.5 system-ui,sans-serif}"
     "body{max-width:32em;margin:18vh auto 0;padding:0 1.5em}h1{font-size:1.5em;line-height:1.2}"
 )
-_DIGEST = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-HEADERS: Mapping[str, str] = {
+_CSS_DIGEST = base64.b64encode(hashlib.sha256(PAGE_CSS.encode()).digest()).decode()
+PAGE_HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": (
-        f"default-src 'none'; style-src 'sha256-{_DIGEST}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+        f"default-src 'none'; style-src 'sha256-{_CSS_DIGEST}'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
     ),
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
@@ -46,5 +47,5 @@ def render_html(page: BrowserPage) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{title}</title><style>{STYLE}</style></head><body><h1>{title}</h1>{paragraphs}</body></html>"
+        f"<title>{title}</title><style>{PAGE_CSS}</style></head><body><h1>{title}</h1>{paragraphs}</body></html>"
     )

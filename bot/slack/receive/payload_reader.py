@@ -10,6 +10,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.slack.receive.payloads import (
     CHANGE_SUBTYPES,
+    AppContextChanged,
     Click,
     FileRemoved,
     HomeOpened,
@@ -22,17 +23,16 @@ from bot.slack.receive.payloads import (
     MessageShortcut,
     SlashCommand,
     StopPressed,
-    ViewChanged,
     ViewSubmission,
     parse_change,
     parse_click,
     parse_command,
+    parse_context_changed,
     parse_file_deleted,
     parse_home_opened,
     parse_message,
     parse_shortcut,
     parse_stop,
-    parse_view_changed,
     parse_view_submission,
 )
 from bot.slack.receive.reactions import ThumbReaction, parse_reaction
@@ -44,7 +44,7 @@ PayloadContent = (
     | StopPressed
     | ThumbReaction
     | HomeOpened
-    | ViewChanged
+    | AppContextChanged
     | FileRemoved
     | Click
     | SlashCommand
@@ -53,7 +53,7 @@ PayloadContent = (
     | Malformed
     | Ignored
 )
-"""The content of a payload, or the reason why it is left alone."""
+"""The content of a payload, or `Malformed` or `Ignored` with the reason why it is not used."""
 CONTENT_KEY = "read"
 """The key in Bolt's context under which the gate passes the content of the payload to the listeners."""
 
@@ -69,7 +69,7 @@ def _read_reaction(body: Json, bot_user: str) -> PayloadContent:
 
 EVENT_READERS: Mapping[object, Callable[[Json, str], PayloadContent]] = {
     "agent_session_stopped": lambda body, _: parse_stop(body),
-    "app_context_changed": lambda body, _: parse_view_changed(body),
+    "app_context_changed": lambda body, _: parse_context_changed(body),
     "app_home_opened": lambda body, _: parse_home_opened(body),
     "app_mention": _read_message,
     "file_deleted": lambda body, _: parse_file_deleted(body),
@@ -105,10 +105,10 @@ class PayloadAddressee:
     """The installation that a payload is for, as far as the payload says.
 
     - team: the id of the workspace; empty if it names none.
-    - organisation: the id of the organisation whose installation it is for; empty if it is for a workspace's own.
-    - author: the user id of the author of the message that was clicked in, which is one of our bots. In a shared
-      channel the payload names the workspace of the person who clicked, and only the author shows which installation is
-      meant.
+    - organisation: the id of the organisation whose installation it is for; empty if the workspace has its own.
+    - author: the user id of the bot that wrote the message that was clicked in; empty for any other payload. In a
+      shared channel the payload names the workspace of the person who clicked, so only the author shows which
+      installation is meant.
     """
 
     team: str = ""

@@ -1,7 +1,7 @@
 """Pure functions that parse Slack's payloads (JSON) into dataclasses.
 
-A payload that lacks a field that it must have is `Malformed`; one that the bot has nothing to do with is `Ignored`.
-Neither is an exception, and neither carries the body.
+A payload without a required field becomes `Malformed`, and one that does not concern the bot `Ignored`. Neither is an
+exception, and neither carries the body.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ CHANNEL_EVENTS = {
     "im": "message.im",
     "mpim": "message.mpim",
 }
-"""The `channel_type`s whose messages are read, and the event that brings each."""
+"""The `channel_type`s whose messages are read, and the event in the manifest that delivers them."""
 _SPOKEN_SUBTYPES = frozenset({None, "file_share", "thread_broadcast", "me_message"})
 """Subtypes of messages in which a person says something. All others report changes, joins and the like."""
 CHANGE_SUBTYPES = frozenset({"message_changed", "message_deleted"})
-"""Subtypes that report a change of a message, see `parse_change`."""
-_LONGEST_ID = 80
+"""Subtypes that report a change of a message; `parse_change` reads them."""
+_MAX_ID_LENGTH = 80
 _CHANNEL_ID = re.compile(r"[CG][A-Z0-9]{2,40}")
 _FILE_ID = re.compile(r"F[A-Z0-9]{2,40}")
 _TIMESTAMP = re.compile(r"\d{1,12}(\.\d{1,9})?")
@@ -53,7 +53,7 @@ class Ignored:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenView:
+class AppContext:
     """What a person has open in Slack: a channel, a thread in it (by a message's `ts`), or a canvas (by its id)."""
 
     channel: str = ""
@@ -68,14 +68,14 @@ class IncomingMessage:
     - user: the id of its author: a person, or another bot if `by_bot`.
     - text: its words as plain text, without the bot's own name and without forwarded messages.
     - attachments: its files, the tables that the author pasted, and the messages that the author forwards.
-    - mentioned: True if it mentions the bot.
-    - direct: True in a direct message with the bot.
+    - mentions_bot: True if it mentions the bot.
+    - is_direct: True in a direct message with the bot.
     - in_thread: True for a reply in a thread.
-    - twin: True if Slack sends the same message as an `app_mention` event too.
-    - may_lack_files: True for that `app_mention`: Slack may have put the files only into the other event.
-    - others: True if it mentions other people, a user group or a whole channel.
-    - dedupe: the ids by which a repeated delivery is recognised.
-    - looks_at: what the author has open in Slack, in a direct message. It is kept only if the request points at it.
+    - has_mention_event: True if Slack sends the same message as an `app_mention` event too.
+    - may_lack_files: True for an `app_mention` without files: Slack may have put them only into the `message` event.
+    - mentions_others: True if it mentions other people, a user group or a whole channel.
+    - dedupe_keys: the ids by which a repeated delivery is recognised.
+    - open_view: in a direct message, what the author has open in Slack. It is kept only if the request points at it.
     """
 
     place: Place
@@ -91,11 +91,11 @@ class IncomingMessage:
     by_bot: bool
     mentions_others: bool
     dedupe_keys: tuple[str, ...]
-    open_view: OpenView | None = None
+    app_context: AppContext | None = None
 
     @property
     def private_place(self) -> Place:
-        """The place for an ephemeral reply to its author: a thread without replies would not show one."""
+        """The place for an ephemeral reply to the author: in a thread without replies, Slack would not show it."""
         return self.place if self.in_thread else _drop_thread(self.place)
 
 
@@ -133,13 +133,13 @@ class Click:
     - message_ts: the id of that message; empty in a window or the App Home.
     - value: the value of the button or entry; empty if it has none.
     - action: the action_id of the button or menu.
-    - trigger: Slack's trigger_id, with which one window can be opened within three seconds.
+    - trigger_id: Slack's trigger_id, with which one window can be opened within three seconds.
     - window: the id of the window or App Home that was clicked in; empty in a message.
     - metadata: the `private_metadata` of that window or home.
     - in_home: True if it was clicked in the App Home.
     - values: the values of the input fields beside the button, by block and action.
     - response_url: the address at which the message of the button can be replaced.
-    - posted: True if the message was posted for all, so that it can be edited; False for an ephemeral one.
+    - is_posted: True if everybody sees the message, so that it can be edited; False for an ephemeral one.
     """
 
     place: Place
@@ -147,9 +147,9 @@ class Click:
     user: str
     value: str
     dedupe_keys: tuple[str, ...]
-    action: str = ""
+    action_id: str = ""
     trigger_id: str = ""
-    window: str = ""
+    window_id: str = ""
     metadata: str = ""
     in_home: bool = False
     values: Json = field(default_factory=dict)
@@ -158,7 +158,7 @@ class Click:
 
     @property
     def private_place(self) -> Place:
-        """The place for an ephemeral reply to the click: in a thread without replies, nobody would see one."""
+        """The place for an ephemeral reply to the click: in a thread without replies, Slack would not show it."""
         return self.place if self.place.thread_ts != self.message_ts else _drop_thread(self.place)
 
 
@@ -168,14 +168,14 @@ class SlashCommand:
 
     - word: its first word, in lower case.
     - rest: the words after the first, as they were typed.
-    - trigger: Slack's trigger_id; without one, the command cannot open a window.
-    - text: all its words as plain text; empty if nobody typed it.
+    - trigger_id: Slack's trigger_id; empty if the command cannot open a window.
+    - text: all its words as plain text; empty if it was not typed, as for a button that turns a page.
     """
 
     team: str
     channel: str
     user: str
-    word: str
+    first_word: str
     rest: str
     trigger_id: str = ""
     text: str = ""
@@ -194,15 +194,15 @@ class MessageShortcut:
     place: Place
     message_ts: str
     user: str
-    trigger: str
+    trigger_id: str
     author: str
     text: str
     attachments: tuple[Attachment, ...]
-    cut: bool = False
+    is_cut: bool = False
 
     @property
     def private_place(self) -> Place:
-        """The place for an ephemeral reply about the shortcut: a thread without replies would not show one."""
+        """The place for an ephemeral reply about the shortcut: in a thread without replies, Slack would not show it."""
         return self.place if self.place.thread_ts != self.message_ts else _drop_thread(self.place)
 
 
@@ -210,11 +210,11 @@ class MessageShortcut:
 class ViewSubmission:
     """A window that a person submitted.
 
-    - hash: Slack's hash of this state of the window; it differs each time that the same window is submitted.
+    - hash: Slack's hash of the window's state, which differs each time that the same window is submitted.
     - metadata: the `private_metadata` that the window was opened with.
     - values: what the person filled in, by block and action.
-    - below: the id of the lowest window under this one; empty if there is none.
-    - first: the block_id of its first input field; empty if it has none.
+    - root_id: the id of the lowest window under this one; empty if there is none.
+    - first_block: the block_id of its first input field; empty if it has none.
     """
 
     id: str
@@ -228,7 +228,7 @@ class ViewSubmission:
 
     @property
     def dedupe_keys(self) -> tuple[str, ...]:
-        """The ids of this submission. After a fault, the same window may be submitted again with other values."""
+        """The keys of this submission. After a fault, the same window may be submitted again, with another `hash`."""
         return (f"view:{self.id}:{self.hash}",)
 
     @property
@@ -237,7 +237,7 @@ class ViewSubmission:
         return Place(team=self.team, channel=find_window_channel(self.metadata), thread_ts="")
 
     def read_text(self, block: str, action: str) -> str:
-        """Return the text of a field; empty if there is none."""
+        """Return the stripped text of an input field, by its block_id and action_id; "" if there is none."""
         return str(_read_mapping(_read_mapping(self.values, block), action).get("value") or "").strip()
 
 
@@ -254,27 +254,30 @@ class StopPressed:
 class HomeOpened:
     """Somebody opened the App Home, or (if `is_direct`) the bot's direct messages.
 
-    `open_view` is what they have open.
+    `app_context` is what they have open.
     """
 
     place: Place
     user: str
     is_direct: bool
-    open_view: OpenView | None = None
+    app_context: AppContext | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ViewChanged:
-    """Somebody opened another view in Slack; `open_view` is None if it cannot be read. `place` may have no channel."""
+class AppContextChanged:
+    """A person opened something else in Slack.
+
+    `app_context` is None if it cannot be read; `place` may lack a channel.
+    """
 
     place: Place
     user: str
-    open_view: OpenView | None
+    app_context: AppContext | None
 
 
 @dataclass(frozen=True, slots=True)
 class FileRemoved:
-    """A file that was deleted. Slack says only its id."""
+    """A file was deleted. `file` is its id, which is all that Slack sends."""
 
     team: str
     file: str
@@ -326,15 +329,15 @@ def parse_message(body: Json, bot_user: str) -> IncomingMessage | Ignored | Malf
         by_bot=by_bot,
         mentions_others=any(named != bot_user for named in _MENTION.findall(raw)),
         dedupe_keys=tuple(ids),
-        open_view=_parse_open_view(body, event) if kind == "im" else None,
+        app_context=_parse_app_context(body, event) if kind == "im" else None,
     )
 
 
 def parse_change(body: Json, bot_user: str) -> MessageEdited | MessageDeleted | Ignored | Malformed:
     """Read a `message` event about a message that was edited or deleted.
 
-    Slack sends the same event for unfurled links and for our own edits; only an author's edit of words or tables
-    counts. If the first message of a thread is deleted, Slack reports an edit to a tombstone.
+    An edit is `Ignored` unless the author changed words or tables: Slack also reports unfurled links and our own edits.
+    If the first message of a thread is deleted, Slack reports an edit to a tombstone.
     """
     event = _read_mapping(body, "event")
     before, after = _read_mapping(event, "previous_message"), _read_mapping(event, "message")
@@ -415,9 +418,9 @@ def parse_click(body: Json) -> Click | Malformed:
         user=fields["user"],
         value=_read_text(action, "value") or _read_text(_read_mapping(action, "selected_option"), "value"),
         dedupe_keys=(f"click:{mark}:{fields['user']}",),
-        action=fields["action"],
+        action_id=fields["action"],
         trigger_id=trigger,
-        window=fields.get("window", ""),
+        window_id=fields.get("window", ""),
         metadata=_read_text(view, "private_metadata"),
         in_home=view.get("type") == "home",
         values=_read_mapping(_read_mapping(body, "state"), "values"),
@@ -434,10 +437,10 @@ def parse_command(body: Json, bot_user: str = "") -> SlashCommand | Malformed:
     text = body.get("text") or ""
     if not isinstance(text, str):
         return Malformed("text")
-    typed = remove_invisible(text).strip()
+    command_text = remove_invisible(text).strip()
     if bot_user:
-        typed = re.sub(rf"^<@{bot_user}(?:\|[^<>]*)?>\s*", "", typed)
-    word, rest = (*typed.split(None, 1), "", "")[:2]
+        command_text = re.sub(rf"^<@{bot_user}(?:\|[^<>]*)?>\s*", "", command_text)
+    word, rest = (*command_text.split(None, 1), "", "")[:2]
     trigger, who = body.get("trigger_id"), fields["user_id"]
     opens = trigger if isinstance(trigger, str) else ""
     said = to_plain_text(PERSON_MENTION.sub(r"<@\1>", text), bot_user)  # a message names people by their ids alone
@@ -463,7 +466,7 @@ def parse_shortcut(body: Json) -> MessageShortcut | Malformed:
         place=Place(team=fields["team"], channel=fields["channel"], thread_ts=str(thread_ts)),
         message_ts=fields["message"],
         user=fields["user"],
-        trigger=fields["trigger_id"],
+        trigger_id=fields["trigger_id"],
         author=str(message.get("user") or ""),
         text=to_plain_text(content.own_words, ""),
         attachments=content.files,
@@ -505,10 +508,10 @@ def parse_home_opened(body: Json) -> HomeOpened | Malformed:
     if isinstance(fields, Malformed):
         return fields
     place = Place(team=fields["team"], channel=_read_text(event, "channel"), thread_ts="")
-    return HomeOpened(place, fields["user"], event.get("tab") == "messages", _parse_open_view(body, event))
+    return HomeOpened(place, fields["user"], event.get("tab") == "messages", _parse_app_context(body, event))
 
 
-def parse_view_changed(body: Json) -> ViewChanged | Malformed:
+def parse_context_changed(body: Json) -> AppContextChanged | Malformed:
     """Read an `app_context_changed` event. Slack may name the person only in `authorizations`."""
     event, granted = _read_mapping(body, "event"), body.get("authorizations")
     first = granted[0] if isinstance(granted, list) and granted and isinstance(granted[0], Mapping) else {}
@@ -517,29 +520,29 @@ def parse_view_changed(body: Json) -> ViewChanged | Malformed:
     if isinstance(fields, Malformed):
         return fields
     place = Place(team=fields["team"], channel=_read_text(event, "channel"), thread_ts="")
-    return ViewChanged(place, fields["user"], _parse_open_view(body, event))
+    return AppContextChanged(place, fields["user"], _parse_app_context(body, event))
 
 
 def parse_file_deleted(body: Json) -> FileRemoved | Malformed:
     """Read a `file_deleted` event."""
     fields = _read_texts({"team": _read_team(body), "file_id": _read_mapping(body, "event").get("file_id")})
-    return fields if isinstance(fields, Malformed) else FileRemoved(fields["team"], fields["file_id"][:_LONGEST_ID])
+    return fields if isinstance(fields, Malformed) else FileRemoved(fields["team"], fields["file_id"][:_MAX_ID_LENGTH])
 
 
 def find_window_channel(metadata: str) -> str:
     """Return the channel that a window was opened in, from its metadata: `channel`, or that of `place`; "" if none."""
     try:
-        told = json.loads(metadata)
-        channel = told.get("channel") or told["place"]["channel"]
+        data = json.loads(metadata)
+        channel = data.get("channel") or data["place"]["channel"]
     except (ValueError, KeyError, TypeError, AttributeError):
         return ""
     return channel if isinstance(channel, str) else ""
 
 
-def _parse_open_view(body: Json, event: Json) -> OpenView | None:
+def _parse_app_context(body: Json, event: Json) -> AppContext | None:
     """Return the first view that a person has open and that can be read; None if there is none.
 
-    Views of another workspace, lists, direct messages and unknown forms are passed over.
+    Views of another workspace, lists, direct messages and unknown kinds are skipped.
     """
     context, team = _read_mapping(event, "app_context") or _read_mapping(event, "context"), _read_team(body)
     rows = context.get("entities")
@@ -547,17 +550,17 @@ def _parse_open_view(body: Json, event: Json) -> OpenView | None:
     ours = [one for one in entities if one.get("team_id") in (None, "", team)]
     channels = (one.get("value") for one in ours if str(one.get("type")).endswith("/channel_id"))
     channel = next((one for one in channels if _is_channel_id(one)), "")
-    return next((view for one in ours if (view := _parse_view(one, channel)) is not None), None)
+    return next((view for one in ours if (view := _parse_context_entity(one, channel)) is not None), None)
 
 
-def _parse_view(entity: Json, channel: Any) -> OpenView | None:
-    """Read one open view. `channel` is the channel that the same event names, as a thread's entry names none."""
+def _parse_context_entity(entity: Json, channel: Any) -> AppContext | None:
+    """Read one open view; None if it cannot be read. `channel` is the event's channel, which a thread's entry lacks."""
     value, name = entity.get("value"), str(entity.get("type")).rpartition("/")[2]
     if name == "canvas_id":
-        return OpenView(canvas=value) if isinstance(value, str) and _FILE_ID.fullmatch(value) else None
+        return AppContext(canvas=value) if isinstance(value, str) and _FILE_ID.fullmatch(value) else None
     if name == "message_context":
-        of = value if isinstance(value, Mapping) else entity
-        channel, ts = of.get("channel_id"), of.get("message_ts")
+        fields = value if isinstance(value, Mapping) else entity
+        channel, ts = fields.get("channel_id"), fields.get("message_ts")
     elif name in {"channel_id", "thread_ts"}:
         channel, ts = (value, "") if name == "channel_id" else (channel, value)
     else:
@@ -568,7 +571,7 @@ def _parse_view(entity: Json, channel: Any) -> OpenView | None:
         or (name != "channel_id" and not _TIMESTAMP.fullmatch(ts))
     ):
         return None
-    return OpenView(channel=channel, thread_ts=ts)
+    return AppContext(channel=channel, thread_ts=ts)
 
 
 def _is_channel_id(value: Any) -> bool:
@@ -596,7 +599,7 @@ def _read_text(body: Json, name: str) -> str:
 
 
 def _read_texts(fields: Mapping[str, Any]) -> dict[str, str] | Malformed:
-    """Return the fields if all are non-empty texts, otherwise `Malformed` with the first that is not."""
+    """Return the fields if all are non-empty strings, otherwise `Malformed` with the name of the first that is not."""
     texts = {name: value for name, value in fields.items() if isinstance(value, str) and value}
     missing = next((name for name in fields if name not in texts), "")
     return Malformed(missing) if missing else texts

@@ -18,10 +18,11 @@ from slack_bolt.context.async_context import AsyncBoltContext
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.receive.bolt_dispatch import answer_unhandled
-from bot.slack.receive.job_references import find_named_job, looks_like_job_id
+from bot.slack.receive.bolt_dispatch import make_error_response
+from bot.slack.receive.job_references import looks_like_job_id, parse_job_reference
 from bot.slack.receive.payload_reader import CONTENT_KEY, PayloadContent
 from bot.slack.receive.payloads import (
+    AppContextChanged,
     Click,
     FileRemoved,
     HomeOpened,
@@ -32,13 +33,18 @@ from bot.slack.receive.payloads import (
     MessageShortcut,
     SlashCommand,
     StopPressed,
-    ViewChanged,
     ViewSubmission,
 )
 from bot.slack.receive.reactions import ThumbReaction
 from bot.slack.receive.services import FeatureServices
-from bot.slack.receive.subcommand import FEW_WORDS, CommandContext, SpokenCommand, Subcommand, guess_subcommand
-from bot.slack.send.web_calls import BackgroundTasks, replace_message
+from bot.slack.receive.subcommand import (
+    MAX_SUBCOMMAND_WORDS,
+    CommandContext,
+    SpokenCommand,
+    Subcommand,
+    guess_subcommand,
+)
+from bot.slack.send.web_calls import BackgroundTasks, replace_clicked_message
 from bot.slack.show import notices
 from bot.slack.show.notices import (
     RecordingFailed,
@@ -46,29 +52,29 @@ from bot.slack.show.notices import (
     limit_to_ack_time,
     make_note,
     make_note_with_input,
-    show_ephemeral,
+    show_ephemeral_message,
 )
 from bot.slack.text.cleaning import clean_mrkdwn, to_plain_line
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.paging import TURN_ACTION, decode_turn
+from bot.slack.views.paging import TURN_PAGE_ACTION_PREFIX, decode_turn
 from bot.store.values import PayloadTooLarge
 
 log = logging.getLogger(__name__)
 
-COMMAND = "/leadhand"
+SLASH_COMMAND = "/leadhand"
 REQUEST_HINT = "If it is a request, mention me with it:"
 _ANYTHING = re.compile(r".*", re.DOTALL)
-_PAGE_TURN = re.compile(rf"^{TURN_ACTION}_(back|on)$")
+_PAGE_TURN = re.compile(rf"^{TURN_PAGE_ACTION_PREFIX}_(back|on)$")
 
 BoltListener = Callable[..., Awaitable[None]]
 ClickReply = str | Outgoing | None
-"""The message that only the person who clicked is shown; None or "" for no message."""
+"""The message that is shown only to the person who clicked; None or "" for no message."""
 OnClick = Callable[[Click, AsyncWebClient], Awaitable[ClickReply]]
-"""Handles a click. Work that takes longer than Slack waits is started in the background."""
+"""Handles a click. Work that takes longer than Slack waits must be started in the background."""
 OnWindow = Callable[[ViewSubmission, AsyncWebClient], Awaitable[Mapping[str, Any] | None]]
 """Handles a submitted window.
 
-Returns the answer (`make_field_error`, `make_push_answer`, `make_redraw_answer`), or None to close it.
+Returns Slack's response_action (`make_field_error`, `make_push_answer`, `make_redraw_answer`), or None to close it.
 """
 OnShortcut = Callable[[MessageShortcut, AsyncWebClient], Awaitable[ClickReply]]
 Event = (
@@ -78,14 +84,14 @@ Event = (
     | StopPressed
     | ThumbReaction
     | HomeOpened
-    | ViewChanged
+    | AppContextChanged
     | FileRemoved
 )
 E = TypeVar("E", bound=Event)
 OnEvent = Callable[[E, AsyncWebClient], Awaitable[None]]
-OnRequest = Callable[[CommandContext], Awaitable[Outgoing]]
-"""Makes a request of the words of a slash command, and returns the message for the person."""
-TurnPage = Callable[[str, str, int], None]
+StartRequest = Callable[[CommandContext], Awaitable[Outgoing]]
+"""Starts a request with the words of a slash command, and returns the message for the person."""
+ShowPage = Callable[[str, str, int], None]
 """Shows a page of a list. Takes the person's id, the rest of the list's name after its prefix, and the page from 1."""
 CLOSE_ALL_WINDOWS = {"response_action": "clear"}
 """The answer that closes a window and all windows below it."""
@@ -124,12 +130,12 @@ class Router:
         self.subcommands: list[Subcommand] = []
         self.spoken: list[SpokenCommand] = []
         self.events: dict[type[Any], list[OnEvent[Any]]] = {}
-        self.on_request: OnRequest | None = None
+        self.on_request: StartRequest | None = None
         """Handles slash commands that begin with no subcommand."""
         self._clicks: dict[str | re.Pattern[str], tuple[OnClick, str]] = {}
         self._windows: dict[str, OnWindow] = {}
         self._shortcuts: dict[str, OnShortcut] = {}
-        self._pages: dict[str, TurnPage] = {}
+        self._pages: dict[str, ShowPage] = {}
         self._services = services
         self._background = background
 
@@ -154,7 +160,7 @@ class Router:
         """Add the listener for a message shortcut, by its callback_id."""
         self._shortcuts[callback] = listener
 
-    def add_paged_list(self, prefix: str, show: TurnPage) -> None:
+    def add_paged_list(self, prefix: str, show: ShowPage) -> None:
         """Add a list that is not the answer to a command: `show` turns its pages.
 
         `prefix` is how the list's name begins in the buttons that turn pages.
@@ -164,7 +170,7 @@ class Router:
     # -- spoken commands ---------------------------------------------------------------------------------
 
     def match_spoken_commands(self, text: str, *, has_files: bool = False) -> Iterator[tuple[SpokenCommand, str]]:
-        """Yield the spoken commands that a message may be, in order, each with the words that it is about."""
+        """Yield the spoken commands that match a message, in order, each with the words that its `match` returned."""
         return match_spoken_commands(self.spoken, text, has_files=has_files)
 
     def make_context(self, command: SlashCommand, client: AsyncWebClient, **context_fields: Any) -> CommandContext:
@@ -176,39 +182,39 @@ class Router:
     # -- the slash command -------------------------------------------------------------------------------
 
     async def run_command(self, context: CommandContext) -> Outgoing:
-        """Carry out a subcommand, or make a request of the words. Returns the message for the person."""
+        """Carry out a subcommand, or start a request with the words. Returns the message for the person."""
         context = self._replace_spoken_words(context)
-        word = context.command.word or "help"
+        word = context.command.first_word or "help"
         subcommand = next((one for one in self.subcommands if one.name == word), None)
         if subcommand is None or _is_sentence(context, subcommand):
-            return await self._make_request(context)
+            return await self._start_request(context)
         if subcommand.input_kind != "job":
             return await subcommand.run(context)
-        job, rest = find_named_job(context.team, context.rest)
+        job, rest = parse_job_reference(context.team, context.rest)
         if job:
             return await subcommand.run(context.with_job(job, rest))
         if context.rest:
-            return _render_no_job(context)
+            return _render_unknown_job(context)
         if subcommand.usages[0][0]:
-            return make_note(f"Which job? `{COMMAND} status` lists yours, then: `{COMMAND} {word} JOB`.")
+            return make_note(f"Which job? `{SLASH_COMMAND} status` lists yours, then: `{SLASH_COMMAND} {word} JOB`.")
         return await subcommand.run(context)
 
     def _replace_spoken_words(self, context: CommandContext) -> CommandContext:
-        """Return the context with the subcommand for words that are a spoken command; other contexts are unchanged."""
+        """Return the context with the subcommand in place of a spoken command's words; any other is unchanged."""
         command = context.command
-        if any(one.name == command.word for one in self.subcommands):
+        if any(one.name == command.first_word for one in self.subcommands):
             return context
         for one, about in self.match_spoken_commands(command.text):
             if one.slash_words:
                 word, _, rest = f"{one.slash_words} {about}".strip().partition(" ")
-                return replace(context, command=replace(command, word=word, rest=rest), rest=rest)
+                return replace(context, command=replace(command, first_word=word, rest=rest), rest=rest)
         return context
 
-    async def _make_request(self, context: CommandContext) -> Outgoing:
-        """Make a request of the words, or suggest the subcommand that they look like a misspelling of."""
+    async def _start_request(self, context: CommandContext) -> Outgoing:
+        """Start a request with the words of a command, or suggest the subcommand that they probably misspell."""
         text, names = context.command.text, [one.name for one in self.subcommands]
-        names_job = bool(find_named_job(context.team, context.command.rest)[0])
-        if context.command.word not in names and (meant := guess_subcommand(text, names, names_job=names_job)):
+        names_job = bool(parse_job_reference(context.team, context.command.rest)[0])
+        if context.command.first_word not in names and (meant := guess_subcommand(text, names, names_job=names_job)):
             return _render_suggestion(next(one for one in self.subcommands if one.name == meant), text)
         if self.on_request is None or not text:  # not typed, but a page button of a command that was removed
             return make_note(notices.OLD_BUTTON)
@@ -221,7 +227,7 @@ class Router:
 
         Payloads that no feature listens to are acknowledged too.
         """
-        app.command(COMMAND)(self._handle_command)
+        app.command(SLASH_COMMAND)(self._handle_command)
         app.command(_ANYTHING)(_answer_unknown_command)
         for action, (on_click, fault) in self._clicks.items():
             app.action(action)(self._make_click_listener(on_click, fault))
@@ -238,7 +244,7 @@ class Router:
         app.error(_handle_error)
 
     async def _handle_event(self, context: AsyncBoltContext, client: AsyncWebClient) -> None:
-        """Pass an event to its listeners. If one raises an error, it stays unacknowledged, and Slack sends it again."""
+        """Pass an event to its listeners. If one raises an error, the event stays unacknowledged: Slack repeats it."""
         read: PayloadContent = context[CONTENT_KEY]
         if isinstance(read, Malformed):
             log.warning("an event without %s was left alone", read.reason)
@@ -249,9 +255,9 @@ class Router:
         async def on_click(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
             click = context[CONTENT_KEY]
             if isinstance(click, Click):
-                said = await self._wait_in_time(handle(click, client), fault)
-                if said:
-                    self._background.start(answer_click(client, click, said), "answer a click")
+                reply = await self._await_reply(handle(click, client), fault)
+                if reply:
+                    self._background.start(answer_click(client, click, reply), "answer a click")
             else:
                 _log_unreadable("a click", click)
             await ack()
@@ -262,11 +268,11 @@ class Router:
         async def on_shortcut(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
             used = context[CONTENT_KEY]
             if isinstance(used, MessageShortcut):
-                said = await self._wait_in_time(handle(used, client), notices.WINDOW_FAILED)
-                if said:
-                    message = make_note(said) if isinstance(said, str) else said
+                reply = await self._await_reply(handle(used, client), notices.WINDOW_FAILED)
+                if reply:
+                    message = make_note(reply) if isinstance(reply, str) else reply
                     self._background.start(
-                        show_ephemeral(client, used.private_place, used.user, message), "answer a shortcut"
+                        show_ephemeral_message(client, used.private_place, used.user, message), "answer a shortcut"
                     )
             else:
                 _log_unreadable("a shortcut", used)
@@ -274,12 +280,12 @@ class Router:
 
         return on_shortcut
 
-    async def _wait_in_time(self, work: Awaitable[ClickReply], fault: str) -> ClickReply:
+    async def _await_reply(self, work: Awaitable[ClickReply], fault: str) -> ClickReply:
         try:
             async with limit_to_ack_time():
                 return await work
         except RecordingFailed as error:
-            return _explain_unrecorded(error, fault)
+            return _explain_failed_recording(error, fault)
 
     def _make_window_listener(self, handle: OnWindow) -> BoltListener:
         async def on_window(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
@@ -292,7 +298,7 @@ class Router:
                 async with limit_to_ack_time():
                     answer = await handle(sent, client)
             except RecordingFailed as error:
-                answer = self._report_not_recorded(sent, client, _explain_unrecorded(error, notices.NOT_RECORDED))
+                answer = self._report_not_recorded(sent, client, _explain_failed_recording(error, notices.NOT_RECORDED))
             await ack(**(answer or {}))
 
         return on_window
@@ -305,7 +311,7 @@ class Router:
         if submission.first_block:
             return make_field_error(submission.first_block, words)
         self._background.start(
-            show_ephemeral(client, submission.place, submission.user, make_note(words)), "answer a window"
+            show_ephemeral_message(client, submission.place, submission.user, make_note(words)), "answer a window"
         )
         return CLOSE_ALL_WINDOWS
 
@@ -344,15 +350,15 @@ class Router:
         except RecordingFailed:
             message = make_note(notices.NOT_READ)
         await ack()
-        await replace_message(client, click.response_url, text=message.text, blocks=message.blocks)
+        await replace_clicked_message(client, click.response_url, text=message.text, blocks=message.blocks)
 
 
 def match_spoken_commands(
     commands: Sequence[SpokenCommand], text: str, *, has_files: bool = False
 ) -> Iterator[tuple[SpokenCommand, str]]:
-    """Yield those of the spoken commands that a message may be, in order, each with the words that it is about.
+    """Yield the commands that match a message, in order, each with the words that its `match` returned.
 
-    `has_files`: the message has files, which only some commands take.
+    With `has_files`, only commands that allow files are tried.
     """
     for one in commands:
         if (not has_files or one.allows_files) and (about := one.match(text)) is not None:
@@ -360,7 +366,7 @@ def match_spoken_commands(
 
 
 def list_help_words(commands: Sequence[SpokenCommand]) -> list[str]:
-    """List the spoken commands in the words that the help shows."""
+    """List the examples of spoken commands that the help shows."""
     return [word for one in commands for word in one.help_words]
 
 
@@ -370,36 +376,41 @@ def list_usage_lines(subcommands: Sequence[Subcommand]) -> list[str]:
 
 
 def _render_usages(subcommand: Subcommand) -> list[str]:
-    return [f"`{COMMAND} {subcommand.name}{' ' if usage else ''}{usage}` {does}" for usage, does in subcommand.usages]
+    return [
+        f"`{SLASH_COMMAND} {subcommand.name}{' ' if usage else ''}{usage}` {does}" for usage, does in subcommand.usages
+    ]
 
 
 def _render_suggestion(subcommand: Subcommand, text: str) -> Outgoing:
     """Render the note that suggests a subcommand, with all that was typed, since Slack does not keep it."""
-    words = f"Did you mean `{COMMAND} {subcommand.name}`? Nothing was started. {'; '.join(_render_usages(subcommand))}."
+    words = (
+        f"Did you mean `{SLASH_COMMAND} {subcommand.name}`? Nothing was started. "
+        f"{'; '.join(_render_usages(subcommand))}."
+    )
     return make_note_with_input(f"{words} {REQUEST_HINT}", text)
 
 
 def _is_sentence(context: CommandContext, subcommand: Subcommand) -> bool:
     """Return True for a sentence that only begins like a subcommand: "status of the Berlin order?"."""
     words = context.rest.split()
-    if not context.command.text or len(words) <= FEW_WORDS or subcommand.takes_text(words[0]):
+    if not context.command.text or len(words) <= MAX_SUBCOMMAND_WORDS or subcommand.takes_text(words[0]):
         return False
     return subcommand.input_kind != "job" or not (
-        find_named_job(context.team, context.rest)[0] or looks_like_job_id(words[0])
+        parse_job_reference(context.team, context.rest)[0] or looks_like_job_id(words[0])
     )
 
 
-def _render_no_job(context: CommandContext) -> Outgoing:
+def _render_unknown_job(context: CommandContext) -> Outgoing:
     name = clean_mrkdwn(to_plain_line(context.rest, 40))
     words = (
-        f"“{name}” is no job. A job's name is J and ten letters and digits; `{COMMAND} status` lists yours. "
+        f"“{name}” is no job. A job's name is J and ten letters and digits; `{SLASH_COMMAND} status` lists yours. "
         "A link to a message of its thread does too."
     )
     return make_note_with_input(f"{words} {REQUEST_HINT}", context.command.text)
 
 
 async def _answer_unknown_command(ack: AsyncAck) -> None:
-    await ack(text=f"I only know `{COMMAND}`.", response_type="ephemeral")
+    await ack(text=f"I only know `{SLASH_COMMAND}`.", response_type="ephemeral")
 
 
 async def _acknowledge(ack: AsyncAck) -> None:
@@ -407,7 +418,7 @@ async def _acknowledge(ack: AsyncAck) -> None:
 
 
 async def _answer_old_button(click: Click, client: AsyncWebClient) -> ClickReply:
-    """Return the note for a click on a button of an older version, so that no click goes without an answer."""
+    """Return the note for a click that no feature handles, such as on a button of an older version."""
     del click, client
     return notices.OLD_BUTTON
 
@@ -418,9 +429,9 @@ def _log_unreadable(kind: str, content: PayloadContent) -> None:
     )
 
 
-def _explain_unrecorded(error: RecordingFailed, fault: str) -> str:
+def _explain_failed_recording(error: RecordingFailed, fault: str) -> str:
     return str(error) if isinstance(error.__cause__, PayloadTooLarge) else fault
 
 
 async def _handle_error(error: Exception, body: Any) -> BoltResponse:
-    return answer_unhandled(error, body)
+    return make_error_response(error, body)

@@ -12,28 +12,28 @@ from bot.slack.receive.payloads import IncomingMessage, SlashCommand
 from bot.slack.receive.services import FeatureServices
 from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.views.outgoing import Outgoing
-from handoff.access.audit_entry import Deed
+from handoff.access.audit_entry import AuditAction
 from handoff.contracts import Place
 
 S = TypeVar("S")
 
 SubcommandInput = Literal["nothing", "words", "job"]
-"""What follows the word of a subcommand. `job`: the id of a job or a link to its thread, and then words. Both may be
-left out if the first of the usages is empty."""
+"""What follows a subcommand. `job` is the id of a job or a link to its thread, and then words. Both may be left out if
+the first entry of `usages` is empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandContext:
     """A command that somebody gave, and all that is needed to carry it out.
 
-    - command: the command, with the person and the channel; its `rest` are all words after the first. A spoken command
-      has no `trigger`.
+    - command: the command, with the person and the channel. Its `rest` has all words after the first. The `trigger_id`
+      of a spoken command is empty.
     - subcommands, spoken: all commands of the bot.
     - job: the id of the job that it names; empty if it names none or takes none.
     - rest: the remaining words, as they were written: those after the job, if it names one.
     - page: the page of a list that is to be shown, from 1.
-    - said: the message of a spoken command; None for a slash command or a click that turns a page.
-    - mark: identifies this command. It is the same at a second delivery, so that changes are made only once.
+    - message: the message of a spoken command; None for a slash command or a click that turns a page.
+    - dedupe_key: identifies this command. A second delivery has the same key, so that changes are made only once.
     """
 
     command: SlashCommand
@@ -86,13 +86,13 @@ class Subcommand:
     """For each way to write it, a pair of (what follows the word, what it does), in the words of the help."""
     run: Callable[[CommandContext], Awaitable[Outgoing]]
     input_kind: SubcommandInput = "nothing"
-    deed: Deed = "asked"
+    deed: AuditAction = "asked"
     """What the subcommand does, for the audit log."""
     text_after: str | None = None
-    """The word after which any text may follow. "": any text follows the subcommand. None: only a few words follow."""
+    """The word after which a text of any length may follow; "" if it may follow at once, None if it never may."""
 
     def takes_text(self, first_word: str) -> bool:
-        """Return True if a text of any length may follow the subcommand; `first_word` is the first word after it."""
+        """Return True if a text of any length may follow. `first_word` is the word directly after the subcommand."""
         return self.text_after is not None and self.text_after in {"", first_word.lower()}
 
 
@@ -103,7 +103,7 @@ SpokenReply = Outgoing | Literal["told", "no_command"]
 
 @dataclass(frozen=True, slots=True)
 class SpokenCommand:
-    """A command that is given in words after a mention, and is no request."""
+    """A command that people give in their own words after a mention, and that is not a request."""
 
     name: str
     match: Callable[[str], str | None]
@@ -120,7 +120,7 @@ class SpokenCommand:
 
 
 def make_word_matcher(*words: str) -> Callable[[str], str | None]:
-    """Return a `match` for messages that are just one of these words. Case and punctuation around it are ignored."""
+    """Return a `match` function for messages that are just one of `words`, ignoring case and outer punctuation."""
 
     def match(text: str) -> str | None:
         return "" if len(text) <= 40 and text.lower().strip(" .!?") in words else None
@@ -128,23 +128,23 @@ def make_word_matcher(*words: str) -> Callable[[str], str | None]:
     return match
 
 
-FEW_WORDS = 2
-"""Most words that follow a subcommand. With more words, and no job among them, the text is a request."""
-SHORT_NAME = 6
-"""Most letters of a short name, which may have one error: a wrong letter or a swap. A longer name may have two."""
+MAX_SUBCOMMAND_WORDS = 2
+"""Maximum number of words after a subcommand. A longer text that names no job is a request."""
+SHORT_NAME_LENGTH = 6
+"""Maximum length of a name in which one spelling error is tolerated. In a longer name, two are."""
 
 
 def guess_subcommand(text: str, names: Iterable[str], *, names_job: bool = False) -> str:
-    """Return the subcommand that a misspelled word probably means; "" if the text is a request.
+    """Return the subcommand that the first word probably misspells; "" if the text is a request.
 
-    `names_job`: the word is followed by the name of a job.
+    With `names_job`, a reference to a job follows the word, so the text may be long.
     """
     words = text.lower().split()
-    if not words or (len(words) > 1 + FEW_WORDS and not names_job):
+    if not words or (len(words) > 1 + MAX_SUBCOMMAND_WORDS and not names_job):
         return ""
     near = ((compute_edit_distance(words[0].strip(".,:;!?"), name), name) for name in names)
     wrong, name = min(near, default=(len(words[0]), ""))
-    return name if wrong <= (1 if len(name) <= SHORT_NAME else 2) else ""
+    return name if wrong <= (1 if len(name) <= SHORT_NAME_LENGTH else 2) else ""
 
 
 def compute_edit_distance(one: str, other: str) -> int:

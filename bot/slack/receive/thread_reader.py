@@ -19,9 +19,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.receive.markup import to_plain_text
 from bot.slack.receive.message_reader import read_message
 from bot.slack.receive.thread_text import (
-    ABOUT_HEADING,
     MAX_MESSAGES,
-    THREAD_TOKENS,
+    MAX_THREAD_TOKENS,
+    SOURCE_MESSAGE_HEADING,
     ThreadMessage,
     ThreadText,
     is_withheld,
@@ -29,7 +29,7 @@ from bot.slack.receive.thread_text import (
     parse_thread_message,
     render_thread_text,
 )
-from bot.slack.send.lookup import NOT_FOUND_YET, read_key
+from bot.slack.send.lookup import THREAD_NOT_FOUND_CODE, read_key
 from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from bot.slack.show.people import People
 from handoff.contracts import Attachment, Material, Place, Request
@@ -41,12 +41,12 @@ log = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
-READ_SECONDS = 45.0
-"""Most seconds that reading one thread may take, with all waits for Slack's rate limits."""
+MAX_READ_SECONDS = 45.0
+"""Maximum seconds that reading one thread may take, with all waits for Slack's rate limits."""
 PAGE_SIZE = 200
 MAX_PAGES = 50
 READ_WAITS = (0.0, 0.5, 1.5)
-"""Seconds to wait before each reading, until the request's own message is found: history may lag behind events."""
+"""Seconds to wait before each reading, until it shows the request's own message: Slack's history may lag."""
 MAX_PEOPLE = 40
 LOST_FILES_FAULT = "Slack did not let me see if files came with the request. If some did, attach them again."
 PASTE_ADVICE = "Paste into the request what it needs from there."
@@ -64,15 +64,15 @@ class ThreadReadOutcome:
     source_message: ThreadText = EMPTY_TEXT
     """The message from which the request's window was opened, if there was one."""
     own_files: tuple[Attachment, ...] = ()
-    """The attachments of that message, or of the request's own message."""
+    """The attachments of the source message if there is one, otherwise of the request's own message."""
     fault: str = ""
-    """Why the thread could not be read, and what to do; "" if it was."""
+    """Why the thread could not be read, or not in time, and what to do; "" otherwise."""
     speakers: tuple[str, ...] = ()
     """The ids of the people who wrote in the thread."""
 
 
 class ThreadReader:
-    """Reads threads, within the budget of calls. `bot_user` is the bot's own user id."""
+    """Reads threads, within the budget of Slack calls. `bot_user` is the bot's own user id."""
 
     def __init__(self, client: AsyncWebClient, calls: WebCalls, people: People, *, bot_user: str) -> None:
         self._client = client
@@ -80,43 +80,47 @@ class ThreadReader:
         self._people = people
         self._bot_user = bot_user
 
-    async def read(self, job: Job, ask: RequestState, *, room: int = THREAD_TOKENS) -> ThreadReadOutcome:
+    async def read(self, job: Job, request: RequestState, *, room: int = MAX_THREAD_TOKENS) -> ThreadReadOutcome:
         """Read the messages in the thread before a request, as a text of at most `room` tokens.
 
         If Slack refuses or does not answer, the outcome has a `fault`.
         """
-        since, found, fault, lost = find_last_read(job, ask), list[Json](), "", ""
+        since, found, fault, lost = find_last_read_ts(job, request), list[Json](), "", ""
         try:
-            async with asyncio.timeout(READ_SECONDS):
-                await self._collect_messages(job.place, ask.request, since, found)
+            async with asyncio.timeout(MAX_READ_SECONDS):
+                await self._collect_messages(job.place, request.spec, since, found)
         except SlackRefused as error:
             fault = f"The thread could not be read: {error}. {PASTE_ADVICE}"
         except (NoReply, TimeoutError):
             fault = f"Slack did not give the whole thread in time; what was said last may be missing. {PASTE_ADVICE}"
             lost = LOST_FILES_FAULT
         found.sort(key=lambda one: _parse_ts(one["ts"]))
-        own = [one for one in found if one["ts"] == find_message_ts(ask.request)]
-        if not _may_have_thread(job.place, ask.request):
-            return ThreadReadOutcome(own_files=_read_own_attachments(ask.request, own), fault="" if own else lost)
-        if _is_from_window(ask.request) and not own:
+        own = [one for one in found if one["ts"] == find_message_ts(request.spec)]
+        if not _may_have_earlier_messages(job.place, request.spec):
+            return ThreadReadOutcome(own_files=_read_own_attachments(request.spec, own), fault="" if own else lost)
+        if _is_from_window(request.spec) and not own:
             fault = fault or MESSAGE_GONE_FAULT
         said, gaps = self._list_other_messages(
-            job, ask, [one for one in found if _parse_ts(one["ts"]) > _parse_ts(since)]
+            job, request, [one for one in found if _parse_ts(one["ts"]) > _parse_ts(since)]
         )
-        about = _find_source_message(ask.request, own)
+        about = _find_source_message(request.spec, own)
         names = await self._find_names([*about, *said])
-        zone, offset = await self._people.find_zone(ask.request.user) if said or about else ("UTC", 0)
+        zone, offset = await self._people.find_zone(request.spec.user) if said or about else ("UTC", 0)
         thread = render_thread_text(said, names, offset=offset, zone=zone, room=room)
-        alone = render_thread_text(about, names, offset=offset, zone=zone, room=room, heading=ABOUT_HEADING)
+        alone = render_thread_text(about, names, offset=offset, zone=zone, room=room, heading=SOURCE_MESSAGE_HEADING)
         speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MAX_PEOPLE]
         return ThreadReadOutcome(
-            replace(thread, gaps=(*thread.gaps, *gaps)), alone, _read_own_attachments(ask.request, own), fault, speakers
+            replace(thread, gaps=(*thread.gaps, *gaps)),
+            alone,
+            _read_own_attachments(request.spec, own),
+            fault,
+            speakers,
         )
 
     async def _collect_messages(self, place: Place, request: Request, since: str, messages: list[Json]) -> None:
-        """Add the messages of the thread to `messages`, oldest first.
+        """Fill `messages` with the messages of the thread, reading again until the request's own message is found.
 
-        If it raises, `messages` has those read before.
+        Raises SlackRefused and NoReply; `messages` then has those of the last reading.
         """
         for number, wait in enumerate(READ_WAITS, 1):
             await asyncio.sleep(wait)
@@ -124,7 +128,7 @@ class ThreadReader:
             try:
                 await self._collect_pages(place, request, since, messages)
             except SlackRefused as error:
-                if error.code != NOT_FOUND_YET or number == len(READ_WAITS):
+                if error.code != THREAD_NOT_FOUND_CODE or number == len(READ_WAITS):
                     raise
             if _is_from_window(request) or any(one["ts"] == request.id for one in messages):
                 return
@@ -140,7 +144,7 @@ class ThreadReader:
             data = await self._fetch_page(place, request, since, cursor)
             for one in data.get("messages") or ():
                 ts = one.get("ts") if isinstance(one, dict) else None
-                if isinstance(ts, str) and ts not in seen and _is_new(ts, since, request):
+                if isinstance(ts, str) and ts not in seen and _should_read(ts, since, request):
                     seen.add(ts)
                     messages.append(one)
             cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
@@ -165,10 +169,10 @@ class ThreadReader:
         )
 
     def _list_other_messages(
-        self, job: Job, ask: RequestState, messages: list[Json]
+        self, job: Job, request: RequestState, messages: list[Json]
     ) -> tuple[list[ThreadMessage], list[str]]:
-        """Return the messages that are neither requests nor posts of the job, and lines about deleted messages."""
-        asked = {find_message_ts(one.request) for one in job.asks} | {find_message_ts(ask.request)}
+        """Return the messages that are neither requests nor posts of the job, and gaps that count deleted messages."""
+        asked = {find_message_ts(one.spec) for one in job.requests} | {find_message_ts(request.spec)}
         before = [one for one in messages if one["ts"] not in asked and not self._is_own(one, job)]
         said = [one for one in map(parse_thread_message, before) if one is not None]
         withheld = sum(is_withheld(one) for one in before)
@@ -176,13 +180,13 @@ class ThreadReader:
         return said, lines
 
     def _is_own(self, message: Json, job: Job) -> bool:
-        """Return True for a post of this job, or for the card of an earlier job in the thread that was forgotten."""
+        """Return True for a post of this job, or for a card, which may be of an earlier job that was erased."""
         if message.get("user") != self._bot_user:
             return False
-        request, _, what = read_key(message).partition(":")
-        if what == "card" or job.find_request(request) is not None:
+        request_id, _, what = read_key(message).partition(":")
+        if what == "card" or job.find_request(request_id) is not None:
             return True
-        return _parse_ts(message["ts"]) > min(_find_request_time(ask)[0] for ask in job.asks)
+        return _parse_ts(message["ts"]) > min(_find_request_time(request)[0] for request in job.requests)
 
     async def _find_names(self, messages: list[ThreadMessage]) -> Mapping[str, str]:
         """Return the names of the authors, and of the people whom they mention, by their ids."""
@@ -191,30 +195,32 @@ class ThreadReader:
         return {user: name for user, name in zip(people, names, strict=True) if name}
 
 
-def find_last_read(job: Job, ask: RequestState) -> str:
+def find_last_read_ts(job: Job, request: RequestState) -> str:
     """Return the `ts` up to which the thread was read for earlier requests; "0" if it never was."""
-    own, until, first = ask.id, ask.request.at, job.place.thread_ts
-    before = [(one, said.id) for one in job.asks if (said := one.request).at <= until and said.id != own]
+    own, until, first = request.id, request.spec.at, job.place.thread_ts
+    before = [(one, said.id) for one in job.requests if (said := one.spec).at <= until and said.id != own]
     found = [_find_request_time(one) if name == first else _find_read_time(one) for one, name in before]
     return max(filter(None, found), default=((0, 0), "0"))[1]
 
 
 @cache_on_value
-def _find_read_time(ask: RequestState) -> tuple[tuple[int, int], str] | None:
+def _find_read_time(request: RequestState) -> tuple[tuple[int, int], str] | None:
     """Return the time of a request, as numbers and as a `ts`, if the thread was read for it, otherwise None."""
-    return _find_request_time(ask) if _was_read(ask) else None
+    return _find_request_time(request) if _was_thread_read(request) else None
 
 
-def _find_request_time(ask: RequestState) -> tuple[tuple[int, int], str]:
+def _find_request_time(request: RequestState) -> tuple[tuple[int, int], str]:
     """Return the time at which a request was made, as numbers and as a `ts`."""
-    ts = _find_request_ts(ask.request)
+    ts = _find_request_ts(request.spec)
     return _parse_ts(ts), ts
 
 
-def _was_read(ask: RequestState) -> bool:
-    """Return True if the thread was read for a request. Earlier releases did not, and Slack may have refused."""
+def _was_thread_read(request: RequestState) -> bool:
+    """Return True if the thread was read for a request. It was not if Slack refused, or by an earlier release."""
     return (
-        ask.request.look_back == "thread" and ask.gathered and not any(_is_failed_thread(one) for one in ask.materials)
+        request.spec.look_back == "thread"
+        and request.is_gathered
+        and not any(_is_failed_thread(one) for one in request.materials)
     )
 
 
@@ -233,11 +239,11 @@ def _is_from_window(request: Request) -> bool:
 
 
 def _find_first_ts(since: str, request: Request) -> str:
-    """Return the `ts` from which to read: `since` or, if earlier, that of the message the window was opened from."""
+    """Return the `ts` from which to read: `since` or, if earlier, that of the message that opened the window."""
     return min(since, find_message_ts(request), key=_parse_ts) if _is_from_window(request) else since
 
 
-def _is_new(ts: str, since: str, request: Request) -> bool:
+def _should_read(ts: str, since: str, request: Request) -> bool:
     return _parse_ts(ts) > _parse_ts(since) or (_is_from_window(request) and ts == find_message_ts(request))
 
 
@@ -254,8 +260,8 @@ def _flatten_text(text: str) -> str:
     return " ".join(text.split())
 
 
-def _may_have_thread(place: Place, request: Request) -> bool:
-    """Return True if something may have been said in the thread before the request."""
+def _may_have_earlier_messages(place: Place, request: Request) -> bool:
+    """Return True unless the request is the thread's first message, before which nothing was said."""
     return request.id != place.thread_ts
 
 
@@ -272,7 +278,7 @@ def _parse_ts(ts: str) -> tuple[int, int]:
 def _read_own_attachments(request: Request, own_messages: list[Json]) -> tuple[Attachment, ...]:
     """Return the attachments of the request's own message, or the files of the message that its window was opened from.
 
-    What the latter forwards is left out, as it is part of that message's text.
+    Messages that the latter forwards are left out, as its text includes them.
     """
     if not own_messages:
         return ()

@@ -21,16 +21,16 @@ from handoff.text.counts import format_count
 
 Json = Mapping[str, Any]
 
-THREAD_TOKENS = 12_000
-"""Most tokens of a thread's text. Without other material, so much fits whole into a brief of the tier `balanced` and
-into the planner's prompt."""
+MAX_THREAD_TOKENS = 12_000
+"""Maximum tokens of a thread's text. A text of this size fits whole into a brief of the tier `balanced` and into the
+planner's prompt, if there is no other material."""
 MAX_MESSAGES = 400
 MAX_FILES = 10
-LONGEST_MESSAGE = 20_000
-"""Most characters of one message that are kept; Slack allows 40,000."""
-LONGEST_NAME = 60
-BEFORE_HEADING = "What was said before the request, the oldest first."
-ABOUT_HEADING = "The request is about this message."
+MAX_MESSAGE_LENGTH = 20_000
+"""Maximum number of characters that are kept of one message; Slack allows 40,000."""
+MAX_NAME_LENGTH = 60
+EARLIER_MESSAGES_HEADING = "What was said before the request, the oldest first."
+SOURCE_MESSAGE_HEADING = "The request is about this message."
 """The headings above the messages: of those before the request, and of the one that the request is about."""
 
 _SPOKEN_SUBTYPES = frozenset({"", "file_share", "thread_broadcast", "me_message", "bot_message"})
@@ -45,14 +45,14 @@ class ThreadMessage:
     user: str
     """The id of its author; "" if it has none."""
     name: str
-    """The name of its author as the message gives it, which only messages of apps do; "" otherwise."""
+    """The name of its author if the message carries one, as messages of apps do; "" otherwise."""
     words: str
     """Its words, in Slack's markup."""
     files: tuple[Attachment, ...]
     """All files that came with it, also those of the messages that it forwards."""
     own_files: tuple[Attachment, ...]
     """The files and tables of the message itself."""
-    lost_files: int
+    lost_file_count: int
     """The number of files that were deleted, or that Slack hides for its plan's limit."""
     is_edited: bool
     by_app: bool
@@ -74,7 +74,7 @@ class ThreadText:
     text: str = ""
     outline: tuple[Section, ...] = ()
     """The section of each message in the text."""
-    left_out: int = 0
+    left_out_count: int = 0
     """The number of older messages that did not fit."""
     files: tuple[SharedFile, ...] = ()
     """The files of all messages, the newest first."""
@@ -83,7 +83,7 @@ class ThreadText:
 
 
 def parse_thread_message(message: Json) -> ThreadMessage | None:
-    """Read one message of a thread; None if it has no content: a join, or a message deleted or withheld from us."""
+    """Read one message of a thread; None if it has no content, such as a join or a deleted message, or is ephemeral."""
     ts = message.get("ts")
     if (
         not isinstance(ts, str)
@@ -103,14 +103,14 @@ def parse_thread_message(message: Json) -> ThreadMessage | None:
         words=content.words,
         files=content.all_files,
         own_files=(*content.files, *content.tables),
-        lost_files=content.lost_files + sum(one.lost_files for one in content.excerpts),
+        lost_file_count=content.lost_file_count + sum(one.lost_file_count for one in content.excerpts),
         is_edited=isinstance(message.get("edited"), Mapping),
         by_app=bool(message.get("bot_id") or profile),
     )
 
 
 def is_withheld(message: Json) -> bool:
-    """Return True for a message whose content we cannot get: it was deleted, or its encryption key is withheld."""
+    """Return True for a message whose content Slack does not show: it was deleted, or its encryption key is denied."""
     return str(message.get("subtype")) in {"tombstone", "ekm_access_denied"}
 
 
@@ -129,15 +129,15 @@ def render_thread_text(
     *,
     offset: int = 0,
     zone: str = "UTC",
-    room: int = THREAD_TOKENS,
-    heading: str = BEFORE_HEADING,
+    room: int = MAX_THREAD_TOKENS,
+    heading: str = EARLIER_MESSAGES_HEADING,
 ) -> ThreadText:
     """Render messages (oldest first) as one text of at most `room` tokens.
 
     If not all fit, the first message is kept if it is short, and then the newest ones that fit.
 
     `names` are people's names by their ids. `offset` is the number of seconds by which `zone` is ahead of UTC.
-    `heading` is the heading, which says what the messages are.
+    `heading` is the sentence above the messages that says what they are.
     """
     lines = _select_fitting_lines(messages, room, lambda one: _render_message(one, names, offset))
     kept = sorted(lines)
@@ -150,17 +150,17 @@ def render_thread_text(
         sections.append(Section(name=name, start=len(text) + 1, message=ts))
         text += f"\n{lines[place]}"
     files, more = _select_files(messages, names)
-    left_out, lost = len(messages) - len(kept), sum(one.lost_files for one in messages)
+    left_out, lost = len(messages) - len(kept), sum(one.lost_file_count for one in messages)
     return ThreadText(
         text=text if kept else "",
         outline=tuple(sections),
-        left_out=left_out,
+        left_out_count=left_out,
         files=files,
         gaps=(
             *([f"left out {format_count(left_out, 'older message')}"] if left_out else ()),
             *([f"left out {format_count(more, 'older file')}"] if more else ()),
             *([f"{format_count(lost, 'file')} deleted or hidden by Slack"] if lost else ()),
-            *_list_cuts(messages, kept),
+            *_list_cut_notes(messages, kept),
         ),
     )
 
@@ -188,8 +188,8 @@ def _select_fitting_lines(
 
 def _render_message(message: ThreadMessage, names: Mapping[str, str], offset: int) -> str:
     words = to_plain_text(message.words, "", names)
-    if len(words) > LONGEST_MESSAGE:
-        words = f"{words[:LONGEST_MESSAGE]}\n{CUT_NOTE}"
+    if len(words) > MAX_MESSAGE_LENGTH:
+        words = f"{words[:MAX_MESSAGE_LENGTH]}\n{CUT_NOTE}"
     files = "".join(f" [file: {' '.join(file.name.split())}]" for file in message.own_files)
     marks = " (edited)" if message.is_edited else ""
     indented = words.replace("\n", "\n  ")
@@ -198,14 +198,14 @@ def _render_message(message: ThreadMessage, names: Mapping[str, str], offset: in
 
 def _find_author_name(message: ThreadMessage, names: Mapping[str, str]) -> str:
     known = message.name or names.get(message.user) or message.user
-    name = " ".join(_NAME_BREAKERS.sub(" ", known).split())[:LONGEST_NAME] or "somebody"
+    name = " ".join(_NAME_BREAKERS.sub(" ", known).split())[:MAX_NAME_LENGTH] or "somebody"
     return f"{name}{APP_SUFFIX}" if message.by_app else name
 
 
 def _find_attacher_name(file: Attachment, message: ThreadMessage, names: Mapping[str, str]) -> str:
-    """Return the name of the person who attached a file: the author of the forwarded message, or of this message."""
+    """Return who attached a file: the author of the forwarded message that it came with, or of this message."""
     known = to_plain_text(file.author, "", names).lstrip("@")
-    return " ".join(_NAME_BREAKERS.sub(" ", known).split())[:LONGEST_NAME] or _find_author_name(message, names)
+    return " ".join(_NAME_BREAKERS.sub(" ", known).split())[:MAX_NAME_LENGTH] or _find_author_name(message, names)
 
 
 def _format_time(ts: str, offset: int) -> str:
@@ -226,6 +226,6 @@ def _select_files(messages: Sequence[ThreadMessage], names: Mapping[str, str]) -
     return files[:MAX_FILES], max(0, len(files) - MAX_FILES)
 
 
-def _list_cuts(messages: Sequence[ThreadMessage], places: Sequence[int]) -> list[str]:
-    long = sum(len(messages[place].words) > LONGEST_MESSAGE for place in places)
-    return [f"cut {format_count(long, 'message')} after {LONGEST_MESSAGE:,} characters"] if long else []
+def _list_cut_notes(messages: Sequence[ThreadMessage], indexes: Sequence[int]) -> list[str]:
+    long = sum(len(messages[place].words) > MAX_MESSAGE_LENGTH for place in indexes)
+    return [f"cut {format_count(long, 'message')} after {MAX_MESSAGE_LENGTH:,} characters"] if long else []

@@ -20,7 +20,7 @@ from bot.store.values import Claim
 
 log = logging.getLogger(__name__)
 
-KEY_PREFIX = "list:"
+LIST_KEY_PREFIX = "list:"
 """The start of the name under which the store remembers a channel's list."""
 LIST_NAME = "Tickets"
 COLUMNS = (
@@ -30,26 +30,26 @@ COLUMNS = (
 )
 MAX_PAGES, PAGE_SIZE = 20, 100
 """Most pages of a list that are searched for a row, and rows of a page. In a longer list the outcome stays unknown."""
-TRIES = 3
+MAX_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class ChannelList:
-    """The list of a channel: its Slack id, and the ids of its columns by their keys."""
+    """A channel's Slack list: its id, and the ids of its columns by their keys in `COLUMNS`."""
 
     id: str
     columns: Mapping[str, str]
 
 
 class ListRowWriter:
-    """Adds rows of one job to channels' lists. `claim` proves that the job is ours."""
+    """Adds rows of one job to channels' lists. `claim` is the right to the job, checked before each call."""
 
     def __init__(self, outbox: Outbox, claim: Claim) -> None:
         self._outbox = outbox
         self._claim = claim
 
     async def add(self, channel: str, key: str, title: str, body: str) -> SentMessage:
-        """Add a row, once. If the outcome has a `fault`, the row was certainly not added.
+        """Add a row, once. If the result has a `fault`, the row was certainly not added.
 
         Raises JobGone, StoreError and OutcomeUnknown.
         """
@@ -57,18 +57,18 @@ class ListRowWriter:
         if intent.ts:
             return SentMessage(intent.ts, is_adopted=True)
         try:
-            kept = await self._find_or_make_list(channel)
+            channel_list = await self._find_or_make_list(channel)
             if not intent.is_first:
                 await self._outbox.wait_for_earlier_calls(intent)
-                if found := await self._find_row(kept, key):
+                if found := await self._find_row(channel_list, key):
                     return await self._outbox.mark_sent(self._claim, key, found)
-            added = await self._add_row(kept, key, {"title": title, "body": body, "mark": key})
+            row_id = await self._add_row(channel_list, key, {"title": title, "body": body, "mark": key})
         except SlackRefused as error:
             return SentMessage("", str(error))
-        return await self._outbox.mark_sent(self._claim, key, added)
+        return await self._outbox.mark_sent(self._claim, key, row_id)
 
     async def look_up(self, channel: str, key: str) -> SentMessage | None:
-        """Find the row with a key; None if certainly not added. Raises JobGone, StoreError and OutcomeUnknown."""
+        """Find the row with a key; None if surely not added. Raises JobGone, StoreError and OutcomeUnknown."""
         intent = await self._outbox.record_intent(self._claim, key)
         if intent.ts:
             return SentMessage(intent.ts, is_adopted=True)
@@ -80,7 +80,7 @@ class ListRowWriter:
         return await self._outbox.mark_sent(self._claim, key, found) if found else None
 
     async def _find_list(self, channel: str) -> ChannelList | None:
-        row = (await self._outbox.store.settings.read_team(self._claim.key.team)).get(f"{KEY_PREFIX}{channel}")
+        row = (await self._outbox.store.settings.read_team(self._claim.key.team)).get(f"{LIST_KEY_PREFIX}{channel}")
         if row is None:
             return None
         fields = json.loads(row)
@@ -94,32 +94,36 @@ class ListRowWriter:
         client, calls = self._outbox.client, self._outbox.calls
         try:
             # After a lost reply, a second list may be made; the first then stays empty and is shared with nobody.
-            made = await calls.make(
+            created = await calls.make(
                 "slackLists.create",
                 lambda: client.slackLists_create(name=LIST_NAME, schema=[dict(one) for one in COLUMNS]),
                 may_repeat=True,
             )
-            columns = {str(one["key"]): str(one["id"]) for one in made["list_metadata"]["schema"]}
-            kept = ChannelList(str(made["list_id"]), {str(one["key"]): columns[str(one["key"])] for one in COLUMNS})
+            columns = {str(one["key"]): str(one["id"]) for one in created["list_metadata"]["schema"]}
+            channel_list = ChannelList(
+                str(created["list_id"]), {str(one["key"]): columns[str(one["key"])] for one in COLUMNS}
+            )
             await calls.make(
                 "slackLists.access.set",
-                lambda: client.slackLists_access_set(list_id=kept.id, access_level="write", channel_ids=[channel]),
+                lambda: client.slackLists_access_set(
+                    list_id=channel_list.id, access_level="write", channel_ids=[channel]
+                ),
                 may_repeat=True,
             )
         except NoReply as error:
             raise SlackRefused("no_answer", "the list could not be made") from error
         except (KeyError, TypeError) as error:
             raise SlackRefused("no_answer", "Slack did not tell the columns of the list that it made") from error
-        named = json.dumps({"list": kept.id, "columns": dict(kept.columns)})
-        await self._outbox.store.settings.put(self._claim.key.team, f"{KEY_PREFIX}{channel}", named)
-        return kept
+        named = json.dumps({"list": channel_list.id, "columns": dict(channel_list.columns)})
+        await self._outbox.store.settings.put(self._claim.key.team, f"{LIST_KEY_PREFIX}{channel}", named)
+        return channel_list
 
     async def _add_row(self, channel_list: ChannelList, key: str, texts: Mapping[str, str]) -> str:
         fields = [
             {"column_id": channel_list.columns[name], "rich_text": [_make_rich_text(text)]}
             for name, text in texts.items()
         ]
-        for _ in range(TRIES):
+        for _ in range(MAX_TRIES):
             try:
                 data = await self._outbox.calls.make(
                     "slackLists.items.create",
@@ -131,7 +135,7 @@ class ListRowWriter:
                 log.warning("job %s: %s; looking for the row %s", self._claim.key.job, lost, key)
                 if found := await self._find_row(channel_list, key):
                     return found
-        raise SlackRefused("no_answer", f"the row was not seen after {TRIES} tries")
+        raise SlackRefused("no_answer", f"the row was not seen after {MAX_TRIES} tries")
 
     async def _find_row(self, channel_list: ChannelList, key: str) -> str:
         """Return the id of the row with a key; "" if there is certainly none. Raises OutcomeUnknown."""

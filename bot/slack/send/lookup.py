@@ -20,42 +20,44 @@ from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
 
-EVENT_TYPE = "leadhand_post"
-READ_WAITS = (0.0, 1.0, 2.0, 4.0)
-"""Seconds to wait before each reading of a thread for a message. Slack's history may lag behind posts by their sum."""
-FURTHER_READS = 10
-"""The most extra reads after the last scheduled one got no reply."""
-FURTHER_PAUSE = 10.0
+METADATA_EVENT_TYPE = "leadhand_post"
+READ_WAIT_SECONDS = (0.0, 1.0, 2.0, 4.0)
+"""Seconds to wait before each reading of a thread for a message: Slack's history may lag by their sum."""
+MAX_FURTHER_READS = 10
+"""Maximum number of further readings if the last scheduled one got no reply."""
+FURTHER_READ_SECONDS = 10.0
 """Seconds to wait before each further reading."""
-CLOCK_DIFFERENCE = 60.0
+MAX_CLOCK_SKEW_SECONDS = 60.0
 """Seconds by which Slack's clock may differ from the store's."""
-NOT_FOUND_YET = "thread_not_found"
+THREAD_NOT_FOUND_CODE = "thread_not_found"
 """Slack's error code for a thread that was deleted, or is so new that Slack's history does not have it yet."""
 
 
 def _compute_remaining_waits(waits: Sequence[float], elapsed: float) -> list[float]:
-    """Return the waits before the readings that are left after `elapsed` seconds. At least one reading is left."""
+    """Return the seconds to wait before each reading that is left after `elapsed` seconds, at least one."""
     late = [at - elapsed for at in itertools.accumulate(waits) if at > elapsed]
     return [0.0, *(at - before for before, at in itertools.pairwise([0.0, *late]))] if elapsed else list(waits)
 
 
 class OutcomeUnknown(Exception):
-    """It cannot be found out whether a message is in the thread. The text can be shown to people."""
+    """It is unknown whether a message, file or row was sent. The text can be shown to people."""
 
 
 def make_metadata(place: Place, key: str) -> dict[str, Any]:
-    """Return the Slack metadata by which a message of ours is recognised."""
-    return {"event_type": EVENT_TYPE, "event_payload": {"key": key, "job": place.job_id}}
+    """Return the Slack metadata by which the bot recognises its own message: its key and its job."""
+    return {"event_type": METADATA_EVENT_TYPE, "event_payload": {"key": key, "job": place.job_id}}
 
 
 def read_key(message: dict[str, Any]) -> str:
-    """Return the key in the metadata of a message of ours; "" if it has none."""
+    """Return the key in the metadata of the bot's own message; "" if it has none."""
     carried = message.get("metadata") or {}
-    return str(carried.get("event_payload", {}).get("key", "")) if carried.get("event_type") == EVENT_TYPE else ""
+    return (
+        str(carried.get("event_payload", {}).get("key", "")) if carried.get("event_type") == METADATA_EVENT_TYPE else ""
+    )
 
 
 async def fetch_message(client: AsyncWebClient, channel: str, ts: str) -> dict[str, Any]:
-    """Fetch one message with its metadata; {} if it is not there, or Slack does not show it."""
+    """Fetch one message with its metadata, outside the budget; {} if it is missing or Slack does not show it."""
 
     async def read() -> AsyncSlackResponse:
         return await client.conversations_replies(channel=channel, ts=ts, limit=1, include_all_metadata=True)
@@ -69,7 +71,7 @@ async def fetch_message(client: AsyncWebClient, channel: str, ts: str) -> dict[s
     return next((one for one in listed if isinstance(one, dict) and one.get("ts") == ts), {})
 
 
-class Lookup:
+class ThreadLookup:
     """Reads threads to find the bot's own messages.
 
     Args:
@@ -80,7 +82,12 @@ class Lookup:
     """
 
     def __init__(
-        self, client: AsyncWebClient, calls: WebCalls, *, bot_user_id: str, read_waits: Sequence[float] = READ_WAITS
+        self,
+        client: AsyncWebClient,
+        calls: WebCalls,
+        *,
+        bot_user_id: str,
+        read_waits: Sequence[float] = READ_WAIT_SECONDS,
     ) -> None:
         self._client = client
         self._calls = calls
@@ -113,7 +120,7 @@ class Lookup:
             try:
                 messages = await self.read_thread(place)
             except SlackRefused as error:
-                if error.code != NOT_FOUND_YET or number == len(self.read_waits):
+                if error.code != THREAD_NOT_FOUND_CODE or number == len(self.read_waits):
                     raise
             if is_enough(messages):
                 break
@@ -129,15 +136,19 @@ class Lookup:
     async def reread_thread(self, place: Place, *, elapsed: float) -> AsyncIterator[list[dict[str, Any]]]:
         """Yield the messages of the thread at each reading, as long as Slack's history may lag. Raises OutcomeUnknown.
 
-        `elapsed`: seconds by which the waits are shortened. If the last reading gets no reply, further ones follow.
+        `elapsed`: seconds by which the waits are shortened. If the last reading gets no reply, up to
+            `MAX_FURTHER_READS`
+        follow.
         """
         looks = _compute_remaining_waits(self.read_waits, elapsed)
-        for number, wait in enumerate(itertools.chain(looks, itertools.repeat(FURTHER_PAUSE, FURTHER_READS)), 1):
+        for number, wait in enumerate(
+            itertools.chain(looks, itertools.repeat(FURTHER_READ_SECONDS, MAX_FURTHER_READS)), 1
+        ):
             await asyncio.sleep(wait)
             try:
                 messages = await self.read_thread(place)
             except SlackRefused as error:
-                if error.code == NOT_FOUND_YET and number < len(looks):
+                if error.code == THREAD_NOT_FOUND_CODE and number < len(looks):
                     continue
                 raise OutcomeUnknown(f"whether it was posted cannot be told: {error}") from error
             except NoReply as lost:
@@ -151,14 +162,14 @@ class Lookup:
     def list_unfinished_streams(
         self, messages: Sequence[dict[str, Any]], record: str, since: float
     ) -> list[dict[str, Any]]:
-        """Return our messages that may be a stream which never became an answer, newest first.
+        """Return the bot's messages that may be a stream which never became an answer, newest first.
 
-        They have neither a key nor a file, or they have the key `record`. `since`: the earliest time that counts, in
-        seconds since the epoch.
+        They have neither metadata nor a file, or they have the key `record`. Messages from before `since` (in seconds
+        since the epoch) are left out.
         """
         ours = [message for message in messages if message.get("user") == self.bot_user_id]
         bare = [one for one in ours if (not one.get("metadata") and not one.get("files")) or read_key(one) == record]
-        return [message for message in reversed(bare) if float(message["ts"]) > since - CLOCK_DIFFERENCE]
+        return [message for message in reversed(bare) if float(message["ts"]) > since - MAX_CLOCK_SKEW_SECONDS]
 
     async def read_thread(self, place: Place) -> list[dict[str, Any]]:
         """Read the whole thread, oldest first, with metadata. Raises SlackRefused and NoReply; never returns a part."""

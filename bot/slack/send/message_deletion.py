@@ -1,6 +1,6 @@
-"""Deletes in Slack what a forgotten job posted: messages, files, canvases, and direct messages about it.
+"""Deletes from Slack the messages, files, canvases and direct messages that an erased job posted.
 
-A bot's token can delete only what the bot posted. Every step may be repeated.
+A bot's token can delete only the bot's own posts. Every step may be repeated.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.lookup import read_key
-from bot.slack.send.other_places import ELSEWHERE_PREFIX
+from bot.slack.send.other_places import OUTSIDE_KEY_PREFIX
 from bot.slack.send.outbox import NOT_STARTED_MARK, Outbox
-from bot.slack.send.web_calls import CALL_SECONDS, SlackRefused
+from bot.slack.send.web_calls import CALL_TIMEOUT_SECONDS, SlackRefused
 from bot.store.values import Intent
 from handoff.contracts import Place
 
@@ -26,16 +26,16 @@ DIRECT_SUFFIX = ":alone"
 _GONE_ERRORS = frozenset(
     {"message_not_found", "file_not_found", "file_deleted", "canvas_not_found", "thread_not_found"}
 )
-"""Slack's error codes for things that are not there (any more)."""
-SETTLE_SECONDS = CALL_SECONDS + 1.0
-"""Seconds after which no call of a former owner can be under way any more."""
+"""Slack's error codes for a message, file or canvas that no longer exists."""
+LAST_CALL_SECONDS = CALL_TIMEOUT_SECONDS + 1.0
+"""Seconds after its erasure until which a former owner of a job may still have a call under way."""
 FORGOTTEN_TITLE = "Forgotten"
-"""The title that a session gets in place of the words of its request."""
+"""The title that replaces the words of a request in Slack's session."""
 
 
 @dataclass(slots=True)
 class DeletionReport:
-    """The numbers of messages and files deleted in Slack. `faults` counts what could not be deleted, by the reason."""
+    """The numbers of messages and files deleted in Slack. `faults` counts failed deletions by their reason."""
 
     messages: int = 0
     files: int = 0
@@ -45,10 +45,10 @@ class DeletionReport:
 async def delete_posts(
     outbox: Outbox, place: Place, requesters: Mapping[str, str], intents: Mapping[str, Intent], forgotten_at: float
 ) -> DeletionReport:
-    """Delete what a job posted up to the time at which it was `forgotten_at`, in seconds since the epoch.
+    """Delete the posts of a job that was erased at the time `forgotten_at`, in seconds since the epoch.
 
-    `requesters` are the ids of the requesters, by the ids of their requests. `intents` are the entries of the job's
-    outbox, by key. Raises NoReply if Slack does not answer: the caller should try again.
+    `requesters` maps the ids of the job's requests to the ids of the people who made them. `intents` are the entries of
+    its outbox, by key. Raises NoReply if Slack does not answer: the caller should try again.
     """
     work = _PostDeletion(outbox, place, forgotten_at)
     await work.delete_thread_posts(requesters, intents)
@@ -68,7 +68,7 @@ class _PostDeletion:
         self._forgotten_at = forgotten_at
 
     async def delete_thread_posts(self, requesters: Mapping[str, str], intents: Mapping[str, Intent]) -> None:
-        """Delete the job's files and then its messages in the thread: a file outlives the message that shows it."""
+        """Delete the job's files, and then its messages in the thread: deleting a message does not delete its files."""
         try:
             thread = await self._outbox.lookup.read_thread(self._place)
         except SlackRefused:  # the messages in the outbox are deleted all the same, or counted as faults
@@ -77,7 +77,7 @@ class _PostDeletion:
         known = {
             key: one
             for key, one in intents.items()
-            if not key.endswith(DIRECT_SUFFIX) and not key.startswith(ELSEWHERE_PREFIX)
+            if not key.endswith(DIRECT_SUFFIX) and not key.startswith(OUTSIDE_KEY_PREFIX)
         }
         canvases = {one.draft_ts for one in known.values() if _is_file_id(one.draft_ts) and not _is_file_id(one.ts)}
         shown = [file for one in ours for file in one.get("files") or ()]
@@ -100,11 +100,11 @@ class _PostDeletion:
         if message.get("user") != self._outbox.lookup.bot_user_id:
             return False
         key = read_key(dict(message))
-        late = SETTLE_SECONDS if not key and message.get("streaming_state") else 0.0
+        late = LAST_CALL_SECONDS if not key and message.get("streaming_state") else 0.0
         return key.partition(":")[0] in requesters or _parse_ts(str(message.get("ts", ""))) <= self._forgotten_at + late
 
     async def delete_direct_message(self, user: str, ts: str) -> None:
-        """Delete a direct message about the job."""
+        """Delete a direct message about the job. Does nothing if `user` is empty."""
         if not user:
             return
         try:
@@ -120,7 +120,7 @@ class _PostDeletion:
         await self._delete_message(str(direct["channel"]["id"]), ts)
 
     async def clear_title(self) -> None:
-        """Replace the title of Slack's session, which holds words of the request, in a workspace that has sessions."""
+        """Replace the title of Slack's session, which has words of the request. A refusal by Slack is ignored."""
         with contextlib.suppress(SlackRefused):
             await self._calls.make(
                 "agents.sessions.setStatus",
@@ -138,7 +138,7 @@ class _PostDeletion:
         await self._delete("chat.delete", lambda: self._client.chat_delete(channel=channel, ts=ts))
 
     async def _delete(self, method: str, send: Callable[[], Awaitable[AsyncSlackResponse]]) -> None:
-        """Delete one thing and count it. Something that was deleted before is not counted."""
+        """Delete one message, file or canvas, and count it unless it was deleted before."""
         try:
             await self._calls.make(method, send, may_repeat=True, priority="card")
         except SlackRefused as error:
@@ -151,8 +151,8 @@ class _PostDeletion:
             self.report.files += 1
 
 
-def _is_file_id(ts: str) -> bool:
-    return ts.startswith("F")
+def _is_file_id(slack_id: str) -> bool:
+    return slack_id.startswith("F")
 
 
 def _parse_ts(ts: str) -> float:

@@ -23,15 +23,15 @@ from handoff.contracts import Place
 
 log = logging.getLogger(__name__)
 
-ELSEWHERE_PREFIX = "sent-elsewhere:"
-"""The start of the outbox keys of such messages, which are kept when their job is forgotten."""
-TRY_PAUSES = (0.0, 2.0, 5.0)
+OUTSIDE_KEY_PREFIX = "sent-elsewhere:"
+"""The start of the outbox keys of these messages, which stay when their job is erased."""
+TRY_PAUSE_SECONDS = (0.0, 2.0, 5.0)
 """Seconds to wait before each try of a post that got no reply. The call of a tool cannot wait for minutes."""
 MAX_PAGES = 20
 PAGE_SIZE = 200
-"""Messages of one page. In a place with more pages since the post was begun, the outcome stays unknown."""
-CLOCK_DIFFERENCE = 60.0
-"""Seconds before its intent from which a message is searched for, since Slack's clock may differ from ours."""
+"""Messages in one page. If more than `MAX_PAGES` were written since the post was begun, OutcomeUnknown is raised."""
+MAX_CLOCK_SKEW_SECONDS = 60.0
+"""Seconds by which the search for a message begins before its intent, as Slack's clock may differ from the store's."""
 
 
 class OutsideSender:
@@ -43,7 +43,7 @@ class OutsideSender:
         self._place = place
 
     async def post(self, channel: str, key: str, message: Outgoing) -> SentMessage:
-        """Post a message into a channel, once. If the outcome has a `fault`, it was certainly not posted.
+        """Post a message into a channel, once. If the result has a `fault`, the message was certainly not posted.
 
         Raises JobGone, StoreError and OutcomeUnknown.
         """
@@ -52,8 +52,8 @@ class OutsideSender:
         if intent.ts:
             return SentMessage(intent.ts, is_adopted=True)
         if not intent.is_first:
-            waited = await self._outbox.wait_for_earlier_calls(intent)
-            if found := await self._find_message(channel, key, intent.began_at, waited):
+            elapsed = await self._outbox.wait_for_earlier_calls(intent)
+            if found := await self._find_message(channel, key, intent.began_at, elapsed):
                 return await self._outbox.mark_sent(self._claim, key, found)
         try:
             ts = await self._post_with_retries(channel, key, message, since, intent.began_at)
@@ -62,7 +62,7 @@ class OutsideSender:
         return await self._outbox.mark_sent(self._claim, key, ts)
 
     async def look_up(self, channel: str, key: str) -> SentMessage | None:
-        """Find the message with a key; None if certainly not sent. Raises JobGone, StoreError and OutcomeUnknown."""
+        """Find the message with a key; None if surely not sent. Raises JobGone, StoreError and OutcomeUnknown."""
         intent = await self._outbox.record_intent(self._claim, key)
         if intent.ts:
             return SentMessage(intent.ts, is_adopted=True)
@@ -73,7 +73,7 @@ class OutsideSender:
         return await self._outbox.mark_sent(self._claim, key, found) if found else None
 
     async def _post_with_retries(self, channel: str, key: str, message: Outgoing, since: float, began_at: float) -> str:
-        for pause in TRY_PAUSES:
+        for pause in TRY_PAUSE_SECONDS:
             await asyncio.sleep(pause)
             try:
                 return await self._post_once(channel, key, message, since)
@@ -81,7 +81,7 @@ class OutsideSender:
                 log.warning("job %s: %s; looking for %s", self._place.job_id, lost, key)
                 if found := await self._find_message(channel, key, began_at, 0.0):
                     return found
-        raise SlackRefused("no_answer", f"it was not seen there after {len(TRY_PAUSES)} tries")
+        raise SlackRefused("no_answer", f"it was not seen there after {len(TRY_PAUSE_SECONDS)} tries")
 
     async def _post_once(self, channel: str, key: str, message: Outgoing, since: float) -> str:
         async def post() -> AsyncSlackResponse:
@@ -107,7 +107,7 @@ class OutsideSender:
         for wait in looks:
             await asyncio.sleep(wait)
             try:
-                async for one in self._iterate_messages(channel, began_at - CLOCK_DIFFERENCE):
+                async for one in self._iterate_messages(channel, began_at - MAX_CLOCK_SKEW_SECONDS):
                     if one.get("user") == self._outbox.lookup.bot_user_id and read_key(one) == key:
                         log.info("job %s: %s was there already", self._place.job_id, key, extra={"event": "reconciled"})
                         return str(one["ts"])

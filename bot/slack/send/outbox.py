@@ -16,9 +16,17 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.budget import CallBudget
-from bot.slack.send.lookup import READ_WAITS, Lookup, OutcomeUnknown, make_metadata, read_key
+from bot.slack.send.lookup import READ_WAIT_SECONDS, OutcomeUnknown, ThreadLookup, make_metadata, read_key
 from bot.slack.send.published_limits import Priority
-from bot.slack.send.web_calls import CALL_SECONDS, Allowed, CallNeedless, JobGone, NoReply, SlackRefused, WebCalls
+from bot.slack.send.web_calls import (
+    CALL_TIMEOUT_SECONDS,
+    CheckAllowed,
+    JobGone,
+    NoReply,
+    OutdatedCall,
+    SlackRefused,
+    WebCalls,
+)
 from bot.slack.views.outgoing import Outgoing
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Intent
@@ -27,16 +35,16 @@ from handoff.summaries.summary import QUARANTINE_KEY_PREFIX, TRIAL_KEY_PREFIX
 
 log = logging.getLogger(__name__)
 
-STOP_TRIES = 3
-"""Most tries to end a stream whose id was not recorded."""
-TRY_PAUSES = (0.0, 0.0, 0.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0, 60.0)
+MAX_STOP_TRIES = 3
+"""Maximum number of tries to end a stream whose id was not recorded."""
+TRY_PAUSE_SECONDS = (0.0, 0.0, 0.0, 10.0, 20.0, 40.0, 60.0, 60.0, 60.0, 60.0)
 """Seconds to wait before each try of a post that got no reply: some minutes in all, as long as an outage of Slack's
 may take. After the last try the message is given up: a job then goes on without its plan card, or ends without its
 answer."""
-FRESH_SECONDS = 2.0
+CLAIM_FRESH_SECONDS = 2.0
 """Seconds for which a recorded intent proves that we may send. After a longer wait (for Slack's limits, or in a frozen
 process) the store is asked again."""
-BLOCK_ERRORS = frozenset({"msg_too_long", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
+REFUSED_BLOCKS_CODES = frozenset({"msg_too_long", "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
 """Slack's error codes for blocks that it refuses; a simpler message may still be accepted."""
 SIMPLE_BLOCKS = frozenset({"markdown", "section", "context", "header", "divider", "actions"})
 """The types of blocks that every workspace accepts. Some workspaces lack newer ones, such as the thumbs."""
@@ -44,7 +52,7 @@ STREAM_SUFFIX = ":stream"
 """The end of the key under which the stream of an answer is recorded: the intent before it starts, its id after."""
 NOT_STARTED_MARK = "none"
 """Recorded in place of the id of a stream that Slack refused to start."""
-NO_STREAM_ERRORS = frozenset({"message_not_found", "message_not_in_streaming_state", "message_not_owned_by_app"})
+NOT_STREAMING_CODES = frozenset({"message_not_found", "message_not_in_streaming_state", "message_not_owned_by_app"})
 """Slack's error codes for a message that is not being streamed."""
 
 
@@ -52,7 +60,7 @@ NOT_ALLOWED_FAULT = "it would have gone outside of its job's thread, which nobod
 """The fault of a message that would be posted outside of its job's thread. `handoff.access.rights` says what may be."""
 
 
-Drawable = Outgoing | Callable[[], Outgoing]
+MessageOrDraw = Outgoing | Callable[[], Outgoing]
 """A message, or a function that draws it when its turn has come, so that it shows the state at that time."""
 DrawSimpler = Callable[[], Awaitable[Outgoing]]
 OUTDATED_FAULT = "what it was to show was over before its turn came"
@@ -67,11 +75,11 @@ class SentMessage:
     fault: str = ""
     """Why it was not sent; "" if it was."""
     is_adopted: bool = False
-    """True if it had been sent before, so that it may show an older state."""
+    """True if an earlier call had sent it, so that it may show an older state."""
 
 
 class Outbox:
-    """Sends everything that people must see exactly once.
+    """Sends the messages that people must see exactly once.
 
     Args:
         client: made by `make_client`, without retries of its own.
@@ -88,28 +96,27 @@ class Outbox:
         budget: CallBudget,
         *,
         bot_user_id: str,
-        read_waits: Sequence[float] = READ_WAITS,
+        read_waits: Sequence[float] = READ_WAIT_SECONDS,
     ) -> None:
         self.client = client
         self.calls = WebCalls(budget)
         self.store = store
-        self.lookup = Lookup(client, self.calls, bot_user_id=bot_user_id, read_waits=read_waits)
+        self.lookup = ThreadLookup(client, self.calls, bot_user_id=bot_user_id, read_waits=read_waits)
 
     async def post(
         self,
         claim: Claim,
         place: Place,
         key: str,
-        message: Drawable,
+        message: MessageOrDraw,
         *,
         cancel_event: asyncio.Event | None = None,
         draw_simpler: DrawSimpler | None = None,
     ) -> SentMessage:
         """Post a message into the thread, once. Raises JobGone if the job is no longer ours.
 
-        `cancel_event`: the message is left out if this is set while it waits for its turn. `draw_simpler` makes the
-            message that
-        is sent if Slack refuses the blocks of this one.
+        If `cancel_event` is set while the message waits for its turn, the message is left out. If Slack refuses its
+        blocks, the message that `draw_simpler` makes is sent instead.
         """
         if place.job_id != claim.key.job:
             return SentMessage("", NOT_ALLOWED_FAULT)
@@ -125,7 +132,7 @@ class Outbox:
             ts = await self.post_with_retries(
                 claim, place, key, message, confirmed_at=since, cancel_event=cancel_event, draw_simpler=draw_simpler
             )
-        except CallNeedless:
+        except OutdatedCall:
             return SentMessage("", OUTDATED_FAULT)
         except (SlackRefused, OutcomeUnknown) as error:
             return SentMessage("", str(error))
@@ -134,43 +141,45 @@ class Outbox:
     async def record_intent(self, claim: Claim, key: str, *, sender: str = "") -> Intent:
         """Record that a message is about to be sent. Raises JobGone.
 
-        The intent is `first` only for the owner that recorded it. If that owner has several senders, it is `first` only
-        for the `sender` that recorded it.
+        `is_first` of the intent is True only for the owner that recorded it first and, if this owner has several
+        senders, only for the `sender` that did.
         """
         operation = f"{claim.owner}:{claim.epoch}:{key}:{sender}"
         progress = not key.startswith((QUARANTINE_KEY_PREFIX, TRIAL_KEY_PREFIX))
-        intent = await self.store.outbox.begin(claim, key, operation, is_progress=progress)
+        intent = await self.store.outbox.record_intent(claim, key, operation, is_progress=progress)
         if intent is None:
             raise JobGone(key)
         return intent
 
     async def record_draft(self, claim: Claim, key: str, draft: str) -> None:
         """Record the id of a message, file or canvas that is not finished yet. Raises JobGone."""
-        if not await self.store.outbox.note_draft(claim, key, draft):
+        if not await self.store.outbox.record_draft(claim, key, draft):
             raise JobGone(key)
 
     async def mark_sent(self, claim: Claim, key: str, ts: str) -> SentMessage:
         """Record the Slack id of what was sent. Raises JobGone."""
-        if not await self.store.outbox.note_finished(claim, key, ts):
+        if not await self.store.outbox.record_sent_message(claim, key, ts):
             raise JobGone(key)
         return SentMessage(ts)
 
-    def make_claim_check(self, claim: Claim) -> Allowed:
-        """Return a check that asks the store, at each call, whether this claim still holds: for rare or late calls."""
+    def make_claim_check(self, claim: Claim) -> CheckAllowed:
+        """Return a function that asks the store at each call whether this claim still holds: for rare or late calls."""
 
         async def holds_claim() -> bool:
-            head = await self.store.jobs.head(claim.key)
+            head = await self.store.jobs.read_head(claim.key)
             return head is not None and head.owner == claim.owner
 
         return holds_claim
 
     async def confirm_claim(self, claim: Claim, key: str, confirmed_at: float) -> None:
-        """Record in the store that a message is sent now, if the claim was last confirmed more than two seconds ago.
+        """Record that a message is sent now, if the claim was confirmed more than `CLAIM_FRESH_SECONDS` ago.
 
         `confirmed_at` is the time of that confirmation, in seconds since the epoch. The record tells a later owner how
         long to search for the message. Raises JobGone.
         """
-        if abs(time.time() - confirmed_at) > FRESH_SECONDS and not await self.store.outbox.note_sending(claim, key):
+        if abs(time.time() - confirmed_at) > CLAIM_FRESH_SECONDS and not await self.store.outbox.record_sending(
+            claim, key
+        ):
             raise JobGone(key)
 
     async def post_with_retries(
@@ -178,7 +187,7 @@ class Outbox:
         claim: Claim,
         place: Place,
         key: str,
-        message: Drawable,
+        message: MessageOrDraw,
         *,
         confirmed_at: float,
         cancel_event: asyncio.Event | None = None,
@@ -186,11 +195,11 @@ class Outbox:
     ) -> str:
         """Post a message and return its id. After a lost reply, the thread is searched before the next try.
 
-        `confirmed_at`: the time at which the store last confirmed the claim, in seconds since the epoch. Raises
-            SlackRefused,
-        OutcomeUnknown, JobGone and CallNeedless.
+        `confirmed_at`: the time at which the store last confirmed the claim, in seconds since the epoch.
+
+        Raises SlackRefused, OutcomeUnknown, JobGone and OutdatedCall.
         """
-        for pause in TRY_PAUSES:
+        for pause in TRY_PAUSE_SECONDS:
             await asyncio.sleep(pause)
             try:
                 return await self._post_once(claim, place, key, message, confirmed_at, cancel_event)
@@ -200,21 +209,21 @@ class Outbox:
                     return found
             except SlackRefused as error:
                 message = message if isinstance(message, Outgoing) else message()
-                if error.code not in BLOCK_ERRORS or not message.blocks:
+                if error.code not in REFUSED_BLOCKS_CODES or not message.blocks:
                     raise
                 log.warning("job %s: %s; it goes out in a simpler form", place.job_id, error)
                 message, draw_simpler = (
                     await draw_simpler() if draw_simpler is not None else _simplify_message(message),
                     None,
                 )
-        raise SlackRefused("no_answer", f"the message was not seen in the thread after {len(TRY_PAUSES)} tries")
+        raise SlackRefused("no_answer", f"the message was not seen in the thread after {len(TRY_PAUSE_SECONDS)} tries")
 
     async def _post_once(
         self,
         claim: Claim,
         place: Place,
         key: str,
-        message: Drawable,
+        message: MessageOrDraw,
         confirmed_at: float,
         cancel_event: asyncio.Event | None = None,
     ) -> str:
@@ -241,16 +250,16 @@ class Outbox:
         self,
         place: Place,
         ts: str,
-        message: Drawable,
+        message: MessageOrDraw,
         *,
-        allowed: Allowed | None,
+        allowed: CheckAllowed | None,
         priority: Priority | None = None,
         cancel_event: asyncio.Event | None = None,
     ) -> bool:
         """Edit a message. Returns False if Slack refuses or does not answer.
 
         Without a `priority`, that of the message is used, or `card` if the message is drawn later. Raises JobGone if
-        the edit is not `allowed` any more, and CallNeedless.
+        `allowed` returns False, and OutdatedCall if `cancel_event` is set before its turn.
         """
 
         async def edit() -> AsyncSlackResponse:
@@ -279,8 +288,8 @@ class Outbox:
         return await self.find_message(place, key, elapsed=await self.wait_for_earlier_calls(intent))
 
     async def wait_for_earlier_calls(self, intent: Intent) -> float:
-        """Wait until no call of an earlier owner can be under way any more. Returns the seconds passed since then."""
-        over = await self.store.now() - max(intent.began_at, intent.sent_at) - CALL_SECONDS
+        """Wait until no call of an earlier owner can still be under way. Returns the seconds passed since then."""
+        over = await self.store.read_time() - max(intent.began_at, intent.sent_at) - CALL_TIMEOUT_SECONDS
         await asyncio.sleep(max(0.0, -over))
         return max(0.0, over)
 
@@ -291,7 +300,7 @@ class Outbox:
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
         return found
 
-    async def clear_stream(self, claim: Claim, place: Place, key: str, *, allowed: Allowed, ts: str = "") -> None:
+    async def clear_stream(self, claim: Claim, place: Place, key: str, *, allowed: CheckAllowed, ts: str = "") -> None:
         """Delete the stream of an answer if it did not become the answer, whichever owner started it.
 
         It is called at each end of a request, and may be repeated. Raises JobGone and StoreError.
@@ -303,7 +312,7 @@ class Outbox:
             allowed: Asked before each call.
             ts: The id of the stream, if this owner knows it.
         """
-        records = await self.store.outbox.messages(claim.key)
+        records = await self.store.outbox.read_messages(claim.key)
         begun, answer = records.get(key + STREAM_SUFFIX), records.get(key)
         if begun is not None and begun.ts == NOT_STARTED_MARK:
             return
@@ -320,14 +329,14 @@ class Outbox:
         except (SlackRefused, NoReply, OutcomeUnknown) as error:
             log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
 
-    async def clear_streams(self, claim: Claim, place: Place, *, allowed: Allowed) -> None:
-        """Delete the streams of all answers of a job that were not posted yet. Raises JobGone and StoreError."""
-        records = await self.store.outbox.messages(claim.key)
+    async def clear_streams(self, claim: Claim, place: Place, *, allowed: CheckAllowed) -> None:
+        """Delete the streams of a job's answers that were not posted. Raises JobGone and StoreError."""
+        records = await self.store.outbox.read_messages(claim.key)
         for key in (name.removesuffix(STREAM_SUFFIX) for name in records if name.endswith(STREAM_SUFFIX)):
             if key not in records or not records[key].ts:
                 await self.clear_stream(claim, place, key, allowed=allowed)
 
-    async def _clear_unrecorded_stream(self, place: Place, record: str, intent: Intent, allowed: Allowed) -> None:
+    async def _clear_unrecorded_stream(self, place: Place, record: str, intent: Intent, allowed: CheckAllowed) -> None:
         """Find and delete a stream whose id was not recorded: its owner died, or the reply to its start was lost.
 
         It is a message of ours without a key that Slack reports as a stream, or lets us end as one. Slack ends streams
@@ -342,13 +351,13 @@ class Outbox:
                     await self.delete_message(place, ts, allowed=allowed)
                     return
 
-    async def _end_stream(self, place: Place, ts: str, record: str, allowed: Allowed) -> bool:
+    async def _end_stream(self, place: Place, ts: str, record: str, allowed: CheckAllowed) -> bool:
         """End a stream and give its message the key `record`. Returns False if the message is no stream.
 
         Raises SlackRefused, NoReply and JobGone.
         """
         lost = False
-        for _ in range(STOP_TRIES):
+        for _ in range(MAX_STOP_TRIES):
             try:
                 await self.calls.make(
                     "chat.stopStream",
@@ -360,16 +369,16 @@ class Outbox:
             except NoReply:
                 lost = True
             except SlackRefused as error:
-                if error.code in NO_STREAM_ERRORS:  # an earlier call may have ended it, without a reply
+                if error.code in NOT_STREAMING_CODES:  # an earlier call may have ended it, without a reply
                     return lost and await self.find_message(place, record) == ts
                 raise
             else:
                 return True
         raise NoReply("chat.stopStream: no answer")
 
-    async def delete_message(self, place: Place, ts: str, *, allowed: Allowed | None) -> None:
-        """Delete an unfinished message from the thread. Raises JobGone if that is not `allowed` any more."""
-        for pause in TRY_PAUSES:
+    async def delete_message(self, place: Place, ts: str, *, allowed: CheckAllowed | None) -> None:
+        """Delete an unfinished message, or log why it stays. Raises JobGone if `allowed` returns False."""
+        for pause in TRY_PAUSE_SECONDS:
             await asyncio.sleep(pause)
             try:
                 await self.calls.make(
@@ -388,6 +397,6 @@ class Outbox:
 
 
 def _simplify_message(message: Outgoing) -> Outgoing:
-    """Return a message without the blocks that some workspaces lack; if it has none of those, without any blocks."""
+    """Return a message with its `SIMPLE_BLOCKS` alone; without any blocks if it has no others."""
     kept = tuple(block for block in message.blocks if block["type"] in SIMPLE_BLOCKS)
     return replace(message, blocks=kept if len(kept) < len(message.blocks) else ())

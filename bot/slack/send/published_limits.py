@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 Priority = Literal["answer", "question", "file", "stream", "settled", "reaction", "card", "status"]
-"""The purpose of a call. `file` is also for look-ups without which work cannot go on, such as who may read a place.
+"""The purpose of a call. `file` includes look-ups that work has to wait for, such as who may read a place.
 `settled` is an edit or status that lasts: the job has ended, or waits for a person. `card` and `status` show progress:
 while one waits, a newer one replaces it."""
-RANK: dict[Priority, int] = {
+RANK_BY_PRIORITY: dict[Priority, int] = {
     "answer": 0,
     "question": 0,
     "file": 1,
@@ -21,23 +21,26 @@ RANK: dict[Priority, int] = {
 }
 """The order in which waiting calls get their turns, the lowest rank first."""
 PROGRESS_RANK = 5
-"""The rank of progress, which leaves turns free for calls that are sure to come."""
+"""The rank of calls that show progress; they leave reserved turns to the calls that will follow."""
 JITTER_SECONDS = 2.0
-"""Seconds by which a call may reach Slack later than its turn. The windows of the limits are longer by that."""
+"""Seconds by which a call may reach Slack later than its turn.
+
+The windows of `LIMIT_BY_METHOD` are longer by as much.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class MethodLimit:
-    """The most calls of a method within any `seconds`, in a workspace, or in each channel if `by_channel`."""
+    """The maximum `calls` of a method in any `seconds`: in a workspace, or in each channel if `is_per_channel`."""
 
     calls: int
     seconds: float = 60.0 + JITTER_SECONDS
-    by_channel: bool = False
+    is_per_channel: bool = False
 
 
 _TIER_2, _TIER_3, _TIER_4 = MethodLimit(20), MethodLimit(50), MethodLimit(100)
-LIMITS: dict[str, MethodLimit] = {
-    "chat.postMessage": MethodLimit(3, 3.0, by_channel=True),  # one a second, and short bursts
+LIMIT_BY_METHOD: dict[str, MethodLimit] = {
+    "chat.postMessage": MethodLimit(3, 3.0, is_per_channel=True),  # one a second, and short bursts
     "chat.startStream": _TIER_2,
     "chat.stopStream": _TIER_2,
     "chat.appendStream": _TIER_4,

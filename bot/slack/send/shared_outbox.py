@@ -24,7 +24,7 @@ def make_shared_outbox(
 ) -> Outbox:
     """Make the outbox of the instance `instance`, and have all users of the client's session share its calls.
 
-    `unlimited` is explained at `CallBudget`, and `read_waits` at `Outbox`.
+    `unlimited` is passed to `CallBudget`, and `read_waits` to `Outbox`.
     """
     budget = CallBudget(store.counters, instance=instance, team=account.home.team, unlimited=unlimited)
     outbox = Outbox(client, store, budget, bot_user_id=account.user, read_waits=read_waits)

@@ -20,18 +20,18 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.published_limits import Priority
-from bot.slack.token_proof import REFUSED_TOKEN
+from bot.slack.token_proof import REFUSED_TOKEN_ADVICE
 from bot.store.values import StoreError
 from specialists.outbound.clients import open_session
 from specialists.outbound.faults import describe_network_fault
 
-CALL_SECONDS = 10.0
+CALL_TIMEOUT_SECONDS = 10.0
 """Seconds that one call may take in all."""
 SLACK_API = "https://slack.com/api/"
 
 
 def make_client(
-    token: str, base_url: str = SLACK_API, *, call_timeout: float = CALL_SECONDS, team: str = ""
+    token: str, base_url: str = SLACK_API, *, call_timeout: float = CALL_TIMEOUT_SECONDS, team: str = ""
 ) -> AsyncWebClient:
     """Make a client with one session and no retries of its own: a repeated post could appear twice.
 
@@ -55,7 +55,7 @@ async def close_client(client: AsyncWebClient) -> None:
         await client.session.close()
 
 
-async def replace_message(
+async def replace_clicked_message(
     client: AsyncWebClient,
     response_url: str,
     *,
@@ -71,20 +71,20 @@ async def replace_message(
 
 log = logging.getLogger(__name__)
 
-Allowed = Callable[[], Awaitable[bool]]
-"""Returns True if this instance may still show something for a job. Asked before a call."""
+CheckAllowed = Callable[[], Awaitable[bool]]
+"""Returns True if this instance may still show something for a job. It is called before each try of a Slack call."""
 
-TRIES = 5
-RETRY_WAITS = (0.5, 1.0, 2.0, 4.0)
-LONGEST_RETRY_AFTER = 120.0
-TOKEN_PAUSE = 2.5
+MAX_TRIES = 5
+RETRY_WAIT_SECONDS = (0.5, 1.0, 2.0, 4.0)
+MAX_RETRY_AFTER_SECONDS = 120.0
+TOKEN_PAUSE_SECONDS = 2.5
 """Seconds between tries of a call while Slack refuses the token."""
-TOKEN_PATIENCE = 300.0
+TOKEN_RETRY_SECONDS = 300.0
 """Seconds for which a call of a job is retried while Slack refuses the token, which may be a passing fault."""
-SHORT_TOKEN_PATIENCE = 20.0
+SHORT_TOKEN_RETRY_SECONDS = 20.0
 """Seconds for which any other call is retried while Slack refuses the token."""
 CANCEL_SECONDS = 0.1
-"""Seconds that a task which was cancelled gets to end."""
+"""Seconds that a cancelled task gets to end."""
 
 REFUSAL_WORDS: Mapping[str, str] = {
     "channel_not_found": "I am no longer in that channel",
@@ -97,7 +97,7 @@ REFUSAL_WORDS: Mapping[str, str] = {
     "token_revoked": "Slack no longer accepts my token",
     "missing_scope": "the app lacks a scope; `leadhand check` names it",
 }
-"""Slack's errors that another try will not change, in words for people, by their code."""
+"""Slack's refusals in words for people, by error code."""
 
 
 class NoReply(Exception):
@@ -116,15 +116,15 @@ class JobGone(Exception):
     """Another instance owns the job now, so nothing more may be sent for it."""
 
 
-class CallNeedless(Exception):
-    """A call was left out, because what it was to show changed or ended while it waited for its turn."""
+class OutdatedCall(Exception):
+    """A call was left out, because its content was outdated before its turn came."""
 
 
 class WebCalls:
-    """Makes calls on the shared budget.
+    """Makes calls within the shared budget.
 
-    `on_outcome` is called after each try with the method and the outcome: ok, limited (a 429), failed (a 5xx or no
-    answer; it may be tried again) or refused.
+    `on_outcome` is called after each try with the method and the outcome: ok, limited (a 429), failed (a 5xx, no answer
+    or a refused token) or refused.
     """
 
     def __init__(self, budget: CallBudget) -> None:
@@ -141,12 +141,12 @@ class WebCalls:
         channel: str = "",
         priority: Priority = "answer",
         may_repeat: bool = False,
-        allowed: Allowed | None = None,
+        allowed: CheckAllowed | None = None,
         cancel_event: asyncio.Event | None = None,
     ) -> dict[str, Any]:
-        """Make a call and return Slack's answer. A 429 is waited out, since Slack did not carry out the call.
+        """Make a call and return Slack's answer. After a 429 it is retried, since Slack did not carry out the call.
 
-        Only a stream gives up after several 429s: it is an extra, and the answer is then posted whole.
+        Only a call of the priority `stream` gives up after several 429s: the answer is then posted whole.
 
         Args:
             method: Slack's name of the method, for the budget.
@@ -161,21 +161,21 @@ class WebCalls:
             SlackRefused: Slack refused the call for good.
             NoReply: no answer came, and the call may not be repeated, or was repeated too often.
             JobGone: the call is not allowed any more; this try was left out.
-            CallNeedless: `cancel_event` was set while the call waited; this try was left out.
+            OutdatedCall: `cancel_event` was set while the call waited; this try was left out.
         """
         failures, waited, why = 0, 0.0, ""
-        while failures < TRIES:
+        while failures < MAX_TRIES:
             await self._wait_for_turn(method, channel, priority, cancel_event)
             if allowed is not None and not await allowed():
                 raise JobGone(f"{method}: the job is in other hands")
             try:
                 response = await send()
             except SlackApiError as error:
-                patience = TOKEN_PATIENCE if allowed is not None else SHORT_TOKEN_PATIENCE
+                patience = TOKEN_RETRY_SECONDS if allowed is not None else SHORT_TOKEN_RETRY_SECONDS
                 if self._report_refused_token(error) and waited < patience:
                     self.on_outcome(method, "failed")
-                    waited += TOKEN_PAUSE
-                    await asyncio.sleep(TOKEN_PAUSE)
+                    waited += TOKEN_PAUSE_SECONDS
+                    await asyncio.sleep(TOKEN_PAUSE_SECONDS)
                     continue
                 limited, wait = self._plan_retry(error, method, may_repeat=may_repeat)
                 if limited:
@@ -186,27 +186,27 @@ class WebCalls:
                 why = describe_network_fault(error) or type(error).__name__
                 if not may_repeat:
                     raise NoReply(f"{method}: {why}") from error
-                wait = RETRY_WAITS[min(failures, len(RETRY_WAITS) - 1)]
+                wait = RETRY_WAIT_SECONDS[min(failures, len(RETRY_WAIT_SECONDS) - 1)]
                 failures += 1
             else:
                 self.on_outcome(method, "ok")
                 return response.data if isinstance(response.data, dict) else {}
             log.info("%s: tried again in %.1f s", method, wait)
             await asyncio.sleep(wait)
-        raise NoReply(f"{method}: no answer after {TRIES} tries{f' ({why})' if why else ''}")
+        raise NoReply(f"{method}: no answer after {MAX_TRIES} tries{f' ({why})' if why else ''}")
 
     def _report_refused_token(self, error: SlackApiError) -> bool:
-        """Return True if Slack refused the token, and report that. The call was not carried out, and may be retried."""
+        """Return True if Slack refused the token, after calling `on_token_refused`. The call may then be retried."""
         data = getattr(error.response, "data", None)
         code = str(data.get("error", "")) if isinstance(data, dict) else ""
-        if code in REFUSED_TOKEN:
+        if code in REFUSED_TOKEN_ADVICE:
             self.on_token_refused()
-        return code in REFUSED_TOKEN
+        return code in REFUSED_TOKEN_ADVICE
 
     async def _wait_for_turn(
         self, method: str, channel: str, priority: Priority, cancel_event: asyncio.Event | None
     ) -> None:
-        """Wait for the turn of a call. Raises CallNeedless."""
+        """Wait for the turn of a call. Raises OutdatedCall."""
         if cancel_event is None:
             await self.budget.wait_for_turn(method, channel, priority)
             return
@@ -217,7 +217,7 @@ class WebCalls:
         try:
             await asyncio.wait({taking, over}, return_when=asyncio.FIRST_COMPLETED)
             if not taking.done():
-                raise CallNeedless(method)
+                raise OutdatedCall(method)
         finally:
             taking.cancel()
             over.cancel()
@@ -229,18 +229,18 @@ class WebCalls:
             self.on_outcome(method, "failed")
             if not may_repeat:
                 raise NoReply(f"{method}: an answer that cannot be read") from error
-            return False, RETRY_WAITS[0]
+            return False, RETRY_WAIT_SECONDS[0]
         data = response.data if isinstance(response.data, dict) else {}
         code = str(data.get("error", ""))
         if response.status_code == 429 or code == "ratelimited":
-            wait = min(float(response.headers.get("Retry-After", 1)), LONGEST_RETRY_AFTER)
+            wait = min(float(response.headers.get("Retry-After", 1)), MAX_RETRY_AFTER_SECONDS)
             self.on_outcome(method, "limited")
             return True, wait
         if response.status_code >= 500 or code in {"internal_error", "fatal_error", "service_unavailable"}:
             self.on_outcome(method, "failed")
             if not may_repeat:
                 raise NoReply(f"{method}: HTTP {response.status_code} {code}") from error
-            return False, RETRY_WAITS[0]
+            return False, RETRY_WAIT_SECONDS[0]
         self.on_outcome(method, "refused")
         detail = "; ".join((data.get("response_metadata") or {}).get("messages", [])[:3])
         raise SlackRefused(code or f"HTTP {response.status_code}", detail) from error
@@ -262,11 +262,11 @@ def find_shared_calls(client: AsyncWebClient) -> WebCalls:
 
 
 def _ignore_refusal() -> None:
-    """Do nothing, until another callback is set."""
+    """Do nothing. The default of `on_token_refused`."""
 
 
 def _ignore_outcome(method: str, outcome: str) -> None:
-    """Do nothing with an outcome, until another callback is set."""
+    """Do nothing. The default of `on_outcome`."""
 
 
 # ---------------------------------------------------------------- calls that nobody waits for
@@ -279,7 +279,7 @@ class BackgroundTasks:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[Any, Any, object], label: str) -> asyncio.Task[None]:
-        """Start some work in the background, and return its task. A failure is logged under the name `label`."""
+        """Start a background task and return it. A failure is logged as "could not `label`"."""
         task = asyncio.create_task(self._run_logged(work, label))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bot.access.access_ruling import AccessRefusal, find_access_refusal
-from bot.access.access_values import Access
+from bot.access.access_values import EffectiveValues
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import PersonFacts
-from bot.slack.show.directory import Directory, KnownChannel, NotAnswered
-from bot.slack.show.people import FACTS_KEPT, GROUPS_KEPT, People
+from bot.slack.show.directory import Directory, KnownChannel, LookupFailed
+from bot.slack.show.people import FACTS_CACHE_SECONDS, GROUPS_CACHE_SECONDS, People
 from handoff.access.rights import Actor, may_pass_on
 from handoff.contracts import Audience, Place
 from specialists.tools.messenger import Addressee
@@ -20,18 +20,24 @@ class Admission:
         self._people = people
         self._settings = settings
 
-    async def read_access(self, place: Place) -> Access:
-        """Return who may use the bot in a place. Raises StoreError."""
-        access = await self._settings.read_access(self._people.home.team, place.channel)
+    async def read_access(self, place: Place) -> EffectiveValues:
+        """Return who may use the bot in a place, and register the user groups named there. Raises StoreError."""
+        access = await self._settings.read_effective_values(self._people.home.team, place.channel)
         self._people.add_named_groups(access.groups)
         return access
 
     async def find_refusal(
-        self, access: Access, place: Place, user: str, *, hint: PersonFacts | None = None, max_age: float = FACTS_KEPT
+        self,
+        access: EffectiveValues,
+        place: Place,
+        user: str,
+        *,
+        hint: PersonFacts | None = None,
+        max_age: float = FACTS_CACHE_SECONDS,
     ) -> AccessRefusal | None:
         """Return why a person may not use the bot in a place; None if they may.
 
-        `hint` is what a payload says against them. Slack's facts about them are at most `max_age` seconds old.
+        `hint` is what the payload shows against the person. Facts from Slack may be `max_age` seconds old.
         """
         admin = user in self._people.admins
         direct = place.channel.startswith("D")
@@ -57,7 +63,7 @@ class Admission:
         Raises StoreError.
         """
         access = await self.read_access(place)
-        if await self.find_refusal(access, place, user, max_age=GROUPS_KEPT) is not None:
+        if await self.find_refusal(access, place, user, max_age=GROUPS_CACHE_SECONDS) is not None:
             return None
         return Actor(user, await self._people.find_current_groups(user), user in self._people.admins)
 
@@ -88,7 +94,7 @@ async def find_readable_channel(directory: Directory, channel: str, user: str) -
     """
     try:
         found = await directory.find_channel(channel, user)
-    except NotAnswered as error:
+    except LookupFailed as error:
         if error.code != "missing_scope":
             return f"I could not find out if you may read that channel: {error}. Try again in a minute."
         found = None  # a group conversation, which the app has no scope to look up
@@ -98,7 +104,7 @@ async def find_readable_channel(directory: Directory, channel: str, user: str) -
 
 
 def describe_channel_fault(channel: str, reason: str) -> str:
-    """Return what is wrong with a channel, in words for people. `reason` is the same in words for a model."""
+    """Return why a channel cannot be used, in words for people; `reason` is the text for a model that says so."""
     if "archived" in reason:
         return f"<#{channel}> is archived"
     if "looked up" in reason:

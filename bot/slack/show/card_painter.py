@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.send.published_limits import Priority
-from bot.slack.send.web_calls import Allowed, CallNeedless, JobGone
+from bot.slack.send.web_calls import CheckAllowed, JobGone, OutdatedCall
 from bot.slack.views.card import render_plan_card
 from bot.slack.views.outgoing import Outgoing
 from bot.store.values import Claim, JobKey, StoreError
@@ -23,7 +23,7 @@ from handoff.state.job_state import Job, RequestState, RequestStatus
 
 log = logging.getLogger(__name__)
 
-EDIT_PAUSE = 1.2
+EDIT_PAUSE_SECONDS = 1.2
 """Seconds between two edits of one card: Slack lets 50 a minute through, for all cards together."""
 GATHER_SECONDS = 0.2
 """Seconds that an edit waits for further changes: a plan and the first steps of its specialists come together."""
@@ -32,36 +32,35 @@ REDRAW_SECONDS = 20.0
 people see progress each minute."""
 
 
-REDRAW_ROUNDS = 3
-"""Most times that a card is redrawn after another instance took over its job: that instance draws each change too."""
+MAX_TAKEOVER_REDRAWS = 3
+"""Maximum number of redraws after another instance took over the job, which draws each change itself."""
 
-MOVING_STATES: frozenset[RequestStatus] = frozenset({"submitted", "working", "synthesizing"})
-"""The states of a request in which its card changes again soon."""
+UNSETTLED_STATES: frozenset[RequestStatus] = frozenset({"submitted", "working", "synthesizing"})
+"""The states of a request in which its card will soon change again."""
 
 
-def is_settled(ask: RequestState) -> bool:
-    """Return True if a card will not change for a while: its request has ended, or waits for posted questions."""
-    if ask.state != "input_required":
-        return ask.state not in MOVING_STATES
-    asked = (make_question_key(ask.id, name, one.number) for name, one in ask.open_questions.items())
-    return all(key in ask.posted for key in asked)
+def is_settled(request: RequestState) -> bool:
+    """Return True if a card will not change for a while: its request has ended, or all open questions are posted."""
+    if request.state != "input_required":
+        return request.state not in UNSETTLED_STATES
+    asked = (make_question_key(request.id, name, one.number) for name, one in request.open_questions.items())
+    return all(key in request.posted_ids for key in asked)
 
 
 class CardPainter:
     """Draws the card of one job for as long as this instance works on it.
 
-    A card has changed if, drawn again, it differs from the one that was sent last. An owner whose process was frozen
-    must not draw an old state over the card of the next owner. So `allowed` is asked before each try of an edit, and
-    once more after it. If another instance owns the job by then, the card is redrawn from the job's current state
-    (`read_job`), because that owner may not draw it again. `needs_stop` returns True if the card of a request needs a
-    Stop button of its own.
+    A card is edited only if it looks different from the one that was sent last. An owner whose process was frozen must
+    not draw an old state over the card of the next owner. So `allowed` is called before each try of an edit, and once
+    after it. If another instance owns the job by then, the card is redrawn from the job's current state (`read_job`),
+    because the new owner may not draw it again. `needs_stop` returns True if a card needs a Stop button of its own.
     """
 
     def __init__(
         self,
         outbox: Outbox,
         *,
-        allowed: Allowed,
+        allowed: CheckAllowed,
         needs_stop: Callable[[RequestState], bool],
         read_job: Callable[[], Awaitable[Job | None]],
     ) -> None:
@@ -79,14 +78,14 @@ class CardPainter:
         self._waiting_priority: Priority | None = None
 
     def record_posted(self, card: Outgoing) -> None:
-        """Record the card as it was just posted, so that later edits are compared with it."""
+        """Record the card as it was just posted: it is edited only if it looks different."""
         self._sent = card
 
-    def show(self, job: Job, ask: RequestState, ts: str) -> None:
+    def show(self, job: Job, request: RequestState, ts: str) -> None:
         """Have the card show this state. Returns at once; the latest state wins."""
-        self._latest = (job, ask, ts)
+        self._latest = (job, request, ts)
         self._wake.set()
-        if self._waiting_priority is not None and is_settled(ask) != (self._waiting_priority == "settled"):
+        if self._waiting_priority is not None and is_settled(request) != (self._waiting_priority == "settled"):
             self._superseded.set()
         if self._task is None and not self._closing.is_set():
             self._task = asyncio.create_task(self._run())
@@ -95,10 +94,10 @@ class CardPainter:
         """Have the card drawn again if it looks different by now. Returns at once."""
         self._wake.set()
 
-    async def stop(self, *, up_to_date: bool = False) -> None:
+    async def stop(self, *, draw_latest: bool = False) -> None:
         """Stop drawing. An edit that is being sent is awaited; one that waits for its turn is left out.
 
-        `up_to_date`: draw the latest state once more if it is not drawn yet, since no instance will draw it for a
+        With `draw_latest`, the latest state is drawn first if it is not drawn yet: no instance will draw it for a
         while.
         """
         self._closing.set()
@@ -106,8 +105,8 @@ class CardPainter:
         self._superseded.set()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
-        if up_to_date:
-            with contextlib.suppress(JobGone, StoreError, CallNeedless):
+        if draw_latest:
+            with contextlib.suppress(JobGone, StoreError, OutdatedCall):
                 await self._send_latest()
 
     async def _run(self) -> None:
@@ -129,17 +128,17 @@ class CardPainter:
                 return
             try:
                 drawn = await self._send_latest()
-            except CallNeedless:
+            except OutdatedCall:
                 self._wake.set()
                 continue
             if drawn:
-                await self._pause(EDIT_PAUSE - GATHER_SECONDS)
+                await self._pause(EDIT_PAUSE_SECONDS - GATHER_SECONDS)
 
     async def _send_latest(self) -> bool:
-        """Send the latest card, or return False if it equals the one sent last. Raises JobGone or CallNeedless."""
+        """Send the latest card, or return False if it equals the one sent last. Raises JobGone or OutdatedCall."""
         if self._latest is None or (card := self._draw_newest()) == self._sent:
             return False
-        job, ask, ts = self._latest
+        job, request, ts = self._latest
         is_tried = False
 
         def draw_newest() -> Outgoing:
@@ -148,7 +147,7 @@ class CardPainter:
             return card
 
         self._superseded = asyncio.Event()
-        self._waiting_priority = "settled" if is_settled(ask) else "card"
+        self._waiting_priority = "settled" if is_settled(request) else "card"
         try:
             if await self._outbox.edit_message(
                 *(job.place, ts, draw_newest),
@@ -165,37 +164,37 @@ class CardPainter:
         finally:
             self._waiting_priority = None
         if not is_ours:
-            await self._redraw_current(ask.id, ts)
+            await self._redraw_current(request.id, ts)
             raise JobGone(f"{job.place.job_id}: it went into other hands while its card was drawn")
         return True
 
-    async def _redraw_current(self, request: str, ts: str) -> None:
+    async def _redraw_current(self, request_id: str, ts: str) -> None:
         """Redraw the card from the job's current state: our edit may have replaced a newer one of the next owner."""
         drawn: Job | None = None
-        for _ in range(REDRAW_ROUNDS):
+        for _ in range(MAX_TAKEOVER_REDRAWS):
             job = await self._read_job()
-            ask = job.find_request(request) if job is not None else None
-            if job is None or ask is None or job == drawn:
+            request = job.find_request(request_id) if job is not None else None
+            if job is None or request is None or job == drawn:
                 return
-            stop = not ask.run.is_concluded and self.needs_stop(ask)
-            card = render_plan_card(job, ask, self._outbox.store.clock(), with_stop=stop)
+            stop = not request.run.is_concluded and self.needs_stop(request)
+            card = render_plan_card(job, request, self._outbox.store.clock(), with_stop=stop)
             await self._outbox.edit_message(job.place, ts, card, allowed=None, priority="settled")
             drawn = job
 
     def _draw_newest(self) -> Outgoing:
         if self._latest is None:
             raise RuntimeError("no state of the job was shown yet")
-        job, ask, _ = self._latest
-        return render_plan_card(job, ask, self._outbox.store.clock(), with_stop=self.needs_stop(ask))
+        job, request, _ = self._latest
+        return render_plan_card(job, request, self._outbox.store.clock(), with_stop=self.needs_stop(request))
 
     async def _pause(self, seconds: float) -> None:
-        """Wait a little, so that changes gather; a stop ends it at once."""
+        """Wait `seconds`, or until `stop` is called."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._closing.wait()
 
 
-CARD_PATIENCE = 1.0
+CARD_WAIT_SECONDS = 1.0
 """Seconds that a card may still wait to be posted after its request has ended, so that it stands above the answer. If
 other messages wait in the channel, the card is dropped at once: the answer itself reports the work."""
 
@@ -205,7 +204,7 @@ class _WaitingCard:
     """A card that waits to be posted: the newest state to draw, and the event that drops it."""
 
     job: Job
-    ask: RequestState
+    request: RequestState
     superseded: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -216,22 +215,24 @@ class CardPoster:
         self._outbox = outbox
         self._waiting: dict[tuple[JobKey, str], _WaitingCard] = {}
 
-    async def post_card(self, claim: Claim, job: Job, ask: RequestState, painter: CardPainter) -> SentMessage:
+    async def post_card(self, claim: Claim, job: Job, request: RequestState, painter: CardPainter) -> SentMessage:
         """Post the card of a request, once. It is left out if its request ends and its turn does not come soon after.
 
         Raises JobGone if the job is no longer ours.
         """
-        name, card = (claim.key, ask.id), _WaitingCard(job, ask)
+        name, card = (claim.key, request.id), _WaitingCard(job, request)
         self._waiting[name] = card
         drawn: list[Outgoing] = []
 
         def draw() -> Outgoing:
-            with_stop = painter.needs_stop(card.ask)
-            drawn.append(render_plan_card(card.job, card.ask, self._outbox.store.clock(), with_stop=with_stop))
+            with_stop = painter.needs_stop(card.request)
+            drawn.append(render_plan_card(card.job, card.request, self._outbox.store.clock(), with_stop=with_stop))
             return drawn[-1]
 
         try:
-            sent = await self._outbox.post(claim, job.place, make_card_key(ask.id), draw, cancel_event=card.superseded)
+            sent = await self._outbox.post(
+                claim, job.place, make_card_key(request.id), draw, cancel_event=card.superseded
+            )
         finally:
             if self._waiting.get(name) is card:  # not where the job was lost and claimed again meanwhile
                 del self._waiting[name]
@@ -239,22 +240,22 @@ class CardPoster:
             painter.record_posted(drawn[-1])
         return sent
 
-    def update_waiting_card(self, key: JobKey, job: Job, ask: RequestState) -> None:
-        """Have a card that waits to be posted show this state, or drop it soon if its request has ended."""
-        card = self._waiting.get((key, ask.id))
+    def update_waiting_card(self, key: JobKey, job: Job, request: RequestState) -> None:
+        """Have a card that waits to be posted show this state. If its request has ended, the card is dropped soon."""
+        card = self._waiting.get((key, request.id))
         if card is None:
             return
-        card.job, card.ask = job, ask
-        if not ask.run.is_concluded:
+        card.job, card.request = job, request
+        if not request.run.is_concluded:
             return
         channel = job.place.channel
         ended = [
             one.superseded
             for one in self._waiting.values()
-            if one.ask.run.is_concluded and one.job.place.channel == channel
+            if one.request.run.is_concluded and one.job.place.channel == channel
         ]
         if len(ended) > 1 or self._outbox.calls.budget.has_waiting_calls("chat.postMessage", channel):
             for over in ended:
                 over.set()
         else:
-            asyncio.get_running_loop().call_later(CARD_PATIENCE, card.superseded.set)
+            asyncio.get_running_loop().call_later(CARD_WAIT_SECONDS, card.superseded.set)

@@ -1,7 +1,7 @@
 """Finds channels and people by name for a requester, and lists who may read a channel.
 
-Only what the requester could reach is found: a public channel, a private one that they are in, or a person of the
-workspace. The bot has to be in a channel to post there.
+It finds only what the requester could reach: a public channel, a private one that they are in, or a person of the
+workspace. To post in a channel, the bot has to be in it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ CACHE_SECONDS = 60.0
 """Seconds for which a list of channels, members or people is cached."""
 MAX_PAGES = 10
 PAGE_SIZE = 500
-"""Entries of one page of a list. Entries after the last page that is read are found only by id."""
+"""Entries in one page of a list. An entry after the first `MAX_PAGES` pages is found only by its id."""
 MAX_SUGGESTIONS = 5
-"""Most names that are suggested if no name, or more than one, matches."""
+"""Maximum number of names that are suggested if no name, or more than one, matches."""
 _SLACK_ID = re.compile(r"(?:.*\()?<?[#@]?([CGUW][A-Z0-9]{4,})(?:\|[^>]*)?>?\)?")
 """An id in one of these forms: `C0123ABC`, `#ops (C0123ABC)`, `<#C0123ABC|ops>`, `<@U0123ABC>`."""
 
@@ -35,8 +35,8 @@ Json = dict[str, Any]
 FetchPage = Callable[[str], Awaitable[AsyncSlackResponse]]
 
 
-class NotAnswered(Exception):
-    """Slack did not answer a look-up. The text can be shown to people. `code` is Slack's error code, or ""."""
+class LookupFailed(Exception):
+    """A look-up failed. The text can be shown to people. `code` is Slack's error code; "" if Slack did not answer."""
 
     def __init__(self, why: str, code: str = "") -> None:
         super().__init__(why)
@@ -45,7 +45,7 @@ class NotAnswered(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KnownChannel:
-    """A channel that a certain person may know of."""
+    """A channel, as the person for whom it was looked up may know it."""
 
     id: str
     name: str
@@ -57,7 +57,7 @@ class KnownChannel:
     """True if it is shared with another organisation."""
     is_archived: bool
     is_readable: bool
-    """True if that person may read it. A guest may only read channels that they are a member of."""
+    """True if that person may read it. A guest may read only the channels that they are a member of."""
     has_bot: bool
     """True if the bot is a member."""
 
@@ -72,7 +72,7 @@ class Directory:
         self._cache: dict[str, tuple[float, list[Any]]] = {}
 
     async def find_addressee(self, to: str, requester: str) -> Addressee | str:
-        """Resolve a channel or a person for a requester. Returns a text for a model if there is none."""
+        """Find the channel or person that `to` names by id or name. Returns a text for a model if there is none."""
         wanted = to.strip()
         named = _SLACK_ID.fullmatch(wanted)
         try:
@@ -83,21 +83,21 @@ class Directory:
             if wanted.startswith("@"):
                 return await self._find_person_by_name(wanted, requester)
             return await self._find_channel_by_name(wanted, requester)
-        except NotAnswered as error:
+        except LookupFailed as error:
             return f"{wanted} could not be looked up: {error}."
 
     async def has_bot(self, channel: str) -> bool:
         """Return True if the bot is in a channel, and False if it is not or Slack does not answer."""
         try:
             return any(one.get("id") == channel for one in await self._list_own_channels())
-        except NotAnswered:
+        except LookupFailed:
             return False
 
     async def list_readers(self, channel: str) -> frozenset[str] | None:
         """Return the members of a channel (the first 5,000); None if Slack does not answer."""
         try:
             return frozenset(await self._list_members(channel))
-        except NotAnswered:
+        except LookupFailed:
             return None
 
     # ------------------------------------------------------------ channels
@@ -114,13 +114,13 @@ class Directory:
                 return found
         public = [str(one["name"]) for one in listed if not one.get("is_private", True) and one.get("name")]
         close = get_close_matches(name, public, MAX_SUGGESTIONS, 0.5) or public[:MAX_SUGGESTIONS]
-        told = ", ".join(f"#{one}" for one in close) or "none"
-        return f"I am in no channel {wanted!r} that the requester could read. Public ones that I am in: {told}."
+        names_text = ", ".join(f"#{one}" for one in close) or "none"
+        return f"I am in no channel {wanted!r} that the requester could read. Public ones that I am in: {names_text}."
 
     async def find_channel(self, channel: str, user: str) -> KnownChannel | None:
         """Return a channel if a person may know of it; None if there is none, or they are not in a private one.
 
-        Raises NotAnswered.
+        Raises LookupFailed.
         """
         info = await self._ask_slack(
             "conversations.info",
@@ -187,8 +187,8 @@ class Directory:
         )
         fit = [one for one in listed if name in _list_names(one) and not one.get("deleted") and not one.get("is_bot")]
         if len(fit) > 1:
-            told = ", ".join(f"{_find_display_name(one)} ({one['id']})" for one in fit[:MAX_SUGGESTIONS])
-            return f"Several people are called {wanted!r}: {told}. Name one by the id."
+            names_text = ", ".join(f"{_find_display_name(one)} ({one['id']})" for one in fit[:MAX_SUGGESTIONS])
+            return f"Several people are called {wanted!r}: {names_text}. Name one by the id."
         return (
             await self._address_person(str(fit[0]["id"]), requester)
             if fit
@@ -213,7 +213,7 @@ class Directory:
     # ------------------------------------------------------------ asking Slack
 
     async def _fetch_list(self, method: str, subject: str, field: str, fetch_page: FetchPage) -> list[Any]:
-        """Return the first pages of a list, at most a minute old. Raises NotAnswered."""
+        """Return up to `MAX_PAGES` pages of a list, cached for a minute. `field` is its key. Raises LookupFailed."""
         kept = self._cache.get(f"{method} {subject}")
         if kept is not None and time.monotonic() - kept[0] < CACHE_SECONDS:
             return kept[1]
@@ -236,15 +236,15 @@ class Directory:
         send: Callable[[], Awaitable[AsyncSlackResponse]],
         absent_codes: frozenset[str] | set[str] = frozenset(),
     ) -> Json | None:
-        """Make a call; return None if Slack refuses it with an error code in `absent_codes`. Raises NotAnswered."""
+        """Make a call; return None if Slack refuses it with an error code in `absent_codes`. Raises LookupFailed."""
         try:
             return await self._calls.make(method, send, priority="question", may_repeat=True)
         except SlackRefused as error:
             if error.code in absent_codes:
                 return None
-            raise NotAnswered(str(error), error.code) from error
+            raise LookupFailed(str(error), error.code) from error
         except NoReply as error:
-            raise NotAnswered("Slack does not answer") from error
+            raise LookupFailed("Slack does not answer") from error
 
 
 def _describe_readers(channel: Json, *, private: bool) -> str:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from bot.slack.send.list_rows import ListRowWriter
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.other_places import ELSEWHERE_PREFIX, OutsideSender
+from bot.slack.send.other_places import OUTSIDE_KEY_PREFIX, OutsideSender
 from bot.slack.send.outbox import Outbox, SentMessage
 from bot.slack.send.web_calls import JobGone, NoReply, SlackRefused
 from bot.slack.show.directory import Directory
@@ -27,78 +27,81 @@ from specialists.tools.tool import WorkbenchLost
 
 T = TypeVar("T")
 
-MESSAGE_LIMIT = 11_000
-"""Most characters of a cleaned text in one message: Slack takes 12,000 of Markdown."""
-PLACE_WORDS = {
+MAX_MESSAGE_CHARACTERS = 11_000
+"""Maximum number of characters of a cleaned text in one message: Slack takes 12,000 of Markdown."""
+PLACE_WORDS_BY_KIND = {
     "": "this thread",
     "public": "this thread",
     "private": "this private channel",
     "group": "this group",
     "direct": "these direct messages",
 }
-"""The place in which something was said, by the kind of its audience, in words for people who are there."""
+"""How the place of a job is called towards the people in it, by the `kind` of its audience."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessengerFactory:
-    """Makes messengers. `url` is the workspace's own address."""
+    """Makes messengers. `url` is the workspace's address, with a slash at its end; "" for messages without links."""
 
     outbox: Outbox
     people: People
     directory: Directory
     url: str = ""
 
-    def make_messenger(self, claim: Claim, job: Job, ask: RequestState, contact: str = "") -> JobMessenger:
+    def make_messenger(self, claim: Claim, job: Job, request: RequestState, contact: str = "") -> JobMessenger:
         """Make the messenger of a request. `claim` is the right to its job, `contact` the contact of the crew."""
-        return JobMessenger(self, claim, job, ask, contact)
+        return JobMessenger(self, claim, job, request, contact)
 
 
 @dataclass(frozen=True, slots=True)
 class JobMessenger:
-    """The `Messenger` of a request."""
+    """Implements `Messenger` for one request. `claim` is the right to its job, `contact` the contact of the crew."""
 
     factory: MessengerFactory
     claim: Claim
     job: Job
-    ask: RequestState
+    request: RequestState
     contact: str = ""
 
     async def find_addressee(self, to: str) -> Addressee | str:
         """Resolve a channel or a person that the requester could reach. Returns a text for a model if there is none."""
-        return await self.factory.directory.find_addressee(to, self.ask.request.user)
+        return await self.factory.directory.find_addressee(to, self.request.spec.user)
 
     async def find_deciding_readers(self, addressee: Addressee) -> CommonReaders | None:
-        """Return the people who may approve that content of the job goes to a place; None if no approval is needed.
+        """Return the people who may approve sending the job's content to `addressee`; None if no approval is needed.
 
-        They are those who may read all private content that the job has used and, if the place is a private or shared
-        channel, are its members. For a person's direct messages they need not be readers: the card shows them the
-        whole message. Content that the addressee can read anyway needs no approval, but a message to a channel shared
-        with another organisation always needs that of a member.
+        They may read all private content that the job has used. For a private or shared channel, they are also its
+        members. No approval is needed for content that the addressee can read anyway. A message to a channel that is
+        shared with another organisation always needs the approval of a member.
         """
         here = await self.factory.people.find_audience(self.job.place)
         there = Audience(channel=addressee.id, kind="direct" if addressee.kind == "person" else "")
-        said_in = {here, *(one.audience or here for one in list_material(self.job, self.ask))}
+        said_in = {here, *(one.audience or here for one in list_material(self.job, self.request))}
         found = [came for came in said_in if not may_pass_on(came, there)]
         if not found and not addressee.is_shared:
             return None
-        able = await self._find_common_readers(found) if found else None
-        if addressee.kind == "person" and able is not None and addressee.id in able:
+        deciding_readers = await self._find_common_readers(found) if found else None
+        if addressee.kind == "person" and deciding_readers is not None and addressee.id in deciding_readers:
             return None
         if addressee.kind == "channel" and (addressee.is_private or addressee.is_shared):
             members = await self.factory.directory.list_readers(addressee.id) or frozenset()
-            able = members if able is None else able & members
-        able = able or frozenset()
+            deciding_readers = members if deciding_readers is None else deciding_readers & members
+        deciding_readers = deciding_readers or frozenset()
         return CommonReaders(
-            able, self.ask.request.user, self.factory.people.admins & able, PLACE_WORDS[here.kind], addressee.name
+            deciding_readers,
+            self.request.spec.user,
+            self.factory.people.admins & deciding_readers,
+            PLACE_WORDS_BY_KIND[here.kind],
+            addressee.name,
         )
 
     async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> MessageDelivery:
-        """Post Markdown once; a draft goes only to the requester. Raises WorkbenchLost and DeliveryUnknown."""
+        """Post Markdown to `to`, or a draft of it to the requester, once. Raises WorkbenchLost and DeliveryUnknown."""
         message = await self._make_message(to, text, draft=draft)
 
         async def post(channel: str) -> MessageDelivery:
             return self._build_delivery(
-                await self._outside_sender.post(channel, ELSEWHERE_PREFIX + key, message), channel
+                await self._outside_sender.post(channel, OUTSIDE_KEY_PREFIX + key, message), channel
             )
 
         return await self._translate_errors(lambda: self._call_with_channel(to, post, draft=draft))
@@ -106,24 +109,24 @@ class JobMessenger:
     async def look_up_message(self, to: Addressee, *, key: str, draft: bool = False) -> MessageDelivery | None:
         """Find the message that was sent with a key; None if none was. Raises WorkbenchLost and DeliveryUnknown."""
 
-        async def look(channel: str) -> MessageDelivery | None:
-            found = await self._outside_sender.look_up(channel, ELSEWHERE_PREFIX + key)
+        async def look_up(channel: str) -> MessageDelivery | None:
+            found = await self._outside_sender.look_up(channel, OUTSIDE_KEY_PREFIX + key)
             return None if found is None else self._build_delivery(found, channel)
 
-        return await self._translate_errors(lambda: self._call_with_channel(to, look, draft=draft))
+        return await self._translate_errors(lambda: self._call_with_channel(to, look_up, draft=draft))
 
     async def add_row(self, to: Addressee, title: str, body: str, *, key: str) -> MessageDelivery:
-        """Add a row to the list that the bot keeps for a channel. Raises WorkbenchLost and DeliveryUnknown."""
+        """Add a row to the list that the bot keeps for a channel, once. Raises WorkbenchLost and DeliveryUnknown."""
         texts = (remove_invisible(title), f"{remove_invisible(body)}\n\n{await self._render_requester_note()}")
         rows = ListRowWriter(self.factory.outbox, self.claim)
         return self._build_delivery(
-            await self._translate_errors(lambda: rows.add(to.id, ELSEWHERE_PREFIX + key, *texts))
+            await self._translate_errors(lambda: rows.add(to.id, OUTSIDE_KEY_PREFIX + key, *texts))
         )
 
     async def look_up_row(self, to: Addressee, *, key: str) -> MessageDelivery | None:
         """Find the row that was added with a key; None if none was. Raises WorkbenchLost and DeliveryUnknown."""
         rows = ListRowWriter(self.factory.outbox, self.claim)
-        found = await self._translate_errors(lambda: rows.look_up(to.id, ELSEWHERE_PREFIX + key))
+        found = await self._translate_errors(lambda: rows.look_up(to.id, OUTSIDE_KEY_PREFIX + key))
         return None if found is None else self._build_delivery(found)
 
     def _build_delivery(self, sent: SentMessage, channel: str = "") -> MessageDelivery:
@@ -133,7 +136,7 @@ class JobMessenger:
         return MessageDelivery(sent.ts, sent.fault, address)
 
     async def _render_requester_note(self) -> str:
-        name = await self.factory.people.find_name(self.ask.request.user) or "somebody"
+        name = await self.factory.people.find_name(self.request.spec.user) or "somebody"
         return f"Added for {remove_invisible(name)[:100]}, who asked for it."
 
     @property
@@ -142,12 +145,18 @@ class JobMessenger:
 
     async def _find_common_readers(self, places: Sequence[Audience]) -> frozenset[str]:
         """Return the people who may read all of these places. The requester may read the place of the job."""
-        able: frozenset[str] | None = None
+        common_readers: frozenset[str] | None = None
         for one in places:
-            own = frozenset({self.ask.request.user}) if one.channel == self.job.place.channel else frozenset()
-            told = None if one.kind in {"direct", "group"} else await self.factory.directory.list_readers(one.channel)
-            able = (told or frozenset()) | own if able is None else able & ((told or frozenset()) | own)
-        return able or frozenset()
+            own = frozenset({self.request.spec.user}) if one.channel == self.job.place.channel else frozenset()
+            channel_readers = (
+                None if one.kind in {"direct", "group"} else await self.factory.directory.list_readers(one.channel)
+            )
+            common_readers = (
+                (channel_readers or frozenset()) | own
+                if common_readers is None
+                else common_readers & ((channel_readers or frozenset()) | own)
+            )
+        return common_readers or frozenset()
 
     async def _call_with_channel(
         self, to: Addressee, work: Callable[[str], Awaitable[T]], *, draft: bool
@@ -155,7 +164,7 @@ class JobMessenger:
         """Call `work` with the id of the channel that a message goes to. A draft goes to the requester directly."""
         if to.kind == "channel" and not draft:
             return await work(to.id)
-        user = self.ask.request.user if draft else to.id
+        user = self.request.spec.user if draft else to.id
         calls, client = self.factory.outbox.calls, self.factory.outbox.client
         try:
             data = await calls.make(
@@ -166,14 +175,14 @@ class JobMessenger:
         return await work(str(data["channel"]["id"]))
 
     async def _make_message(self, to: Addressee, text: str, *, draft: bool) -> Outgoing:
-        known = list_known_addresses(self.job, self.ask)
-        body = clean_markdown(text, known=known, limit=MESSAGE_LIMIT)
-        name = clean_mrkdwn(await self.factory.people.find_name(self.ask.request.user) or "somebody", limit=100)
+        known = list_known_addresses(self.job, self.request)
+        body = clean_markdown(text, known_addresses=known, limit=MAX_MESSAGE_CHARACTERS)
+        name = clean_mrkdwn(await self.factory.people.find_name(self.request.spec.user) or "somebody", limit=100)
         if draft:
             above = f"A draft for {clean_mrkdwn(to.name, limit=100)}, for you to send. It was not sent to them."
             return Outgoing(text=above, blocks=(make_section(above), {"type": "markdown", "text": body}))
         small = f"Sent for {name}, who asked for it. I do not read replies here unless you mention me."
-        note = clean_mrkdwn(text, known=known, limit=300)
+        note = clean_mrkdwn(text, known_addresses=known, limit=300)
         return Outgoing(text=note, blocks=({"type": "markdown", "text": body}, make_context(small)))
 
     async def _translate_errors(self, work: Callable[[], Awaitable[T]]) -> T:

@@ -24,43 +24,48 @@ IN_ANSWER_FAULT = "it stands in the answer"
 
 
 class NativeBlocks:
-    """Renders charts and tables of answers as blocks. It remembers if the workspace refuses such blocks."""
+    """Renders charts and tables of answers as blocks, until the workspace refuses one of them."""
 
     def __init__(self) -> None:
         self._is_supported = True
 
-    def is_shown_in_answer(self, ask: RequestState, artifact: Artifact) -> bool:
+    def is_shown_in_answer(self, request: RequestState, artifact: Artifact) -> bool:
         """Return True if the answer will show a chart as a block, so that its picture need not be posted."""
-        return self._is_supported and artifact.id in find_native_charts(ask)
+        return self._is_supported and artifact.id in find_native_charts(request)
 
-    async def prepare_charts(self, ask: RequestState, post_file: PostFile) -> list[Block]:
+    async def prepare_charts(self, request: RequestState, post_file: PostFile) -> list[Block]:
         """Return the blocks of the charts for the answer, or post pictures and return [] if blocks are refused."""
         if not self._is_supported:
-            await self.post_pictures(ask, post_file)
+            await self.post_pictures(request, post_file)
             return []
-        found = find_native_charts(ask)
-        return [block for _, artifact in self._find_unposted_charts(ask) for block in found[artifact.id]]
+        found = find_native_charts(request)
+        return [block for _, artifact in self._find_unposted_charts(request) for block in found[artifact.id]]
 
     def render_part(self, part: Outgoing, charts: Sequence[Block]) -> Outgoing:
-        """Return a part of an answer with its table, and these charts below its text, as blocks."""
+        """Return a part of an answer with its table as a block, and with the blocks of `charts` below its text."""
         if not self._is_supported:
             return part
         text, *end = part.blocks
         return replace(part, blocks=(*split_native_table(text), *charts, *end))
 
-    async def fall_back_to_pictures(self, part: Outgoing, ask: RequestState, post_file: PostFile) -> Outgoing:
-        """Handle Slack's refusal of such blocks: post the charts as pictures, and return the part without blocks."""
+    async def fall_back_to_pictures(self, part: Outgoing, request: RequestState, post_file: PostFile) -> Outgoing:
+        """Record that Slack refuses such blocks, post the charts as pictures, and return `part` as it is."""
         log.warning("this workspace does not take charts and tables as blocks: they come as pictures and as text")
         self._is_supported = False
-        await self.post_pictures(ask, post_file)
+        await self.post_pictures(request, post_file)
         return part
 
-    async def post_pictures(self, ask: RequestState, post_file: PostFile) -> None:
-        """Post as pictures the charts that were meant to stand in an answer."""
-        for key, artifact in self._find_unposted_charts(ask):
+    async def post_pictures(self, request: RequestState, post_file: PostFile) -> None:
+        """Post those charts as pictures that would otherwise be blocks in the answer."""
+        for key, artifact in self._find_unposted_charts(request):
             await post_file(key, artifact)
 
-    def _find_unposted_charts(self, ask: RequestState) -> Sequence[tuple[str, Artifact]]:
-        made = [file for work in ask.list_subtasks("") if work.result is not None for file in work.result.artifacts]
-        keyed = [(make_file_key(ask.id, one.id), one) for one in made if one.id in find_native_charts(ask)]
-        return [(key, one) for key, one in keyed if not ask.posted.get(key)]
+    def _find_unposted_charts(self, request: RequestState) -> Sequence[tuple[str, Artifact]]:
+        made = [
+            file
+            for subtask in request.list_subtasks("")
+            if subtask.result is not None
+            for file in subtask.result.artifacts
+        ]
+        keyed = [(make_file_key(request.id, one.id), one) for one in made if one.id in find_native_charts(request)]
+        return [(key, one) for key, one in keyed if not request.posted_ids.get(key)]

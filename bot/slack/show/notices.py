@@ -22,12 +22,12 @@ from handoff.contracts import Place
 if TYPE_CHECKING:
     from bot.slack.receive.payloads import Click
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import Allowed
+from bot.slack.send.web_calls import CheckAllowed
 from bot.store.values import Claim
 
 log = logging.getLogger(__name__)
 
-_UNREACHABLE_ERRORS = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel", "is_archived"})
+_UNREACHABLE_CODES = frozenset({"not_in_channel", "channel_not_found", "user_not_in_channel", "is_archived"})
 
 RECEIPT_EMOJI = "eyes"
 """The reaction which says that a message was recorded."""
@@ -82,19 +82,19 @@ NOT_READ = "My store cannot be reached, so I cannot look that up. Try again in a
 NOT_RECORDED = "My store cannot be reached, so nothing was recorded. Try again in a minute."
 
 
-def describe_addressees(answerers: Sequence[str]) -> str:
-    """Return a sentence that says whom a question is for; `answerers` are ids of people and user groups."""
+def describe_who_may_answer(answerers: Sequence[str]) -> str:
+    """Return the sentence that only `answerers` (ids of people and user groups) can answer a question."""
     return f"That question is for {render_answerers(answerers)}: nobody else can answer it."
 
 
-def describe_own_request(answerers: Sequence[str]) -> str:
-    """Return a sentence for a person whose words count as a request: the open question is for others (`answerers`)."""
+def explain_separate_request(answerers: Sequence[str]) -> str:
+    """Return the sentence that a person's words became a new request, as only `answerers` can answer the question."""
     for_whom = render_answerers(answerers)
     return f"I took that as a request of your own. The open question is for {for_whom}: nobody else can answer it."
 
 
 def make_note(text: str) -> Outgoing:
-    """Make a message of one section with a text of our own."""
+    """Make a message of one section. `text` is mrkdwn and is not cleaned."""
     return Outgoing(text=text, blocks=(make_section(text),))
 
 
@@ -104,7 +104,7 @@ def make_note_with_input(text: str, command_text: str) -> Outgoing:
 
 
 async def add_receipt_reaction(client: AsyncWebClient, channel: str, ts: str) -> None:
-    """React to a message that was recorded, so that all can see it was."""
+    """Add the reaction `RECEIPT_EMOJI` to a message that was recorded. Raises SlackRefused and NoReply."""
     try:
         await find_shared_calls(client).make(
             "reactions.add",
@@ -117,7 +117,7 @@ async def add_receipt_reaction(client: AsyncWebClient, channel: str, ts: str) ->
             raise
 
 
-async def show_ephemeral(client: AsyncWebClient, place: Place, user: str, message: Outgoing) -> None:
+async def show_ephemeral_message(client: AsyncWebClient, place: Place, user: str, message: Outgoing) -> None:
     """Show an ephemeral message to one person in a thread, or send it directly if the bot is not in the channel."""
     calls, thread_ts, blocks = find_shared_calls(client), place.thread_ts or None, list(message.blocks)
     try:
@@ -128,7 +128,7 @@ async def show_ephemeral(client: AsyncWebClient, place: Place, user: str, messag
             ),
         )
     except SlackRefused as error:
-        if error.code not in _UNREACHABLE_ERRORS:
+        if error.code not in _UNREACHABLE_CODES:
             raise
         await send_direct_message(client, user, message)
 
@@ -141,7 +141,7 @@ async def answer_click(client: AsyncWebClient, click: Click, answer: str | Outgo
         answer = make_note(answer)
     place = click.place if click.in_home else click.private_place
     if place.channel:
-        await show_ephemeral(client, place, click.user, answer)
+        await show_ephemeral_message(client, place, click.user, answer)
     else:
         await send_direct_message(client, click.user, answer)
 
@@ -175,7 +175,7 @@ async def send_direct_message(client: AsyncWebClient, user: str, message: Outgoi
 
 
 async def edit_message(client: AsyncWebClient, channel: str, ts: str, message: Outgoing) -> None:
-    """Replace the content of a message of ours."""
+    """Replace the content of the bot's own message. Raises SlackRefused and NoReply."""
     blocks = list(message.blocks)
     await find_shared_calls(client).make(
         "chat.update",
@@ -185,7 +185,7 @@ async def edit_message(client: AsyncWebClient, channel: str, ts: str, message: O
 
 
 async def open_window(client: AsyncWebClient, trigger: str, view: dict[str, Any]) -> bool:
-    """Open a window. Returns False if Slack did not; the caller should then tell the person."""
+    """Open a window with a trigger_id. Returns False if Slack did not; the caller should then tell the person."""
     return await _show_window(client, "views.open", lambda: client.views_open(trigger_id=trigger, view=view))
 
 
@@ -210,7 +210,7 @@ async def _show_window(client: AsyncWebClient, method: str, send: Callable[[], A
 
 # ---------------------------------------------------------------- while the store is away
 
-MAX_REMEMBERED = 1000
+MAX_REMEMBERED_SPEAKERS = 1000
 ACK_SECONDS = 2.5
 """Seconds for an answer to a click or a command: Slack waits for three."""
 
@@ -220,10 +220,10 @@ class RecordingFailed(Exception):
 
 
 class OutageNotices:
-    """Tells people that a message was not recorded, once for each message, though Slack sends its event repeatedly.
+    """Tells people that a message was not recorded: once, though Slack sends the event of the message again.
 
-    It also remembers who spoke to the bot in a thread, so that a reply there counts as meant for the bot while the
-    store cannot be asked.
+    It also remembers who spoke to the bot in a thread. While the store is unavailable, a reply by one of them there
+    counts as meant for the bot.
     """
 
     def __init__(self, background: BackgroundTasks) -> None:
@@ -236,7 +236,7 @@ class OutageNotices:
         _remember(self._recent_speakers, (place.job_id, user))
 
     def has_spoken_lately(self, place: Place, user: str) -> bool:
-        """Return True if a person spoke to the bot in a thread lately."""
+        """Return True if a person is among the last `MAX_REMEMBERED_SPEAKERS` who spoke to the bot in a thread."""
         return (place.job_id, user) in self._recent_speakers
 
     def tell_not_recorded(self, client: AsyncWebClient, place: Place, user: str, ts: str, error: StoreError) -> None:
@@ -245,19 +245,21 @@ class OutageNotices:
             return
         _remember(self._reported, (place.channel, ts))
         words = str(error) if isinstance(error, PayloadTooLarge) else STORE_AWAY
-        self._background.start(show_ephemeral(client, place, user, make_note(words)), "tell that the store is away")
+        self._background.start(
+            show_ephemeral_message(client, place, user, make_note(words)), "tell that the store is away"
+        )
 
 
 def _remember(recent: OrderedDict[tuple[str, str], None], entry: tuple[str, str]) -> None:
     recent[entry] = None
     recent.move_to_end(entry)
-    while len(recent) > MAX_REMEMBERED:
+    while len(recent) > MAX_REMEMBERED_SPEAKERS:
         recent.popitem(last=False)
 
 
 @asynccontextmanager
 async def limit_to_ack_time() -> AsyncIterator[None]:
-    """Raise RecordingFailed if the store fails in the block, or the block takes too long for Slack's time limit.
+    """Raise RecordingFailed if the store fails in the `with` block, or the block takes more than `ACK_SECONDS`.
 
     Slack does not send clicks and commands again, so the person has to be told.
     """
@@ -269,17 +271,19 @@ async def limit_to_ack_time() -> AsyncIterator[None]:
         raise RecordingFailed(str(error)) from error
 
 
-async def send_direct_once(
-    outbox: Outbox, claim: Claim, user: str, key: str, message: Outgoing, *, allowed: Allowed
+async def send_direct_message_once(
+    outbox: Outbox, claim: Claim, user: str, key: str, message: Outgoing, *, allowed: CheckAllowed
 ) -> None:
     """Send a direct message at most once: it is not repeated if Slack does not reply. Raises JobGone."""
     if (await outbox.record_intent(claim, key)).is_first and (
-        ts := await try_send_direct(outbox, user, message, allowed=allowed)
+        ts := await try_send_direct_message(outbox, user, message, allowed=allowed)
     ):
         await outbox.mark_sent(claim, key, ts)
 
 
-async def try_send_direct(outbox: Outbox, user: str, message: Outgoing, *, allowed: Allowed | None = None) -> str:
+async def try_send_direct_message(
+    outbox: Outbox, user: str, message: Outgoing, *, allowed: CheckAllowed | None = None
+) -> str:
     """Send a direct message and return its id; "" if Slack refused it or did not reply. Raises JobGone."""
     calls, client = outbox.calls, outbox.client
     try:

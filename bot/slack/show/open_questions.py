@@ -1,4 +1,4 @@
-"""Redraws closed questions, and finds closed questions in a thread that still show their buttons."""
+"""Renders questions that are closed, and redraws those that still show their buttons in the thread."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import logging
 
 from bot.slack.send.lookup import read_key
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import Allowed, NoReply, SlackRefused
+from bot.slack.send.web_calls import CheckAllowed, NoReply, SlackRefused
 from bot.slack.views.approval import render_decided_approval, render_dropped_approval
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.question import find_asker_name, render_answered_question, render_dropped_question
+from bot.slack.views.question import find_questioner_name, render_answered_question, render_dropped_question
 from handoff.briefs.addresses import list_known_addresses
 from handoff.effects import make_question_key
 from handoff.state.job_state import Job, RequestState
@@ -17,44 +17,44 @@ from handoff.state.job_state import Job, RequestState
 log = logging.getLogger(__name__)
 
 
-def render_closed_question(job: Job, ask: RequestState, subtask: str, number: int) -> Outgoing | None:
-    """Render a question that is closed, or None while it is open.
+def render_closed_question(job: Job, request: RequestState, subtask: str, number: int) -> Outgoing | None:
+    """Render a question as closed; None if it is not closed.
 
     `number` counts the questions of the subtask from 1; an empty `subtask` is the planner.
     """
-    whose = ask.work[subtask] if subtask else ask
-    title = find_asker_name(ask, subtask)
-    decision = next((one for one in whose.answered if one.question.number == number), None)
+    whose = request.subtasks[subtask] if subtask else request
+    title = find_questioner_name(request, subtask)
+    decision = next((one for one in whose.question_answers if one.question.number == number), None)
     if decision is not None and decision.question.approval is not None:
         return render_decided_approval(title, decision)
     if decision is not None:
-        return render_answered_question(title, decision, list_known_addresses(job, ask))
+        return render_answered_question(title, decision, list_known_addresses(job, request))
     asked_last = whose.question
-    if ask.run.failure is not None and asked_last is not None and asked_last.number == number:
+    if request.run.failure is not None and asked_last is not None and asked_last.number == number:
         if asked_last.approval is not None:
             return render_dropped_approval(title, asked_last)
-        return render_dropped_question(title, asked_last, list_known_addresses(job, ask))
+        return render_dropped_question(title, asked_last, list_known_addresses(job, request))
     return None
 
 
-def _count_questions(ask: RequestState) -> dict[str, int]:
+def _count_questions(request: RequestState) -> dict[str, int]:
     """Count the questions so far, by the id of the subtask; those of the planner are under ""."""
-    own = len(ask.answered) + (ask.question is not None)
-    return {"": own} | {name: work.last_question_number for name, work in ask.work.items()}
+    own = len(request.question_answers) + (request.question is not None)
+    return {"": own} | {name: subtask.last_question_number for name, subtask in request.subtasks.items()}
 
 
-async def redraw_closed_questions(outbox: Outbox, job: Job, *, allowed: Allowed) -> None:
+async def redraw_closed_questions(outbox: Outbox, job: Job, *, allowed: CheckAllowed) -> None:
     """Redraw closed questions that still show buttons, because the job's last owner died before it redrew them.
 
     They are found in the thread by their keys: a question may have been answered before the log had the id of its
-    message. Raises JobGone if an edit is not `allowed` any more.
+    message. Raises JobGone if `allowed` returns False.
     """
     closed = {
-        make_question_key(ask.id, subtask, number): message
-        for ask in job.asks
-        for subtask, count in _count_questions(ask).items()
+        make_question_key(request.id, subtask, number): message
+        for request in job.requests
+        for subtask, count in _count_questions(request).items()
         for number in range(1, count + 1)
-        if (message := render_closed_question(job, ask, subtask, number)) is not None
+        if (message := render_closed_question(job, request, subtask, number)) is not None
     }
     if not closed:
         return
@@ -67,6 +67,6 @@ async def redraw_closed_questions(outbox: Outbox, job: Job, *, allowed: Allowed)
         return
     for shown in thread:
         key = read_key(shown)
-        ours = shown.get("user") == outbox.lookup.bot_user_id and key in closed
-        if ours and any(block.get("type") == "actions" for block in shown.get("blocks") or ()):
+        is_closed_question = shown.get("user") == outbox.lookup.bot_user_id and key in closed
+        if is_closed_question and any(block.get("type") == "actions" for block in shown.get("blocks") or ()):
             await outbox.edit_message(job.place, str(shown["ts"]), closed[key], allowed=allowed)

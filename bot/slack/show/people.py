@@ -26,19 +26,19 @@ from handoff.contracts import Audience, KnownPerson, Place, RequestSetting
 
 log = logging.getLogger(__name__)
 
-NAME_PATIENCE = 3.0
-"""Seconds that planning waits for names."""
-NAMES_KEPT = 3600.0
+NAME_TIMEOUT_SECONDS = 3.0
+"""Seconds to wait for a name from Slack."""
+NAME_CACHE_SECONDS = 3600.0
 """Seconds for which a name, or Slack's refusal to give it, is cached."""
-FACTS_KEPT = 300.0
-"""Seconds for which Slack's facts about a person may decide what they may do."""
-FACTS_PATIENCE = 1.5
-"""Seconds that a click or a message waits for such facts: Slack itself waits for three in all."""
-CHANNEL_NAME_PATIENCE = 1.0
+FACTS_CACHE_SECONDS = 300.0
+"""Seconds for which Slack's facts about a person are cached, when they decide what the person may do."""
+FACTS_TIMEOUT_SECONDS = 1.5
+"""Seconds that a click or a message waits for facts about a person: Slack waits three seconds for its answer."""
+CHANNEL_NAME_TIMEOUT_SECONDS = 1.0
 """Seconds that a message waits for the names of channels in it, before it is recorded."""
-GROUPS_KEPT = 5.0
-"""Seconds for which the members of user groups may decide on a click: Slack allows 20 look-ups of them a minute."""
-MAX_CACHED = 2_000
+GROUPS_CACHE_SECONDS = 5.0
+"""Seconds for which the members of user groups are cached for a decision: Slack allows 20 look-ups a minute."""
+MAX_CACHED_ANSWERS = 2_000
 GROUPS_KEY = "user groups"
 DIRECT_MESSAGE = "a direct message"
 _ID = re.compile(r"\b[UWC][A-Z0-9]{7,}\b")
@@ -47,7 +47,7 @@ _ID = re.compile(r"\b[UWC][A-Z0-9]{7,}\b")
 SlackAnswer = dict[str, Any]
 SendCall = Callable[[], Awaitable[AsyncSlackResponse]]
 FindGroups = Callable[[str], Awaitable[tuple[str, ...]]]
-"""Returns the user groups that a person is in, of those that settings and crews name: see
+"""Returns the user groups that a person is in, of those that settings and crews name, such as
 `People.find_current_groups`."""
 
 
@@ -55,7 +55,7 @@ FindActor = Callable[[Place, str], Awaitable[Actor | None]]
 """Returns a person with their current groups; None if they may not act in that place, or Slack does not answer."""
 
 
-async def find_no_actor(_place: Place, _user: str) -> Actor | None:
+async def refuse_any_actor(_place: Place, _user: str) -> Actor | None:
     """Return None for any person: nobody may act."""
     return None
 
@@ -76,7 +76,8 @@ class _CachedAnswer:
 class People:
     """Looks up people, their groups, and channels.
 
-    `home` is our workspace: without it nobody is one of ours. `admins` are the Slack ids of the bot's admins there.
+    `home` is the bot's workspace; without it, nobody counts as one of its people. `admins` are the Slack ids of the
+    bot's admins there.
     """
 
     def __init__(
@@ -90,18 +91,18 @@ class People:
         self._calls = calls
         self.home = home or HomeWorkspace()
         self.admins = admins
-        self._known: dict[str, _CachedAnswer] = {}
-        self._asking: dict[str, asyncio.Task[SlackAnswer | None]] = {}
+        self._cache: dict[str, _CachedAnswer] = {}
+        self._pending_calls: dict[str, asyncio.Task[SlackAnswer | None]] = {}
         self._named_groups: frozenset[str] = frozenset()
 
     def add_named_groups(self, ids: Collection[str]) -> None:
-        """Add user groups that settings or a crew name, for `find_current_groups` to return.
+        """Add user groups that settings or a crew name; only these are looked up.
 
         Ids other than S... are ignored.
         """
         self._named_groups |= pick_groups(tuple(ids))
 
-    async def find_facts(self, user: str, *, max_age: float = FACTS_KEPT) -> PersonFacts | None:
+    async def find_facts(self, user: str, *, max_age: float = FACTS_CACHE_SECONDS) -> PersonFacts | None:
         """Return Slack's facts about a person, at most `max_age` seconds old; None if Slack does not give them.
 
         None is not cached: the next call asks again.
@@ -112,7 +113,7 @@ class People:
             key,
             lambda: self._client.users_info(user=user),
             max_age=max_age,
-            patience=FACTS_PATIENCE,
+            patience=FACTS_TIMEOUT_SECONDS,
             priority="question",
         )
         facts = parse_person_facts(answer, self.home) if answer is not None else None
@@ -120,18 +121,18 @@ class People:
             log.warning(
                 "who %s is could not be told: %s", user, "no answer" if answer is None else _describe_fault(answer)
             )
-            self._known.pop(key, None)
+            self._cache.pop(key, None)
         return facts
 
     async def find_current_groups(self, user: str) -> tuple[str, ...]:
         """Return the user groups that a person is in now, of those that were added; empty if Slack does not answer.
 
-        It is fresh enough to decide on a click, and makes no call if no group was added.
+        The answer is at most `GROUPS_CACHE_SECONDS` seconds old. No call is made if no group was added.
         """
-        return await self.find_groups(user, max_age=GROUPS_KEPT) or ()
+        return await self.find_groups(user, max_age=GROUPS_CACHE_SECONDS) or ()
 
-    async def find_groups(self, user: str, *, max_age: float = FACTS_KEPT) -> tuple[str, ...] | None:
-        """Return a person's groups, at most `max_age` seconds old; None if Slack does not answer."""
+    async def find_groups(self, user: str, *, max_age: float = FACTS_CACHE_SECONDS) -> tuple[str, ...] | None:
+        """Return a person's groups, of those that were added, at most `max_age` seconds old; None if Slack fails."""
         if not self._named_groups:
             return ()
         found = await self._fetch_user_groups(max_age)
@@ -139,7 +140,7 @@ class People:
         if not isinstance(listed, list):
             why = "no answer" if found is None else _describe_fault(found)
             log.warning("the user groups of %s could not be read, and count as none: %s", user, why)
-            self._known.pop(GROUPS_KEY, None)
+            self._cache.pop(GROUPS_KEY, None)
             return None
         groups = [group for group in listed if isinstance(group, dict) and user in (group.get("users") or ())]
         return tuple(sorted(self._named_groups & {str(group.get("id")) for group in groups}))
@@ -150,19 +151,19 @@ class People:
             GROUPS_KEY,
             lambda: self._client.usergroups_list(include_users=True),
             max_age=max_age,
-            patience=FACTS_PATIENCE,
+            patience=FACTS_TIMEOUT_SECONDS,
             priority="question",
         )
 
     async def list_groups(self) -> tuple[tuple[str, str], ...]:
         """Return the workspace's user groups as pairs of (id, handle); none if Slack does not answer in time."""
-        found = await self._fetch_user_groups(FACTS_KEPT)
+        found = await self._fetch_user_groups(FACTS_CACHE_SECONDS)
         listed = (found or {}).get("usergroups")
         each = [group for group in listed if isinstance(group, dict)] if isinstance(listed, list) else []
         return tuple((str(group.get("id")), str(group.get("handle") or group.get("name") or "")) for group in each)
 
-    async def find_setting(self, place: Place, user: str) -> RequestSetting:
-        """Return the requester's name and time zone, and the channel's name and kind, if Slack answers in time."""
+    async def fetch_request_setting(self, place: Place, user: str) -> RequestSetting:
+        """Return the requester's name and time zone, and the channel's name and kind, if Slack gives them in time."""
         about = self._describe_person(user), self._describe_channel(place.channel), self.find_audience(place)
         person, channel, audience = await asyncio.gather(*about)
         return RequestSetting(**person, channel=channel, kind=audience.kind)
@@ -197,7 +198,7 @@ class People:
         return tuple(dict.fromkeys(name for person in found for name in person))
 
     async def find_people(self, users: Sequence[str]) -> tuple[KnownPerson, ...]:
-        """Return people with their names and time zones, if Slack gives them in time."""
+        """Return people with their names and time zones; no names and UTC if Slack does not give them in time."""
         names = await asyncio.gather(*(self._fetch_profile(user) for user in users))
         zones = await asyncio.gather(*(self.find_zone(user) for user in users))
         told = zip(users, names, zones, strict=True)
@@ -240,11 +241,13 @@ class People:
 
         The name of a private channel is only for its members, but anybody may write its id into a message.
         """
-        found = await asyncio.gather(*(self._fetch_channel(channel, CHANNEL_NAME_PATIENCE) for channel in channels))
+        found = await asyncio.gather(
+            *(self._fetch_channel(channel, CHANNEL_NAME_TIMEOUT_SECONDS) for channel in channels)
+        )
         public = [(one, about) for one, about in zip(channels, found, strict=True) if about.get("is_private") is False]
         return {one: str(about["name"]) for one, about in public if about.get("name")}
 
-    async def _fetch_channel(self, channel: str, patience: float = NAME_PATIENCE) -> SlackAnswer:
+    async def _fetch_channel(self, channel: str, patience: float = NAME_TIMEOUT_SECONDS) -> SlackAnswer:
         found = await self._look_up(
             "conversations.info", channel, lambda: self._client.conversations_info(channel=channel), patience
         )
@@ -261,9 +264,13 @@ class People:
             return Audience(channel=place.channel, kind="direct" if about.get("is_im") else "group")
         return Audience(channel=place.channel, kind="private" if about.get("is_private", True) else "public")
 
-    async def _look_up(self, method: str, key: str, send: SendCall, patience: float = NAME_PATIENCE) -> SlackAnswer:
+    async def _look_up(
+        self, method: str, key: str, send: SendCall, patience: float = NAME_TIMEOUT_SECONDS
+    ) -> SlackAnswer:
         """Return Slack's answer to a look-up of names; {} if none comes in time. A refusal is cached like an answer."""
-        found = await self._ask_cached(method, key, send, max_age=NAMES_KEPT, patience=patience, priority="file")
+        found = await self._ask_cached(
+            method, key, send, max_age=NAME_CACHE_SECONDS, patience=patience, priority="file"
+        )
         if found is None:
             log.info("%s: no answer in time; done without", method)
         return found or {}
@@ -271,32 +278,32 @@ class People:
     async def _ask_cached(
         self, method: str, key: str, send: SendCall, *, max_age: float, patience: float, priority: Priority
     ) -> SlackAnswer | None:
-        """Return an answer that is at most `max_age` seconds old; None if none comes in time.
+        """Return an answer that is at most `max_age` seconds old; None if none comes within `patience` seconds.
 
-        Callers share one call.
+        Concurrent callers with the same `key` share one call.
         """
-        known = self._known.get(key)
+        known = self._cache.get(key)
         if known is not None and time.monotonic() - known.at < max_age:
             return known.answer
-        asking = self._asking.get(key)
+        asking = self._pending_calls.get(key)
         if asking is None:
-            asking = self._asking[key] = asyncio.create_task(self._ask_slack(method, key, send, priority))
-            asking.add_done_callback(lambda _: self._asking.pop(key, None))
+            asking = self._pending_calls[key] = asyncio.create_task(self._ask_slack(method, key, send, priority))
+            asking.add_done_callback(lambda _: self._pending_calls.pop(key, None))
         done, _ = await asyncio.wait([asking], timeout=patience)
         return asking.result() if done else None
 
     async def _ask_slack(self, method: str, key: str, send: SendCall, priority: Priority) -> SlackAnswer | None:
         try:
-            async with asyncio.timeout(NAME_PATIENCE):
+            async with asyncio.timeout(NAME_TIMEOUT_SECONDS):
                 answer = await self._calls.make(method, send, priority=priority, may_repeat=True)
         except SlackRefused as error:
             log.info("%s: %s; done without", method, error)
             answer = {"error": error.code}
         except (NoReply, TimeoutError):
             return None
-        if len(self._known) >= MAX_CACHED:
-            self._known.clear()
-        self._known[key] = _CachedAnswer(time.monotonic(), answer)
+        if len(self._cache) >= MAX_CACHED_ANSWERS:
+            self._cache.clear()
+        self._cache[key] = _CachedAnswer(time.monotonic(), answer)
         return answer
 
 

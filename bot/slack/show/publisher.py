@@ -1,7 +1,7 @@
 """Publishes the artifacts of specialists, once each: files in the thread, and canvases with a link to them.
 
-The id of an uploaded file or canvas is recorded before anybody can see it. A new owner of the job goes on with that id,
-so that it cannot mistake another file of the same name for it.
+The id of an uploaded file or canvas is recorded before anybody can see it. A new owner of the job continues with that
+id, so that it cannot pick another file of the same name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.outbox import TRY_PAUSES, Outbox, SentMessage
+from bot.slack.send.outbox import TRY_PAUSE_SECONDS, Outbox, SentMessage
 from bot.slack.send.web_calls import NoReply, SlackRefused
 from bot.slack.text.cleaning import clean_mrkdwn, to_plain_line
 from bot.slack.views.outgoing import Outgoing
@@ -25,11 +25,11 @@ from handoff.contracts import Artifact, Place
 log = logging.getLogger(__name__)
 
 ALT_TEXT_LIMIT = 1000
-"""Most characters of a picture's alternative text, which screen readers read out."""
+"""Maximum number of characters of a picture's alternative text, which screen readers read out."""
 
 
 class ArtifactPublisher:
-    """Puts artifacts into threads, through an outbox."""
+    """Publishes artifacts in threads, and records them in the outbox."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
@@ -44,16 +44,16 @@ class ArtifactPublisher:
         try:
             if intent.draft_ts and not intent.is_first:
                 waited = await self._outbox.wait_for_earlier_calls(intent)
-                shown = await self._share_uploaded_file(claim, place, key, artifact, intent.draft_ts, waited)
+                file_id = await self._share_uploaded_file(claim, place, key, artifact, intent.draft_ts, waited)
             else:
-                shown = ""  # the file cannot be in the thread: its id is recorded before it is shared
-            if not shown:
-                shown = await self._upload(artifact, data)
-                await self._outbox.record_draft(claim, key, shown)
-                await self._share_file(claim, place, key, artifact, shown, time.time())
+                file_id = ""  # the file cannot be in the thread: its id is recorded before it is shared
+            if not file_id:
+                file_id = await self._upload(artifact, data)
+                await self._outbox.record_draft(claim, key, file_id)
+                await self._share_file(claim, place, key, artifact, file_id, time.time())
         except (SlackRefused, NoReply, OutcomeUnknown) as error:
             return SentMessage("", f"{artifact.name}: {error}")
-        return await self._outbox.mark_sent(claim, key, shown)
+        return await self._outbox.mark_sent(claim, key, file_id)
 
     async def _share_uploaded_file(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, elapsed: float
@@ -75,7 +75,7 @@ class ArtifactPublisher:
         return file_id
 
     async def _upload(self, artifact: Artifact, data: bytes) -> str:
-        """Upload a file, the first two of Slack's three steps: nobody can see it yet. Returns the file's id."""
+        """Upload a file, which nobody can see yet: the first two of Slack's three steps. Returns the file's id."""
         begun = await self._calls.make(
             "files.getUploadURLExternal",
             lambda: self._client.files_getUploadURLExternal(
@@ -87,11 +87,11 @@ class ArtifactPublisher:
             may_repeat=True,
         )
         await self._calls.make(
-            "upload", lambda: self._put(str(begun["upload_url"]), data), priority="file", may_repeat=True
+            "upload", lambda: self._upload_bytes(str(begun["upload_url"]), data), priority="file", may_repeat=True
         )
         return str(begun["file_id"])
 
-    async def _put(self, url: str, data: bytes) -> Any:
+    async def _upload_bytes(self, url: str, data: bytes) -> Any:
         session = self._client.session
         if session is None:
             raise RuntimeError("the client was made without a session")
@@ -102,11 +102,11 @@ class ArtifactPublisher:
     async def _share_file(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, confirmed_at: float
     ) -> None:
-        """Share an uploaded file in the thread, Slack's third step. After a lost reply, the thread is searched first.
+        """Share an uploaded file in the thread: Slack's third step. After a lost reply, the thread is searched for it.
 
         Raises SlackRefused, OutcomeUnknown and JobGone.
         """
-        for pause in TRY_PAUSES:
+        for pause in TRY_PAUSE_SECONDS:
             await asyncio.sleep(pause)
             try:
                 await self._complete_upload(claim, place, key, artifact, file_id, confirmed_at)
@@ -115,7 +115,7 @@ class ArtifactPublisher:
                 if not await self._outbox.lookup.find_file(place, file_id):
                     continue
             return
-        raise SlackRefused("no_answer", f"the file was not seen in the thread after {len(TRY_PAUSES)} tries")
+        raise SlackRefused("no_answer", f"the file was not seen in the thread after {len(TRY_PAUSE_SECONDS)} tries")
 
     async def _complete_upload(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, confirmed_at: float
@@ -133,9 +133,9 @@ class ArtifactPublisher:
     async def publish_canvas(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, markdown: str
     ) -> SentMessage:
-        """Make a canvas of Markdown that is cleaned already, and post its link, once.
+        """Make a canvas of cleaned Markdown, and post a link to it, once. `SentMessage.ts` is the id of that post.
 
-        Nobody can see a canvas whose link was not posted. Raises JobGone.
+        Nobody can see a canvas before its link is posted. Raises JobGone.
         """
         since = time.time()
         intent = await self._outbox.record_intent(claim, key)
@@ -144,20 +144,20 @@ class ArtifactPublisher:
         direct = place.channel.startswith("D")
         canvas = intent.draft_ts
         try:
-            posted = "" if intent.is_first else await self._outbox.find_earlier_post(place, key, intent)
-            if not canvas and not posted:
+            post_ts = "" if intent.is_first else await self._outbox.find_earlier_post(place, key, intent)
+            if not canvas and not post_ts:
                 canvas = await self._make_canvas(artifact, markdown)
                 await self._outbox.record_draft(claim, key, canvas)
-            if not posted:
+            if not post_ts:
                 if not direct:
                     await self._grant_read(canvas, channel_ids=[place.channel])
-                posted = await self._post_link(claim, place, key, artifact, canvas, since if intent.is_first else 0.0)
+                post_ts = await self._post_link(claim, place, key, artifact, canvas, since if intent.is_first else 0.0)
         except (SlackRefused, NoReply, OutcomeUnknown) as error:
             return SentMessage("", f"{artifact.name}: {error}")
         # In a direct message, access is granted to its people, which Slack allows only after the link was sent to them.
         if direct and canvas and (fault := await self._share_canvas(place, canvas)):
             return SentMessage("", f"{artifact.name}: its canvas is there, but cannot be opened: {fault}")
-        return await self._outbox.mark_sent(claim, key, posted)
+        return await self._outbox.mark_sent(claim, key, post_ts)
 
     async def _make_canvas(self, artifact: Artifact, markdown: str) -> str:
         made = await self._calls.make(
@@ -173,8 +173,10 @@ class ArtifactPublisher:
     async def _post_link(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, canvas: str, confirmed_at: float
     ) -> str:
-        shown = await self._calls.make("files.info", lambda: self._client.files_info(file=canvas), may_repeat=True)
-        link = str(shown["file"]["permalink"])
+        canvas_info = await self._calls.make(
+            "files.info", lambda: self._client.files_info(file=canvas), may_repeat=True
+        )
+        link = str(canvas_info["file"]["permalink"])
         title = clean_mrkdwn(artifact.about or artifact.name).replace("|", "/")
         return await self._outbox.post_with_retries(
             claim, place, key, Outgoing(f"Canvas: <{link}|{title}>", ()), confirmed_at=confirmed_at
@@ -201,6 +203,6 @@ class ArtifactPublisher:
 
 @dataclass(frozen=True, slots=True)
 class _UploadReply:
-    """The answer to an upload: its address is no method of the Web API, and answers without JSON."""
+    """Stands for Slack's reply to an upload, whose address is outside the Web API and returns no JSON."""
 
     data: None = None

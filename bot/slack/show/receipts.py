@@ -1,4 +1,4 @@
-"""Shows the author of a message what the bot did with it: by a reaction, and by a line if that does not say enough."""
+"""Shows the author of a message what the bot did with it: by a reaction and, if needed, a line."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Mapping
 
 from bot.slack.send.outbox import Outbox
 from bot.slack.send.web_calls import NoReply, SlackRefused
-from bot.slack.show.notices import RECEIPT_EMOJI, show_ephemeral
+from bot.slack.show.notices import RECEIPT_EMOJI, show_ephemeral_message
 from bot.slack.views.outgoing import Outgoing
-from bot.slack.views.receipt import is_beyond_rules, is_question, render_receipt
+from bot.slack.views.receipt import is_inapplicable_change, is_question, render_receipt
 from bot.store.values import Claim
 from handoff.contracts import Place
 from handoff.effects import make_receipt_key
 from handoff.state.job_state import Job
-from handoff.state.state_values import HeardMessage, Outcome
+from handoff.state.state_values import HeardMessage, MessageOutcome
 
 log = logging.getLogger(__name__)
 
-REACTION_BY_OUTCOME: Mapping[Outcome, str] = {
+REACTION_BY_OUTCOME: Mapping[MessageOutcome, str] = {
     "request": RECEIPT_EMOJI,
     "taken": RECEIPT_EMOJI,
     "which": RECEIPT_EMOJI,
@@ -29,18 +29,21 @@ REACTION_BY_OUTCOME: Mapping[Outcome, str] = {
     "queued": "hourglass_flowing_sand",
     "thanks": "heart",
 }
-"""The reaction to a message, by its outcome."""
+"""The reaction to a message, by its outcome; a message with another outcome gets none."""
 
 
 async def show_receipt(
     outbox: Outbox, claim: Claim, job: Job, message: HeardMessage, *, by_rules: bool = False
 ) -> None:
-    """React to a message, and show the line about it, once. `by_rules`: the rehearsal's rules read it, and no model.
+    """React to a message, and show the line about it, if there is one, once.
+
+    `by_rules` is True if the rehearsal's rules read the message, not a model. A line that asks something is posted for
+    all; any other is shown only to the author.
 
     Raises JobGone if the job is no longer ours.
     """
     if (
-        not is_beyond_rules(message, by_rules=by_rules)
+        not is_inapplicable_change(message, by_rules=by_rules)
         and (name := REACTION_BY_OUTCOME.get(message.outcome)) is not None
     ):
         await _add_reaction(
@@ -62,7 +65,7 @@ async def _tell_author(outbox: Outbox, claim: Claim, job: Job, message: HeardMes
     if not (await outbox.record_intent(claim, key)).is_first:
         return
     try:
-        await show_ephemeral(outbox.client, job.place, message.message.user, line)
+        await show_ephemeral_message(outbox.client, job.place, message.message.user, line)
     except (SlackRefused, NoReply) as error:
         log.warning("job %s: a receipt was not shown: %s", job.id, error)
 

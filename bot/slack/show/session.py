@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.published_limits import Priority
-from bot.slack.send.web_calls import Allowed, CallNeedless, JobGone, NoReply, SlackRefused, WebCalls
+from bot.slack.send.web_calls import CheckAllowed, JobGone, NoReply, OutdatedCall, SlackRefused, WebCalls
 from bot.slack.text.cleaning import to_plain_line
 from bot.store.values import JobKey, StoreError
 from handoff.contracts import Place
@@ -38,7 +38,7 @@ STATUS_BY_STATE: dict[RequestStatus, SessionStatus] = {
 
 @dataclass(frozen=True, slots=True)
 class SessionView:
-    """What a session shows: its status, its title when it is new, and the id of the person who began it."""
+    """The status of a session, the title that it gets when it is new, and the id of the person who began it."""
 
     status: SessionStatus
     title: str
@@ -51,13 +51,13 @@ async def set_status(
     place: Place,
     find_newest_view: Callable[[], SessionView],
     *,
-    allowed: Allowed,
+    allowed: CheckAllowed,
     priority: Priority = "settled",
     cancel_event: asyncio.Event | None = None,
 ) -> bool:
     """Set the status that `find_newest_view` returns when the call's turn comes. Returns False if Slack did not set it.
 
-    A workspace without agent sessions refuses it, which is no fault of the job. Raises CallNeedless.
+    A workspace without agent sessions refuses the call. Raises OutdatedCall if `cancel_event` is set before its turn.
     """
 
     async def send() -> AsyncSlackResponse:
@@ -88,22 +88,22 @@ async def set_status(
 def render_session_title(job: Job) -> str:
     """Return the title of a session: the current words of the request that its job is about."""
     named = find_subject_request(job)
-    return to_plain_line("A withdrawn request" if named is None else named.request.text, 200)
+    return to_plain_line("A withdrawn request" if named is None else named.spec.text, 200)
 
 
 def has_new_title(before: Job, after: Job) -> bool:
-    """Return True if two states of a job give its session different titles. It is quick, as each commit asks it."""
-    if not before.asks or not any(_has_new_words(*changed) for changed in after.list_changed_requests(before)):
+    """Return True if two states of a job give its session different titles. It is quick: each commit calls it."""
+    if not before.requests or not any(_has_new_words(*changed) for changed in after.list_changed_requests(before)):
         return False
     return render_session_title(before) != render_session_title(after)
 
 
-def _has_new_words(ask: RequestState, earlier: RequestState | None) -> bool:
-    return earlier is None or (ask.request.text, ask.withdrawn) != (earlier.request.text, earlier.withdrawn)
+def _has_new_words(request: RequestState, earlier: RequestState | None) -> bool:
+    return earlier is None or (request.spec.text, request.is_withdrawn) != (earlier.spec.text, earlier.is_withdrawn)
 
 
-async def rename_session(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: Allowed) -> None:
-    """Give a session its current title, since later statuses do not change the title that the first one set."""
+async def rename_session(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: CheckAllowed) -> None:
+    """Give a session its current title, as `set_status` does not change the title of a session that has one."""
     place, title = job.place, render_session_title(job)
     try:
         await calls.make(
@@ -118,77 +118,81 @@ async def rename_session(client: AsyncWebClient, calls: WebCalls, job: Job, *, a
 
 
 class ThreadSessions:
-    """Sets the sessions of this instance's jobs. The calls for one job go in order, and only its latest status counts.
+    """Sets the sessions' statuses of this instance's jobs, one call after another for each job, with its latest status.
 
-    A status that lasts (waiting or done) goes before "at work", and replaces it if that still waits for its turn. It is
-    not urgent if the session does not show "at work".
+    A lasting status (waiting or done) replaces "at work" if that still waits for its turn. Its call gets a higher
+    priority if the session shows "at work".
     """
 
     def __init__(self, client: AsyncWebClient, calls: WebCalls, on_stop_changed: Callable[[JobKey], None]) -> None:
         self._client = client
         self._calls = calls
         self._on_stop_changed = on_stop_changed
-        self._latest: dict[JobKey, tuple[Job, RequestState, Allowed]] = {}
+        self._latest: dict[JobKey, tuple[Job, RequestState, CheckAllowed]] = {}
         self._shown: dict[JobKey, SessionStatus] = {}
         """The status of each session, as this instance last set it."""
         self._superseded: dict[JobKey, asyncio.Event] = {}
         self._without_session: set[JobKey] = set()
 
-    def show(self, key: JobKey, job: Job, ask: RequestState, allowed: Allowed) -> Coroutine[Any, Any, None] | None:
-        """Have Slack show the status of a request. Returns the coroutine that does it.
+    def make_status_update(
+        self, key: JobKey, job: Job, request: RequestState, allowed: CheckAllowed
+    ) -> Coroutine[Any, Any, None] | None:
+        """Note the status of a request, and return the coroutine that sets it in Slack.
 
-        Returns None if Slack shows the status already, or a coroutine that was returned before will set it.
+        Returns None if Slack shows the status already, or if a coroutine that was returned before will set it.
         """
         busy = key in self._latest
-        if not busy and self._shown.get(key) == STATUS_BY_STATE[ask.state]:
+        if not busy and self._shown.get(key) == STATUS_BY_STATE[request.state]:
             return None
-        self._latest[key] = (job, ask, allowed)
-        if busy and STATUS_BY_STATE[ask.state] != "processing" and key in self._superseded:
+        self._latest[key] = (job, request, allowed)
+        if busy and STATUS_BY_STATE[request.state] != "processing" and key in self._superseded:
             self._superseded[key].set()
         return None if busy else self._set_latest_status(key)
 
-    def shows_stop(self, key: JobKey, ask: RequestState) -> bool:
-        """Return True if Slack shows its own Stop button: while a session is at work, in a workspace with sessions."""
-        return STATUS_BY_STATE[ask.state] == "processing" and key not in self._without_session
+    def shows_stop(self, key: JobKey, request: RequestState) -> bool:
+        """Return True if Slack shows its own Stop button: while it says "at work", in a workspace with sessions."""
+        return STATUS_BY_STATE[request.state] == "processing" and key not in self._without_session
 
     def record_status(self, key: JobKey, status: SessionStatus) -> None:
-        """Record that another call set the status of a session, and drop a waiting call that would do the same."""
+        """Record that another call set the status of a session, and drop a waiting call that would set the same."""
         self._shown[key] = status
         if key in self._superseded and STATUS_BY_STATE[self._latest[key][1].state] == status:
             self._superseded[key].set()
 
-    def says_at_work(self, key: JobKey) -> bool:
-        """Return True if the session is known to say "at work"."""
+    def shows_processing(self, key: JobKey) -> bool:
+        """Return True if this instance set the session to "at work" last."""
         return self._shown.get(key) == "processing"
 
-    def count_at_work(self) -> int:
+    def count_processing(self) -> int:
         """Count the sessions that say "at work": each of them will need another call."""
         return sum(status == "processing" for status in self._shown.values())
 
     def forget(self, key: JobKey) -> None:
-        """Forget a job that this instance has released."""
+        """Forget the session's status of a job that this instance has released."""
         self._without_session.discard(key)
         self._shown.pop(key, None)
 
     async def _set_latest_status(self, key: JobKey) -> None:
-        done: tuple[Job, RequestState, Allowed] | None = None
+        sent_state: tuple[Job, RequestState, CheckAllowed] | None = None
         try:
-            while self._latest[key] is not done:
-                done = self._latest[key]
-                with contextlib.suppress(CallNeedless):
-                    await self._set_session_status(key, *done)
-                    done = self._latest[key] if self._find_wanted_status(key) == self._shown.get(key) else done
+            while self._latest[key] is not sent_state:
+                sent_state = self._latest[key]
+                with contextlib.suppress(OutdatedCall):
+                    await self._set_session_status(key, *sent_state)
+                    sent_state = (
+                        self._latest[key] if self._find_wanted_status(key) == self._shown.get(key) else sent_state
+                    )
         finally:
             del self._latest[key]
 
-    async def _set_session_status(self, key: JobKey, job: Job, ask: RequestState, allowed: Allowed) -> None:
-        settles = STATUS_BY_STATE[ask.state] != "processing" and self._shown.get(key) == "processing"
+    async def _set_session_status(self, key: JobKey, job: Job, request: RequestState, allowed: CheckAllowed) -> None:
+        settles = STATUS_BY_STATE[request.state] != "processing" and self._shown.get(key) == "processing"
         told: list[SessionView] = []
 
         def newest() -> SessionView:
-            _, ask, _ = self._latest[key]
-            title = ask.run.plan.goal if ask.run.plan else ask.text
-            told.append(SessionView(STATUS_BY_STATE[ask.state], title, ask.request.user))
+            _, request, _ = self._latest[key]
+            title = request.run.plan.goal if request.run.plan else request.text
+            told.append(SessionView(STATUS_BY_STATE[request.state], title, request.spec.user))
             return told[-1]
 
         self._superseded[key] = asyncio.Event()

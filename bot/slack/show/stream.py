@@ -19,7 +19,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.lookup import OutcomeUnknown, make_metadata
 from bot.slack.send.outbox import NOT_STARTED_MARK, STREAM_SUFFIX, Outbox, SentMessage
-from bot.slack.send.web_calls import Allowed, CallNeedless, JobGone, NoReply, SlackRefused
+from bot.slack.send.web_calls import CheckAllowed, JobGone, NoReply, OutdatedCall, SlackRefused
 from bot.slack.text.cleaning import StreamCleaner
 from bot.slack.views.outgoing import Outgoing
 from bot.store.values import Claim, StoreError
@@ -28,9 +28,9 @@ from handoff.contracts import Place
 log = logging.getLogger(__name__)
 
 FLUSH_SECONDS = 0.4
-"""Seconds before a stream is begun, and between two pieces: an answer that is quicker is simply posted."""
-STREAM_LIMIT = 11_000
-"""Most characters of a streamed answer; a longer one is posted in parts instead."""
+"""Seconds before a stream is started, and between two pieces. An answer that is complete sooner is just posted."""
+MAX_STREAM_CHARACTERS = 11_000
+"""Maximum number of characters of a streamed answer; a longer one is posted in parts instead."""
 
 
 class AnswerStream:
@@ -47,8 +47,8 @@ class AnswerStream:
         key: str,
         *,
         reader: str,
-        allowed: Allowed,
-        known: Collection[str] = (),
+        allowed: CheckAllowed,
+        known_addresses: Collection[str] = (),
     ) -> None:
         self._outbox = outbox
         self._allowed = allowed
@@ -56,7 +56,7 @@ class AnswerStream:
         self._place = place
         self._key = key
         self._reader = reader
-        self._cleaner = StreamCleaner(known=known)
+        self._cleaner = StreamCleaner(known_addresses=known_addresses)
         self._buffer = ""
         self._model_text = ""
         self._length = 0
@@ -82,7 +82,7 @@ class AnswerStream:
             while not await self._wait_for_close(FLUSH_SECONDS):
                 if self._buffer:
                     await self._flush()
-        except (SlackRefused, NoReply, JobGone, StoreError, CallNeedless) as error:
+        except (SlackRefused, NoReply, JobGone, StoreError, OutdatedCall) as error:
             log.info("job %s: the answer is not streamed: %s", self._place.job_id, error)
             self._broken = True
         except Exception:
@@ -98,7 +98,7 @@ class AnswerStream:
     async def _flush(self) -> None:
         piece, self._buffer = self._buffer, ""
         self._length += len(piece)
-        if self._length > STREAM_LIMIT:
+        if self._length > MAX_STREAM_CHARACTERS:
             raise SlackRefused("msg_too_long", "the answer goes out in parts")
         if self.ts:
             await self._append(piece)
@@ -129,7 +129,7 @@ class AnswerStream:
             data = await self._outbox.calls.make(
                 "chat.startStream", start, priority="stream", cancel_event=self._never_wait
             )
-        except (SlackRefused, CallNeedless):
+        except (SlackRefused, OutdatedCall):
             await self._outbox.mark_sent(self._claim, record, NOT_STARTED_MARK)
             raise
         self.ts = str(data["ts"])
@@ -151,20 +151,20 @@ class AnswerStream:
                 allowed=self._allowed,
                 cancel_event=self._never_wait,
             )
-        except CallNeedless:
+        except OutdatedCall:
             self._buffer = piece + self._buffer
             self._length -= len(piece)
 
     async def finish(
         self, answer: str, parts: Sequence[Outgoing], closing: Sequence[dict[str, Any]], *, status: str = ""
     ) -> SentMessage | None:
-        """End the stream with the rest of the answer and the `closing` blocks; None if it must be posted instead.
+        """End the stream with the rest of the answer and the `closing` blocks. None: the answer must be posted instead.
 
-        `answer` is the whole text. It must be posted if it does not begin with what was streamed (the model's reply was
-        cut off or started again), or if it needs more than one of the `parts`. `status` is the status of the thread's
-        session from then on; "" leaves it as it is. Raises JobGone if the job is no longer ours.
+        `answer` is the whole text. It must be posted if streaming failed, if it does not begin with the streamed text
+        (the model's reply was cut off or started again), or if it is too long for one message (`parts`). `status`
+        becomes the status of the thread's session; "" leaves it as it is. Raises JobGone if the job is no longer ours.
         """
-        await self.settle()
+        await self.stop_sending()
         if not self.ts and (self._broken or len(parts) > 1 or not await self._try_reserve_stream()):
             return None
         said = self._model_text.strip()
@@ -172,7 +172,7 @@ class AnswerStream:
         rest = (
             self._buffer + self._cleaner.feed(answer.strip()[len(said) :] if goes_on else "") + self._cleaner.finish()
         )
-        if not goes_on or self._broken or self._length + len(rest) > STREAM_LIMIT or len(parts) > 1:
+        if not goes_on or self._broken or self._length + len(rest) > MAX_STREAM_CHARACTERS or len(parts) > 1:
             return None
         try:
             if not self.ts:
@@ -180,18 +180,18 @@ class AnswerStream:
                 rest = ""
             await self._outbox.record_intent(self._claim, self._key)
             await self._stop(rest, closing, status)
-        except CallNeedless:
+        except OutdatedCall:
             return None
         except SlackRefused as error:
             log.info("job %s: the stream could not be closed: %s", self._place.job_id, error)
             return None
         except NoReply:
-            if not self.ts or not await self._find_whether_ended():
+            if not self.ts or not await self._has_ended():
                 return None
         return await self._outbox.mark_sent(self._claim, self._key, self.ts)
 
     async def _try_reserve_stream(self) -> bool:
-        """Return True if a stream is faster, as other messages wait in the channel. Its last call then has a turn."""
+        """Reserve the stream's last call if other messages wait there. Returns False if none do, or no turn is free."""
         budget, channel = self._outbox.calls.budget, self._place.channel
         return budget.has_waiting_calls("chat.postMessage", channel) and await budget.try_reserve_turn(
             "chat.stopStream"
@@ -211,20 +211,20 @@ class AnswerStream:
             allowed=self._allowed,
         )
 
-    async def _find_whether_ended(self) -> bool:
-        """Return True if the stream was ended although the reply was lost. If unknown, the answer is posted instead."""
+    async def _has_ended(self) -> bool:
+        """Return True if the stream was ended although the reply was lost; False also if that is unknown."""
         try:
             return bool(await self._outbox.find_message(self._place, self._key))
         except OutcomeUnknown:
             return False
 
-    async def settle(self) -> None:
-        """Wait for a piece that is being sent, and send no more."""
+    async def stop_sending(self) -> None:
+        """Stop sending, after waiting for the piece that is being sent."""
         self._closing.set()
         if self._pump is not None:
             await asyncio.gather(self._pump, return_exceptions=True)
 
-    def drop(self) -> None:
-        """Stop sending, without waiting. The next owner of the job does the rest."""
+    def abandon(self) -> None:
+        """Stop sending, without waiting. The message is left to `Outbox.clear_stream`."""
         self._broken = True
         self._closing.set()

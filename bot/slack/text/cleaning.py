@@ -1,8 +1,8 @@
 """Cleans text that a model or a person wrote, and cuts it into messages, before it is sent to Slack.
 
-A hostile text must not ping people, hide where a link goes, load an image or hide characters. So `& < >` are escaped,
-and invisible characters are removed. An address is shown as code, unless its exact text came from somebody other than a
-model. A long answer is cut into messages at ends of paragraphs; a code fence or table that is cut is repaired.
+A hostile text must not ping people, disguise where a link goes, load an image or hide characters. So `& < >` are
+escaped, and invisible characters are removed. An address is shown as code, unless its exact text came from a person or
+a tool. A long answer is cut into messages at ends of paragraphs; a code fence or table that is cut is repaired.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bot.slack.text.stream_cleaner import Markup, StreamCleaner
 from handoff.text.member_ids import is_group_id, is_person_id
 
 __all__ = [
-    "MESSAGE_LIMIT",
+    "MAX_PART_CHARACTERS",
     "StreamCleaner",
     "clean_markdown",
     "clean_mrkdwn",
@@ -29,7 +29,7 @@ _CHANNEL_WITH_ID = re.compile(r"#[^\s()<>#`]+ \((C[A-Z0-9]{7,})\)")
 
 
 def render_mention(member_id: str) -> str:
-    """Return the mrkdwn mention of a person or a user group, by id. Any other text is returned cleaned."""
+    """Return the mrkdwn mention of a person (U...) or user group (S...). Any other text is returned cleaned."""
     if is_group_id(member_id):
         return f"<!subteam^{member_id}>"
     return f"<@{member_id}>" if is_person_id(member_id) else clean_mrkdwn(member_id)
@@ -41,39 +41,39 @@ def render_channel_mentions(text: str) -> str:
 
 
 def read_channel_id(name: str) -> str:
-    """Return the id in a name such as `#sales (C0123ABCD)`; empty for any other text."""
+    """Return the channel id in a name such as `#sales (C0123ABCD)`; "" for any other text."""
     found = _CHANNEL_WITH_ID.fullmatch(name)
     return found[1] if found else ""
 
 
-def clean_mrkdwn(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:
+def clean_mrkdwn(text: str, *, known_addresses: Collection[str] = (), limit: int | None = None) -> str:
     """Clean untrusted text for a mrkdwn field. With `limit`, the cleaned text is cut to at most that many characters.
 
-    An address becomes a link only if it is one of `known`, word for word.
+    An address becomes a link only if it is one of `known_addresses`, word for word.
     """
-    return _clean_to_fit(text, "mrkdwn", known, limit)
+    return _clean_to_fit(text, "mrkdwn", known_addresses, limit)
 
 
-def clean_markdown(text: str, *, known: Collection[str] = (), limit: int | None = None) -> str:
-    """Clean untrusted Markdown for a `markdown` block or a stream. `known` and `limit` as in `clean_mrkdwn`."""
-    return _clean_to_fit(text, "markdown", known, limit)
+def clean_markdown(text: str, *, known_addresses: Collection[str] = (), limit: int | None = None) -> str:
+    """Clean untrusted Markdown for a `markdown` block or a stream; parameters as in `clean_mrkdwn`."""
+    return _clean_to_fit(text, "markdown", known_addresses, limit)
 
 
 def _clean_to_fit(text: str, markup: Markup, known: Collection[str], limit: int | None) -> str:
-    whole = StreamCleaner(known=known, markup=markup).clean_whole(text)
+    cleaned_text = StreamCleaner(known_addresses=known, markup=markup).clean_whole(text)
     if limit is None:
-        return whole
+        return cleaned_text
     kept = len(text)
-    while len(whole) > limit:
-        kept = min(kept - 1, kept * limit // len(whole))
-        whole = StreamCleaner(known=known, markup=markup).clean_whole(text[:kept].rstrip() + "…")
-    return whole
+    while len(cleaned_text) > limit:
+        kept = min(kept - 1, kept * limit // len(cleaned_text))
+        cleaned_text = StreamCleaner(known_addresses=known, markup=markup).clean_whole(text[:kept].rstrip() + "…")
+    return cleaned_text
 
 
 # ---------------------------------------------------------------- cut into messages
 
-MESSAGE_LIMIT = 11_500
-"""Characters of Markdown in one message; Slack's own limit is 12,000 for all its markdown blocks together."""
+MAX_PART_CHARACTERS = 11_500
+"""Maximum number of characters of Markdown in one message: Slack takes 12,000 in all markdown blocks together."""
 CONTINUED_NOTE = "\n\n_continued below_"
 
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t].*")
@@ -83,7 +83,7 @@ _LIST_NUMBER = re.compile(r"([ \t>]*)(\d{1,6})([.)])(?=[ \t])")
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 
 
-def split_answer(markdown: str, limit: int = MESSAGE_LIMIT) -> list[str]:
+def split_answer(markdown: str, limit: int = MAX_PART_CHARACTERS) -> list[str]:
     """Cut a text into parts of at most `limit` characters. All but the last part say that more follows.
 
     An empty text gives one empty part. Raises ValueError for a limit below 200.
@@ -94,7 +94,7 @@ def split_answer(markdown: str, limit: int = MESSAGE_LIMIT) -> list[str]:
         return [markdown]
     room = limit - len(CONTINUED_NOTE)
     parts, current = [], ""
-    for piece in _split_to_fit(_number_items(markdown), room):
+    for piece in _split_to_fit(_renumber_items(markdown), room):
         joined = f"{current}\n\n{piece}" if current else piece
         if len(joined) > room and current:
             parts.append(current)
@@ -105,7 +105,7 @@ def split_answer(markdown: str, limit: int = MESSAGE_LIMIT) -> list[str]:
 
 
 def _split_to_fit(markdown: str, room: int) -> Iterator[str]:
-    """Yield pieces of at most `room` characters. A heading stays with the beginning of its section."""
+    """Yield pieces of at most `room` characters. A heading stays in one piece with the start of its section."""
     headings: list[str] = []
     for block in _split_blocks(markdown):
         headings.append(block)
@@ -120,8 +120,8 @@ def _split_to_fit(markdown: str, room: int) -> Iterator[str]:
         yield "\n\n".join(headings)
 
 
-def _number_items(markdown: str) -> str:
-    """Write out the number that each list item is shown with: the source may repeat `1.`, but a cut list counts on."""
+def _renumber_items(markdown: str) -> str:
+    """Replace each list item's number by the one it is shown with, so that a list that is cut counts on."""
     lists: dict[int, int] = {}
     lines, fence, empty = [], "", False
     for line in markdown.split("\n"):
@@ -144,7 +144,7 @@ def _number_items(markdown: str) -> str:
 
 
 def _split_blocks(markdown: str) -> list[str]:
-    """Split a text into paragraphs. A code fence with its empty lines is one paragraph, and so is a table."""
+    """Split a text into blocks: paragraphs, whole code fences with their empty lines, and tables."""
     blocks: list[list[str]] = [[]]
     fence = ""
     all_lines = markdown.split("\n")
@@ -168,7 +168,7 @@ def _split_blocks(markdown: str) -> list[str]:
 
 
 def _cut_block(block: str, room: int) -> list[str]:
-    """Cut a block into pieces of at most `room` characters. Each has its own fence marks or table head."""
+    """Cut a block into pieces of at most `room` characters. Each repeats the fence marks or the head of the table."""
     if len(block) <= room:
         return [block]
     lines = block.split("\n")

@@ -12,13 +12,13 @@ from urllib.parse import unquote, urlsplit
 
 from handoff.text.visible_text import remove_invisible
 
-BROADCAST = re.compile(r"@(?:channel|here|everyone)(?![^\W_])", re.IGNORECASE)
+BROADCAST_PATTERN = re.compile(r"@(?:channel|here|everyone)(?![^\W_])", re.IGNORECASE)
 
 
 def to_plain_line(text: str, limit: int = 150) -> str:
-    """Return a text as one line of at most `limit` characters, for places without markup: titles, buttons, rows."""
+    """Return a text as one line of at most `limit` characters, for fields without markup, such as titles."""
     flat = " ".join(remove_invisible(text).split()).replace("<", "\u2039").replace(">", "\u203a")
-    flat = BROADCAST.sub(lambda found: "\uff20" + found.group()[1:], flat)
+    flat = BROADCAST_PATTERN.sub(lambda found: "\uff20" + found.group()[1:], flat)
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
@@ -40,7 +40,7 @@ _ADDRESS = re.compile(rf"{_URL}|{_OTHER_SCHEMES}|(?P<domain>{_DOMAIN})|{_IPV4}|{
 _DOTTED_NAME = re.compile(r"(?!www\.)[\w\-]+(?:\.[\w\-]+)*\.([a-z]{2,63})", re.IGNORECASE | re.ASCII)
 _TLDS = Path(__file__).with_name("top_level_domains.txt")
 _SHOWN_LIMIT = 300
-"""Most characters of an address that are shown."""
+"""Maximum number of characters of an address that are shown."""
 
 
 class AddressSpan(NamedTuple):
@@ -70,7 +70,7 @@ def _is_plain_dotted_name(address: str) -> bool:
 
 @cache
 def _read_top_level_domains() -> frozenset[str]:
-    """Read the ASCII names of IANA's list. It needs no others: a name beyond ASCII always counts as a domain."""
+    """Return the ASCII names of IANA's list of top-level domains. A name beyond ASCII always counts as a domain."""
     return frozenset(_TLDS.read_text(encoding="ascii").split())
 
 
@@ -80,12 +80,12 @@ def shorten_address(address: str) -> str:
     return flat if len(flat) <= _SHOWN_LIMIT else flat[:_SHOWN_LIMIT] + "…"
 
 
-LINK_LIMIT = 2000
-"""Most characters of an address that may become a link."""
+MAX_LINK_LENGTH = 2000
+"""Maximum number of characters of an address that may become a link."""
 SCHEME = re.compile(r"(?:(?<=[\"'_~])|^)https?://", re.IGNORECASE)
-ADDRESS_RUN = re.compile(rf"(?:(?![<>`|\[\]\"])[!-~]){{1,{LINK_LIMIT}}}")
-"""The run of characters that may belong to an address in a sentence. Punctuation at its end may be the sentence's."""
-_ANGLED_ADDRESS = re.compile(rf"<((?:h|ht|htt|https?|https?:[!-;=?-~]{{0,{LINK_LIMIT}}}))(>|\Z)", re.IGNORECASE)
+ADDRESS_RUN = re.compile(rf"(?:(?![<>`|\[\]\"])[!-~]){{1,{MAX_LINK_LENGTH}}}")
+"""Characters that may belong to an address in a sentence. Punctuation at the end may belong to the sentence."""
+_ANGLED_ADDRESS = re.compile(rf"<((?:h|ht|htt|https?|https?:[!-;=?-~]{{0,{MAX_LINK_LENGTH}}}))(>|\Z)", re.IGNORECASE)
 _MARKUP_CHARACTER = re.compile(r"[*~]|(?<![^\W_])_")
 _BACKSLASH_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _LINKABLE_ADDRESS = re.compile(
@@ -100,13 +100,13 @@ def unescape_address(address: str) -> str:
     return _BACKSLASH_ESCAPE.sub(r"\1", address)
 
 
-def is_linkable(address: str, known: Collection[str]) -> bool:
-    """Return True if an address is known word for word, and any browser would go to the host that it shows.
+def is_linkable(address: str, known_addresses: Collection[str]) -> bool:
+    """Return True if an address is one of `known_addresses`, and any browser would open the host that it shows.
 
     Credentials, backslashes, letters beyond ASCII and `xn--` are refused, since they can disguise a host. So are HTML
     entities, which a Markdown reader would decode to other characters.
     """
-    return address in known and _LINKABLE_ADDRESS.fullmatch(address) is not None
+    return address in known_addresses and _LINKABLE_ADDRESS.fullmatch(address) is not None
 
 
 def names_other_address(label: str, address: str) -> bool:
@@ -119,7 +119,7 @@ def names_other_address(label: str, address: str) -> bool:
 
 
 def names_same_address(label: str, address: str) -> bool:
-    """Return True if the label of a link is nothing but the link's own address or host."""
+    """Return True if the label of a link is just the link's own address or host."""
     return label.strip() in {address, _strip_address(address), urlsplit(address).netloc}
 
 
@@ -128,22 +128,22 @@ def _strip_address(address: str) -> str:
 
 
 def read_angled_address(text: str, position: int) -> tuple[str, int, bool] | None:
-    """Read the address in angle brackets that starts at a position of the text.
+    """Read the address whose opening angle bracket is at a position of the text; None if there is none.
 
-    Returns the address, the position of its end, and True if its closing bracket is there; None if there is none.
+    Returns the address, the position after it, and True if its closing bracket is there; the text may end before.
     """
     found = _ANGLED_ADDRESS.match(text, position)
     return None if found is None else (found[1], found.end(), bool(found[2]))
 
 
 def render_mrkdwn_link(address: str, words: str) -> str:
-    """Render a mrkdwn link from an address and words that are escaped. Without words, people see the address itself."""
+    """Render a mrkdwn link; `address` and `words` must be escaped. If `words` is "", people see the address."""
     label = words.replace("|", "/")
     return f"<{address}|{label}>" if label else f"<{address}>"
 
 
 def render_markdown_link(address: str, words: str, previous_character: str) -> str:
-    """Render a Markdown link. A space goes first where the character before, `!` or a backslash, would change it."""
+    """Render a Markdown link. After `!` or a backslash, which would change its meaning, it begins with a space."""
     gap = " " if previous_character in {"!", "\\"} else ""
     target = address.replace("(", "%28").replace(")", "%29")
     label = words.rstrip("\\") or _MARKUP_CHARACTER.sub(r"\\\g<0>", address.replace("&", "&amp;"))

@@ -1,7 +1,7 @@
 """Cleans untrusted text, piece by piece: the only place where outgoing text is rewritten.
 
-The markup of a text is not passed on as it stands: code spans, fences and links are written anew, in the forms that
-every reader of Markdown reads alike.
+Code spans, fences and links are not passed on as they are, but written anew, in forms that all Markdown parsers read
+alike.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Collection
 from typing import Literal
 
 from bot.slack.text import safe_text
-from bot.slack.text.safe_text import BROADCAST
+from bot.slack.text.safe_text import BROADCAST_PATTERN
 from handoff.briefs.addresses import yield_address_candidates
 from handoff.text.visible_text import remove_invisible
 
@@ -29,24 +29,24 @@ _LINK_TARGET = re.compile(
     r"\([ \t]{0,9}<?((?:[^\s<>()`|]|\([^\s<>()`|]{0,200}\)){0,1500})>?"
     r"""(?:[ \t]{1,9}(?:"[^"\n]{0,200}"|'[^'\n]{0,200}'))?[ \t]{0,9}\)"""
 )
-_TARGET_LIMIT = 2000
+_MAX_TARGET_LENGTH = 2000
 _HTML_BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
 _FENCE = "```"
 _TICKS = re.compile(r"`{3,}")
 _TILDES = re.compile(r"~{3,}")
-_LINE_LIMIT = 2000
+_MAX_LINE_LENGTH = 2000
 _CHUNK_LENGTH = 1000
 
 
 class StreamCleaner:
     """Cleans text that comes in pieces, and returns only output that no later piece can change.
 
-    The outputs joined equal the cleaned whole text, wherever it was cut into pieces. An address becomes a link only if
-    it is one of `known`, word for word.
+    However the text is cut into pieces, the joined outputs equal the cleaned whole text. An address becomes a link only
+    if it is one of `known`, word for word.
     """
 
-    def __init__(self, *, known: Collection[str] = (), markup: Markup = "markdown") -> None:
-        self._known = frozenset(known)
+    def __init__(self, *, known_addresses: Collection[str] = (), markup: Markup = "markdown") -> None:
+        self._known = frozenset(known_addresses)
         self._markup = markup
         self._pending = ""
         self._out: list[str] = []
@@ -58,7 +58,7 @@ class StreamCleaner:
         self._is_fence_midline = False
 
     def feed(self, piece: str) -> str:
-        """Take the next piece of the text, and return the output that is settled."""
+        """Add the next piece of the text, and return the new output that no later piece can change."""
         self._pending += remove_invisible(piece)
         return self._clean_pending(final=False)
 
@@ -96,7 +96,7 @@ class StreamCleaner:
         self._last_character = text[-1]
 
     def _put_code(self, content: str) -> None:
-        """Put out a code span between single backticks: not every reader of Markdown knows longer marks."""
+        """Put out a code span between single backticks, as some Markdown parsers know no longer marks."""
         content = content.replace("`", "'")
         if not content.strip():
             return
@@ -173,10 +173,10 @@ class StreamCleaner:
         return end
 
     def _clean_fenced_line(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
-        line_end = text.find("\n", position, position + _LINE_LIMIT)
-        if line_end < 0 and not final and len(text) - position < _LINE_LIMIT:
+        line_end = text.find("\n", position, position + _MAX_LINE_LENGTH)
+        if line_end < 0 and not final and len(text) - position < _MAX_LINE_LENGTH:
             return None
-        if line_end < 0 and len(text) - position >= _LINE_LIMIT:
+        if line_end < 0 and len(text) - position >= _MAX_LINE_LENGTH:
             self._put(self._escape_code_content(_escape_fence(text[position : position + _CHUNK_LENGTH])) + "\n")
             self._is_fence_midline = True
             return position + _CHUNK_LENGTH
@@ -196,11 +196,11 @@ class StreamCleaner:
         ticks = len(run.group()) if run else 1
         if position + ticks == len(text) and not final and ticks < 40:
             return None
-        limit = position + ticks + _LINE_LIMIT
+        limit = position + ticks + _MAX_LINE_LENGTH
         line_end = text.find("\n", position, limit)
-        known = line_end if line_end >= 0 else min(len(text), limit)
-        close = _find_closing_ticks(text, position + ticks, known, ticks)
-        if close is not None and (close + ticks < known or line_end >= 0 or final or known == limit):
+        scan_end = line_end if line_end >= 0 else min(len(text), limit)
+        close = _find_closing_ticks(text, position + ticks, scan_end, ticks)
+        if close is not None and (close + ticks < scan_end or line_end >= 0 or final or scan_end == limit):
             content = text[position + ticks : close]
             if "|" in content and next(safe_text.find_address_spans(content.replace("|", " ")), None):
                 content = content.replace("|", "\\|")  # in a table, a bare | would end the code span and free the link
@@ -225,11 +225,11 @@ class StreamCleaner:
             if end + 1 == len(text) and not final:
                 return None
             if text[end + 1 : end + 2] == "(":
-                target = _LINK_TARGET.match(text, end + 1, end + 1 + _TARGET_LIMIT)
+                target = _LINK_TARGET.match(text, end + 1, end + 1 + _MAX_TARGET_LENGTH)
                 if target is not None:
                     self._put_link_or_words(label.group(1), target.group(1))
                     return target.end()
-                limit = end + 1 + _TARGET_LIMIT
+                limit = end + 1 + _MAX_TARGET_LENGTH
                 if not final and len(text) < limit and text.find("\n", end, limit) < 0:
                     return None
         self._put(text[position : label.start(1)])
@@ -263,7 +263,7 @@ class StreamCleaner:
             self._put(")")
 
     def _clean_character_pair(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
-        """Handle a character whose meaning depends on the next one."""
+        """Clean a backslash, `]` or `<`, whose meaning depends on the next character."""
         character, following = text[position], text[position + 1 : position + 2]
         if character == "]":  # so that no link target or reference definition follows
             self._put("] " if following and following in "(:[" else "]")
@@ -284,13 +284,13 @@ class StreamCleaner:
         return position + 1
 
     def _clean_less_than(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
-        """Handle a `<`, which may begin a known address in angle brackets or a line break in HTML."""
+        """Clean a `<`, which may begin a known address in angle brackets or an HTML line break."""
         if self._known and (found := safe_text.read_angled_address(text, position)):
             address, end, whole = found
             if whole and safe_text.is_linkable(address, self._known):
                 self._put_link(address)
                 return end
-            if not whole and not final and len(address) < safe_text.LINK_LIMIT:
+            if not whole and not final and len(address) < safe_text.MAX_LINK_LENGTH:
                 return None
         tag = _HTML_BREAK.match(text, position)
         if tag is None and not final and len(text) - position < 6 and "<br />".startswith(text[position:].lower()):
@@ -322,14 +322,14 @@ class StreamCleaner:
         if token is None:
             self._clean_word(match.group())
             return end
-        if token.end() == len(text) and not final and len(token.group()) < safe_text.LINK_LIMIT:
+        if token.end() == len(text) and not final and len(token.group()) < safe_text.MAX_LINK_LENGTH:
             return None
         return self._clean_known_address(
             token.group(), text[token.end() : token.end() + 1], position
         ) or self._clean_matched_word(match)
 
     def _clean_known_address(self, token: str, next_character: str, position: int) -> int | None:
-        """Put out as a link the known address that a token begins with. Returns the end of the address, or None."""
+        """If a token begins with a known address, put out a link. Returns the position after the address, or None."""
         if next_character.lower() != next_character.upper():  # the address goes on with a letter beyond ASCII
             return None
         for raw in yield_address_candidates(token):
@@ -363,14 +363,14 @@ class StreamCleaner:
     def _put_text(self, text: str) -> None:
         """Put out text without addresses. Words such as @channel, which could notify everybody, become code."""
         at = 0
-        for found in BROADCAST.finditer(text):
+        for found in BROADCAST_PATTERN.finditer(text):
             self._put(_escape(text[at : found.start()]))
             self._put_code(found.group())
             at = found.end()
         self._put(_escape(text[at:]))
 
     def _break_tildes(self, word: str) -> str:
-        """Shorten runs of tildes to two: some readers of Markdown take three for a fence."""
+        """Shorten runs of tildes to two: some Markdown parsers take three for a fence."""
         return _TILDES.sub("~~", word.lstrip("~") if self._last_character == "~" else word)
 
 
@@ -387,7 +387,7 @@ def _find_closing_ticks(text: str, start: int, end: int, ticks: int) -> int | No
 
 
 def _escape_fence(line: str) -> str:
-    """Change a line of code so that it cannot close the fence it stands in."""
+    """Replace backticks that would close the code fence around a line by apostrophes."""
     return _TICKS.sub(lambda run: "'" * len(run.group()), line)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import (
-    MESSAGE_LIMIT,
+    MAX_PART_CHARACTERS,
     clean_markdown,
     clean_mrkdwn,
     render_channel_mentions,
@@ -15,11 +15,11 @@ from bot.slack.text.cleaning import (
     to_plain_line,
 )
 from bot.slack.text.safe_text import find_address_spans
-from bot.slack.views.button_data import AboutRequest, encode_data
+from bot.slack.views.button_data import RequestRef, encode_data
 from bot.slack.views.contact_line import render_gaps_contact
 from bot.slack.views.outgoing import (
-    CONTEXT_LIMIT,
-    SECTION_LIMIT,
+    CONTEXT_CHAR_LIMIT,
+    SECTION_CHAR_LIMIT,
     Block,
     Outgoing,
     format_duration,
@@ -27,12 +27,12 @@ from bot.slack.views.outgoing import (
     make_context,
     make_section,
 )
-from bot.slack.views.thread_read_note import describe_read
+from bot.slack.views.thread_read_note import describe_thread_coverage
 from bot.slack.views.try_again import describe_earlier_cost, render_retry_buttons
 from handoff.answering.findings import list_origins, rank_by_severity
 from handoff.answering.fixed_words import render_phrase
 from handoff.briefs.addresses import find_addresses, list_known_addresses
-from handoff.contracts import SCRIPTED_REPLIES, Finding, Result, Usage
+from handoff.contracts import SCRIPTED_MODEL_NAME, Finding, Result, Usage
 from handoff.engine.answer import list_answer_gaps
 from handoff.evidence.work_receipts import (
     Receipts,
@@ -46,116 +46,125 @@ from handoff.text.counts import format_dollars, format_short_number
 
 FEEDBACK = "feedback"
 """The action_id of the thumbs below an answer."""
-REHEARSAL = "rehearsal"
-"""The beginning of the model label if rules stand in for a model."""
-SCRIPTED_LABEL = f"{SCRIPTED_REPLIES}; tools, files and Slack calls are real"
+REHEARSAL_LABEL_PREFIX = "rehearsal"
+"""The start of the model label if the rehearsal's rules work instead of a model."""
+SCRIPTED_LABEL = f"{SCRIPTED_MODEL_NAME}; tools, files and Slack calls are real"
 """The label below an answer of a demo."""
 SHOW_EVIDENCE = "show_evidence"
 """The action_id of the button below an answer that opens the window with its evidence, and the window's callback_id."""
 MAX_SOURCES = 8
-MARKDOWN_LIMIT = 11_900
-"""Most characters in the markdown blocks of one message, a little below Slack's limit of 12,000."""
+MAX_MARKDOWN_CHARACTERS = 11_900
+"""Maximum number of characters in the markdown blocks of one message, a little below Slack's limit of 12,000."""
 _PREVIEW_LENGTH = 600
-"""Most characters of an answer in notifications and for screen readers."""
+"""Maximum number of characters of an answer in notifications and for screen readers."""
 _QUERIES_SHOWN, _PIECES_SHOWN, _PIECE_LENGTH = 20, 3, 700
-"""Most queries in a window, pieces of one query, and characters of a piece: a section takes 3,000 after escaping."""
+"""Maximum number of queries in a window, pieces of a query, and characters of a piece: a section takes 3,000."""
 _LINES_SHOWN, _LINE_LENGTH = 20, 600
-"""The most lines of a list in a window, and characters of a line. Of the other lines only the number is shown."""
+"""Maximum number of lines of a list in a window, and characters of a line. Further lines are counted."""
 _LINK_IN_BRACKETS = re.compile(r"\(<(https?://[^<>|]+)>\)")
 """A link without a label, in brackets."""
-_UNFOUND_SHOWN = 3
-"""Most statements without evidence that are named below an answer. Further ones are counted."""
+_MAX_UNSOURCED_SHOWN = 3
+"""Maximum number of statements without evidence that are named below an answer. Further ones are counted."""
 
 
-def render_answer(job: Job, ask: RequestState, model_label: str) -> list[Outgoing]:
-    """Render the messages of an answer, in order. Below the last one stand the blocks of `render_answer_end`.
+def render_answer(job: Job, request: RequestState, model_label: str) -> list[Outgoing]:
+    """Render the messages of an answer, in order. The last one ends with the blocks of `render_answer_footer`.
 
     The first block of each message is its `markdown` block. Raises ValueError for a request without an answer.
     """
-    if ask.run.answer is None:
-        raise ValueError(f"{ask.id} has no answer")
-    known = list_known_addresses(job, ask)
-    parts = split_clean_markdown(ask.run.answer.strip() or "_The answer is empty._", known)
-    preview = clean_mrkdwn(ask.run.answer[: 2 * _PREVIEW_LENGTH], limit=_PREVIEW_LENGTH) or "Answered."
+    if request.run.answer is None:
+        raise ValueError(f"{request.id} has no answer")
+    known = list_known_addresses(job, request)
+    parts = split_clean_markdown(request.run.answer.strip() or "_The answer is empty._", known)
+    preview = clean_mrkdwn(request.run.answer[: 2 * _PREVIEW_LENGTH], limit=_PREVIEW_LENGTH) or "Answered."
     made = []
     for index, part in enumerate(parts):
         blocks: list[Block] = [{"type": "markdown", "text": part}]
         if index == len(parts) - 1:
-            blocks += render_answer_end(job, ask, model_label)
+            blocks += render_answer_footer(job, request, model_label)
         made.append(Outgoing(text=preview, blocks=tuple(blocks)))
     return made
 
 
 def split_clean_markdown(text: str, known: Collection[str] = ()) -> list[str]:
-    """Clean Markdown, and cut it into parts that each fit into a message. Addresses that are `known` become links."""
-    limit = MESSAGE_LIMIT
+    """Clean Markdown, and cut it into parts that each fit into a message. Addresses in `known` become links."""
+    limit = MAX_PART_CHARACTERS
     while True:
-        parts = [clean_markdown(part, known=known) for part in split_answer(text, limit)]
+        parts = [clean_markdown(part, known_addresses=known) for part in split_answer(text, limit)]
         longest = max(len(part) for part in parts)
-        if longest <= MARKDOWN_LIMIT:
+        if longest <= MAX_MARKDOWN_CHARACTERS:
             return parts
-        limit = max(limit * MARKDOWN_LIMIT // longest - 100, 200)
+        limit = max(limit * MAX_MARKDOWN_CHARACTERS // longest - 100, 200)
 
 
-def render_answer_end(job: Job, ask: RequestState, model_label: str) -> list[Block]:
+def render_answer_footer(job: Job, request: RequestState, model_label: str) -> list[Block]:
     """Render the blocks below an answer: its gaps, sources, notes and receipts, how long it took, and the thumbs."""
     blocks: list[Block] = []
-    known = list_known_addresses(job, ask)
-    if lacks := list_answer_gaps(ask, ask.run):
-        lines = "\n".join(f"• {clean_mrkdwn(gap, known=known, limit=400)}" for gap in lacks[:6])
-        more = f"\n• {render_phrase('more', ask.text, n=len(lacks) - 6)}" if len(lacks) > 6 else ""
-        rest = f"\n{who}" if (who := render_gaps_contact(ask)) else ""
-        blocks.append(make_section(f":warning: {render_phrase('partly', ask.text)}\n{lines}{more}{rest}"))
-    if sources := list_sources(ask):
-        blocks.append(_render_sources(job, ask, sources, known))
-    if known_besides := list_notes(ask):
+    known = list_known_addresses(job, request)
+    if lacks := list_answer_gaps(request, request.run):
+        lines = "\n".join(f"• {clean_mrkdwn(gap, known_addresses=known, limit=400)}" for gap in lacks[:6])
+        more = f"\n• {render_phrase('more', request.text, n=len(lacks) - 6)}" if len(lacks) > 6 else ""
+        rest = f"\n{who}" if (who := render_gaps_contact(request)) else ""
+        blocks.append(make_section(f":warning: {render_phrase('partly', request.text)}\n{lines}{more}{rest}"))
+    if sources := list_sources(request):
+        blocks.append(_render_sources(job, request, sources, known))
+    if known_besides := list_notes(request):
         blocks.append(
-            make_context(" · ".join(clean_mrkdwn(note, known=known, limit=200) for note in known_besides[:MAX_SOURCES]))
+            make_context(
+                " · ".join(clean_mrkdwn(note, known_addresses=known, limit=200) for note in known_besides[:MAX_SOURCES])
+            )
         )
-    if recalled := render_remembered_line(ask):
+    if recalled := render_remembered_line(request):
         blocks.append(make_context(recalled))
-    if unfound := describe_unsourced_statements(ask):
+    if unfound := describe_unsourced_statements(request):
         blocks.append(
-            make_context(clean_mrkdwn(_render_unfound_line(unfound, ask.text), known=known, limit=CONTEXT_LIMIT))
+            make_context(
+                clean_mrkdwn(
+                    _render_unsourced_line(unfound, request.text), known_addresses=known, limit=CONTEXT_CHAR_LIMIT
+                )
+            )
         )
-    receipts = render_receipt_lines(ask)
+    receipts = render_receipt_lines(request)
     blocks += [_render_receipt_line(line, known) for line in receipts]
-    blocks.append(make_context(render_context_line(ask, model_label)))
-    value = encode_data(AboutRequest(job.id, ask.id))
+    blocks.append(make_context(render_context_line(request, model_label)))
+    value = encode_data(RequestRef(job.id, request.id))
     label = "Evidence" if receipts else "Details"
     blocks.append({"type": "actions", "elements": [make_button(label, SHOW_EVIDENCE, value)]})
-    blocks += render_retry_buttons(job, ask) if lacks else []
-    blocks.append(_render_feedback_buttons(job, ask))
+    blocks += render_retry_buttons(job, request) if lacks else []
+    blocks.append(_render_feedback_buttons(job, request))
     return blocks
 
 
 def _render_receipt_line(line: str, known: Collection[str]) -> Block:
-    """Render a line as small print. Without an address it is plain text, so that Slack reads no markup in it."""
+    """Render a line as small print. A line without an address or channel becomes plain text, without markup."""
     if "://" not in line and render_channel_mentions(line) == line:
-        return {"type": "context", "elements": [{"type": "plain_text", "text": to_plain_line(line, CONTEXT_LIMIT)}]}
-    shown = render_channel_mentions(clean_mrkdwn(line, known=known, limit=CONTEXT_LIMIT))
+        return {
+            "type": "context",
+            "elements": [{"type": "plain_text", "text": to_plain_line(line, CONTEXT_CHAR_LIMIT)}],
+        }
+    shown = render_channel_mentions(clean_mrkdwn(line, known_addresses=known, limit=CONTEXT_CHAR_LIMIT))
     return make_context(_LINK_IN_BRACKETS.sub(r"(<\1|open>)", shown))
 
 
-def _render_unfound_line(statements: Sequence[str], request: str) -> str:
-    named = "; ".join(statements[:_UNFOUND_SHOWN])
-    more = len(statements) - _UNFOUND_SHOWN
+def _render_unsourced_line(statements: Sequence[str], request: str) -> str:
+    named = "; ".join(statements[:_MAX_UNSOURCED_SHOWN])
+    more = len(statements) - _MAX_UNSOURCED_SHOWN
     what = f"{named}; {render_phrase('more', request, n=more)}" if more > 0 else named
     return render_phrase("not_from_files", request, what=what)
 
 
-def render_evidence_modal(job: Job, ask: RequestState) -> Block:
+def render_evidence_modal(job: Job, request: RequestState) -> Block:
     """Render the window with the evidence of an answer: findings, what was read, queried and done, and details."""
-    known, receipts = list_known_addresses(job, ask), collect_receipts(ask)
+    known, receipts = list_known_addresses(job, request), collect_receipts(request)
     blocks: list[Block] = []
     for title, lines in (
-        ("Findings", _list_finding_lines(ask)),
-        ("Not from your files", describe_unsourced_statements(ask)),
+        ("Findings", _list_finding_lines(request)),
+        ("Not from your files", describe_unsourced_statements(request)),
         *_list_receipt_sections(receipts),
     ):
         if lines:
             shown = [
-                render_channel_mentions(clean_mrkdwn(line, known=known, limit=_LINE_LENGTH))
+                render_channel_mentions(clean_mrkdwn(line, known_addresses=known, limit=_LINE_LENGTH))
                 for line in lines[:_LINES_SHOWN]
             ]
             more = [f"and {len(lines) - _LINES_SHOWN} more"] if len(lines) > _LINES_SHOWN else []
@@ -165,7 +174,7 @@ def render_evidence_modal(job: Job, ask: RequestState) -> Block:
         blocks.append(make_section("*Queries*"))
         blocks += _render_queries(receipts.queries)
     blocks.append(
-        make_context("\n".join(clean_mrkdwn(line, limit=_LINE_LENGTH) for line in list_detail_lines(job, ask)))
+        make_context("\n".join(clean_mrkdwn(line, limit=_LINE_LENGTH) for line in list_detail_lines(job, request)))
     )
     return {
         "type": "modal",
@@ -180,7 +189,7 @@ def _render_bullets(lines: Sequence[str]) -> list[Block]:
     """Render lines as bullets, in as many sections as Slack's limit requires."""
     sections: list[str] = []
     for line in lines:
-        if sections and len(sections[-1]) + len(line) < SECTION_LIMIT - 10:
+        if sections and len(sections[-1]) + len(line) < SECTION_CHAR_LIMIT - 10:
             sections[-1] += f"\n• {line}"
         else:
             sections.append(f"• {line}")
@@ -198,9 +207,13 @@ def _list_receipt_sections(receipts: Receipts) -> list[tuple[str, Sequence[str]]
     ]
 
 
-def _list_finding_lines(ask: RequestState) -> list[str]:
+def _list_finding_lines(request: RequestState) -> list[str]:
     """Return a line for each finding of all results, the gravest first, with its quotations and their places."""
-    results = [work.result for work in ask.list_all_subtasks("") if work.result is not None and work.run is None]
+    results = [
+        subtask.result
+        for subtask in request.list_all_subtasks("")
+        if subtask.result is not None and subtask.run is None
+    ]
     found = sorted((one for result in results for one in result.findings), key=rank_by_severity)
     return list(dict.fromkeys(_render_finding(one) for one in found))
 
@@ -227,47 +240,49 @@ def _render_queries(queries: Sequence[str]) -> list[Block]:
 
 
 def _escape_code(code: str) -> str:
-    """Escape a text for a code block. Backticks that would end the block are spaced out."""
+    """Escape a text for a code block. Three backticks, which would end the block, are separated by spaces."""
     return code.replace("```", "` ` `").replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-def list_sources(ask: RequestState) -> list[str]:
-    """Return the sources of all findings, each once, in the order of the plan's subtasks, at most `MAX_SOURCES`."""
+def list_sources(request: RequestState) -> list[str]:
+    """Return the sources of all findings without duplicates, in the order of the subtasks, at most `MAX_SOURCES`."""
     found = [
         finding.source.strip()
-        for work in ask.list_subtasks("")
-        if work.result is not None
-        for finding in work.result.findings
+        for subtask in request.list_subtasks("")
+        if subtask.result is not None
+        for finding in subtask.result.findings
         if finding.source.strip()
     ]
     return list(dict.fromkeys(found))[:MAX_SOURCES]
 
 
-def _render_sources(job: Job, ask: RequestState, sources: Sequence[str], known: Collection[str]) -> Block:
+def _render_sources(job: Job, request: RequestState, sources: Sequence[str], known: Collection[str]) -> Block:
     """Render the sources as small print.
 
-    Slack would make a link of `notes.md`, as .md is the domain of Moldova. So sources that name only files of the job
-    or documents of a folder are plain text, in which Slack makes no links.
+    Slack would turn `notes.md` into a link, as .md is a top-level domain. So sources that are just names of files or of
+    documents that were read become plain text, in which Slack makes no links.
     """
-    title = render_phrase("sources", ask.text)
+    title = render_phrase("sources", request.text)
     read = (
         name
-        for work in ask.list_all_subtasks("")
-        if work.result is not None
-        for name in _iterate_read_documents(work.result)
+        for subtask in request.list_all_subtasks("")
+        if subtask.result is not None
+        for name in _iterate_read_documents(subtask.result)
     )
-    files = sorted({*(one.name for each in job.asks for one in each.materials), *read}, key=len, reverse=True)
+    files = sorted({*(one.name for each in job.requests for one in each.materials), *read}, key=len, reverse=True)
     names = [one for one in sources if _names_only_files(one, files)]
     if not any(_contains_address(one) for one in names):
-        return make_context(f"{title} " + " · ".join(clean_mrkdwn(one, known=known, limit=200) for one in sources))
-    text = to_plain_line(f"{title} {' · '.join(names)}", CONTEXT_LIMIT)
-    rest = [clean_mrkdwn(one, known=known, limit=200) for one in sources if one not in names]
+        return make_context(
+            f"{title} " + " · ".join(clean_mrkdwn(one, known_addresses=known, limit=200) for one in sources)
+        )
+    text = to_plain_line(f"{title} {' · '.join(names)}", CONTEXT_CHAR_LIMIT)
+    rest = [clean_mrkdwn(one, known_addresses=known, limit=200) for one in sources if one not in names]
     block = make_context(*([" · ".join(rest)] if rest else []))
     return {**block, "elements": [{"type": "plain_text", "text": text}, *block["elements"]]}
 
 
 def _iterate_read_documents(result: Result) -> Iterator[str]:
-    """Yield the names of the documents that tools read."""
+    """Yield the paths of the documents that tools read, such as `folder/notes.md`; no URLs and no plain names."""
     for one in result.readings:
         name = one.name.partition(", section ")[0]
         if "://" not in name and "/" in name:
@@ -279,25 +294,25 @@ def _contains_address(text: str) -> bool:
 
 
 def _names_only_files(source: str, files: Sequence[str]) -> bool:
-    """Return True if a source holds no address other than names of files. `files` has the longest names first."""
+    """Return True if a source has no address apart from names in `files`, which are sorted longest first."""
     for name in files:
         source = source.replace(name, " ")
     return not _contains_address(source)
 
 
-def render_context_line(ask: RequestState, model_label: str) -> str:
+def render_context_line(request: RequestState, model_label: str) -> str:
     """Return the line with what was read of the thread, how long the answer took, and a note if no model wrote it."""
-    rehearsed = clean_mrkdwn(model_label, limit=200) if model_label.startswith(REHEARSAL) else ""
-    rehearsed = SCRIPTED_LABEL if ask.usage.model == SCRIPTED_REPLIES else rehearsed
-    took = format_duration((ask.run.written or ask.request.at) - ask.request.at)
-    return " · ".join(part for part in (describe_read(ask), rehearsed, took) if part)
+    rehearsed = clean_mrkdwn(model_label, limit=200) if model_label.startswith(REHEARSAL_LABEL_PREFIX) else ""
+    rehearsed = SCRIPTED_LABEL if request.usage.model == SCRIPTED_MODEL_NAME else rehearsed
+    took = format_duration((request.run.concluded_at or request.spec.at) - request.spec.at)
+    return " · ".join(part for part in (describe_thread_coverage(request), rehearsed, took) if part)
 
 
-def list_detail_lines(job: Job, ask: RequestState) -> list[str]:
+def list_detail_lines(job: Job, request: RequestState) -> list[str]:
     """Return the details of an answer for the bot's operator: model, tokens, cost, time gained, and the job's id."""
-    spent = ", ".join(part for part in (*list_usage_words(ask.usage), describe_earlier_cost(ask)) if part)
-    model = f"Model: {ask.usage.model}" if ask.usage.model else ""
-    return [*filter(None, (model, f"Spent: {spent}" if spent else "", describe_speed_up(ask))), f"Job {job.id}"]
+    spent = ", ".join(part for part in (*list_usage_words(request.usage), describe_earlier_cost(request)) if part)
+    model = f"Model: {request.usage.model}" if request.usage.model else ""
+    return [*filter(None, (model, f"Spent: {spent}" if spent else "", describe_speed_up(request))), f"Job {job.id}"]
 
 
 def list_usage_words(usage: Usage) -> list[str]:
@@ -313,16 +328,16 @@ def list_usage_words(usage: Usage) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Thumb:
-    """The value of a thumb button below an answer. `good`: it is the thumb up."""
+    """The value of a thumb button below an answer. `good` is True for the thumb up."""
 
     job: str
     request: str
     good: bool
 
 
-def _render_feedback_buttons(job: Job, ask: RequestState) -> Block:
+def _render_feedback_buttons(job: Job, request: RequestState) -> Block:
     def thumb(label: str, *, good: bool) -> Block:
-        value = encode_data(Thumb(job.id, ask.id, good))
+        value = encode_data(Thumb(job.id, request.id, good))
         return {"text": {"type": "plain_text", "text": label}, "value": value, "accessibility_label": label}
 
     buttons = {
@@ -334,24 +349,24 @@ def _render_feedback_buttons(job: Job, ask: RequestState) -> Block:
     return {"type": "context_actions", "elements": [buttons]}
 
 
-MEMORIES_SHOWN = 3
+MAX_MEMORIES_SHOWN = 3
 
 
-def render_remembered_line(ask: RequestState) -> str:
+def render_remembered_line(request: RequestState) -> str:
     """Return the line (mrkdwn) that names the remembered messages that were used, the newest first; "" if none was.
 
     It names each message by its title, without the remembered words.
     """
-    sections = [one for each in ask.materials if each.kind == "memory" for one in each.outline if one.message]
-    told = [_render_title_link(one.name) for one in sections[::-1][:MEMORIES_SHOWN]]
+    sections = [one for each in request.materials if each.kind == "memory" for one in each.outline if one.message]
+    told = [_render_title_link(one.name) for one in sections[::-1][:MAX_MEMORIES_SHOWN]]
     if not told:
         return ""
-    more = [f"{len(sections) - MEMORIES_SHOWN} more"] if len(sections) > MEMORIES_SHOWN else []
-    return f"Kept in mind, as asked: {'; '.join((*told, *more))}"[:CONTEXT_LIMIT]
+    more = [f"{len(sections) - MAX_MEMORIES_SHOWN} more"] if len(sections) > MAX_MEMORIES_SHOWN else []
+    return f"Kept in mind, as asked: {'; '.join((*told, *more))}"[:CONTEXT_CHAR_LIMIT]
 
 
 def _render_title_link(title: str) -> str:
-    """Render a title as a link if it ends with the address of its message."""
+    """Render a title as a link if it ends with ", " and the address of its message; otherwise cleaned."""
     who, _, end = title.rpartition(", ")
     if who and find_addresses(end) == {end}:
         return f"<{end.replace('&', '&amp;')}|{clean_mrkdwn(who)}>"

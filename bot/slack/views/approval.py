@@ -1,6 +1,6 @@
-"""Renders the card of an approval from the real arguments of the call, while it is open and after it was decided.
+"""Renders the card of an approval from the real arguments of the call, while it is open and after it is closed.
 
-No model writes any of it: the arguments stand there as plain text, and the buttons carry only ids, a number and a
+No model writes any part of the card. The arguments are plain text, and the buttons carry only ids, a number and a
 digest.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean_mrkdwn, render_channel_mentions, render_mention
-from bot.slack.views.argument_blocks import has_spelt_out_text, quote_text, render_arguments
+from bot.slack.views.argument_blocks import has_spelt_out_text, render_arguments, render_preformatted_text
 from bot.slack.views.button_data import encode_data
 from bot.slack.views.outgoing import (
     Block,
@@ -29,27 +29,27 @@ from handoff.summaries.summary import render_title
 from handoff.text.counts import format_count
 from handoff.text.visible_text import spell_out
 
-APPROVE, APPROVE_SIMILAR, EDIT, DECIDE_APART, DENY, SHOW_ALL, SIGN_IN = (
+APPROVE, APPROVE_SIMILAR, EDIT, DECIDE_SEPARATELY, DENY, SHOW_ALL, SIGN_IN = (
     f"approval:{name}" for name in ("approve", "alike", "edit", "apart", "deny", "show", "sign_in")
 )
 """The action_ids of the buttons.
 
-`APPROVE_SIMILAR` also approves similar calls, `DECIDE_APART` asks about several calls one by one, and
+`APPROVE_SIMILAR` also approves similar calls, `DECIDE_SEPARATELY` asks about several calls one by one, and
 `SHOW_ALL` opens a window with the whole call."""
 
 
-TARGET_LIMIT = 400
-"""Most characters that are shown of the place that a call goes to."""
+MAX_TARGET_CHARACTERS = 400
+"""Maximum number of characters that are shown of the target of a call."""
 SPELT_OUT_NOTE = (
     "What cannot be seen, and long runs of spaces or blank lines, stand in [brackets] above. They are sent as they are."
 )
-SOURCES_NAMED = 5
-"""Most names of new sources that a card gives. Further ones are counted."""
+MAX_SOURCES_NAMED = 5
+"""Maximum number of new sources that a card names. Further ones are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalRef:
-    """The data of a button or a window: names an approval, and by `digest` exactly the arguments that people saw."""
+    """The data of a button or window: the ids of an approval, and the `digest` of exactly what people saw."""
 
     job: str
     request: str
@@ -58,34 +58,36 @@ class ApprovalRef:
     digest: str
 
 
-def name_deciders(deciders: Sequence[str]) -> str:
-    """Return the names of those who may decide, in mrkdwn: people, user groups, and an admin."""
+def render_deciders(deciders: Sequence[str]) -> str:
+    """Return in mrkdwn who may decide, such as "@ann, @legal or an admin"."""
     return join_as_list([render_member(one) for one in deciders], "or")
 
 
 def render_approval(
-    job: Job, ask: RequestState, subtask: str, question: Question, expires_at: float | None = None
+    job: Job, request: RequestState, subtask_id: str, question: Question, expires_at: float | None = None
 ) -> Outgoing:
     """Render the card that asks for an approval.
 
-    `expires_at` is when it expires (seconds since the epoch); None: never. Raises ValueError for a question that is no
-    approval.
+    `expires_at` is the time at which it expires, in seconds since the epoch; None if it never does. Raises ValueError
+    if the question is no approval.
     """
     asked = _require_approval(question)
-    spot = encode_data(ApprovalRef(job.id, ask.id, subtask, question.number, asked.digest))
+    spot = encode_data(ApprovalRef(job.id, request.id, subtask_id, question.number, asked.digest))
     body, cut = _render_call(asked)
-    work = ask.work[subtask]
-    title = f"*{clean_mrkdwn(render_title(ask, work), limit=150)}* ({clean_mrkdwn(work.specialist, limit=80)})"
-    first = f":lock: {name_deciders(question.whom)}: {title} {_describe_purpose(asked)}"
+    subtask = request.subtasks[subtask_id]
+    title = (
+        f"*{clean_mrkdwn(render_title(request, subtask), limit=150)}* ({clean_mrkdwn(subtask.specialist, limit=80)})"
+    )
+    first = f":lock: {render_deciders(question.whom)}: {title} {_describe_purpose(asked)}"
     blocks = [
         make_section(first),
         *body,
         make_actions(_render_buttons(asked, spot, is_cut=cut)),
-        make_context(*_list_small_print(question, ask.request.user, expires_at)),
+        make_context(*_list_small_print(question, request.spec.user, expires_at)),
     ]
     wanted = "sign in, or deny" if asked.kind == "sign_in" else "approve or deny"
     what = render_channel_mentions(clean_mrkdwn(asked.what, limit=300))
-    text = f"{name_deciders(question.whom)}: please {wanted}: {what}"
+    text = f"{render_deciders(question.whom)}: please {wanted}: {what}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
 
 
@@ -100,7 +102,8 @@ def _describe_purpose(approval: Approval) -> str:
         return f"is likely to take {clean_mrkdwn(approval.why, limit=300)}. It begins only if that is approved."
     if approval.kind == "sign_in":
         return (
-            f"needs somebody to sign in to {clean_mrkdwn(approval.target, limit=TARGET_LIMIT)}. Without that its "
+            f"needs somebody to sign in to {clean_mrkdwn(approval.target, limit=MAX_TARGET_CHARACTERS)}. "
+            "Without that its "
             "tools are not used."
         )
     if approval.kind == "egress":
@@ -115,19 +118,19 @@ def _describe_purpose(approval: Approval) -> str:
 
 
 def _describe_new_sources(approval: Approval) -> str:
-    """Name the sources read since people approved similar calls, if that is why they are asked again; "" otherwise."""
+    """Return a sentence with the sources that were read since similar calls were approved; "" if there are none."""
     names = list(dict.fromkeys(name for one in approval.calls for name in one.new))
     if not names:
         return ""
-    shown = [clean_mrkdwn(name, limit=100) for name in names[:SOURCES_NAMED]]
-    more = [f"{len(names) - SOURCES_NAMED} more"] if len(names) > SOURCES_NAMED else []
+    shown = [clean_mrkdwn(name, limit=100) for name in names[:MAX_SOURCES_NAMED]]
+    more = [f"{len(names) - MAX_SOURCES_NAMED} more"] if len(names) > MAX_SOURCES_NAMED else []
     return f" Similar calls were approved before these could be seen: *{join_as_list([*shown, *more], 'and')}*."
 
 
 def _render_call(approval: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
     """Render the call that needs approval. Returns a pair of (blocks, True if something was cut).
 
-    `brief`: the approval is decided, so that little of the call is shown.
+    With `brief`, for an approval that is closed, less of the call is shown.
     """
     if approval.parts:
         return _render_calls(approval, brief=brief)
@@ -135,12 +138,12 @@ def _render_call(approval: Approval, *, brief: bool = False) -> tuple[list[Block
         [] if approval.kind == "cost" else [f"*Tool:* `{clean_mrkdwn(approval.tool, limit=100).replace('`', chr(39))}`"]
     )
     if approval.target and approval.kind != "sign_in":
-        lines.append(f"*To:* {render_channel_mentions(clean_mrkdwn(approval.target, limit=TARGET_LIMIT))}")
+        lines.append(f"*To:* {render_channel_mentions(clean_mrkdwn(approval.target, limit=MAX_TARGET_CHARACTERS))}")
     blocks = [make_section("   ".join(lines))] if lines else []
     drawn, cut = render_arguments(approval.arguments, brief=brief, target=approval.target)
     blocks += drawn
     if approval.leaves:
-        leaves, cut_too = quote_text(approval.leaves, brief=brief)
+        leaves, cut_too = render_preformatted_text(approval.leaves, brief=brief)
         blocks += [make_section("*What would leave, word for word:*"), leaves]
         cut = cut or cut_too
     return blocks, cut
@@ -150,9 +153,9 @@ def _render_calls(approval: Approval, *, brief: bool) -> tuple[list[Block], bool
     """Render several calls one below the other, numbered in the order in which they would be made."""
     blocks: list[Block] = []
     any_cut = False
-    for place, one in enumerate(approval.parts, 1):
+    for number, one in enumerate(approval.parts, 1):
         drawn, cut = _render_call(one, brief=brief)
-        drawn[0]["text"]["text"] = f"*{place}.*  {drawn[0]['text']['text']}"
+        drawn[0]["text"]["text"] = f"*{number}.*  {drawn[0]['text']['text']}"
         blocks += drawn
         any_cut = any_cut or cut
     return blocks, any_cut
@@ -169,7 +172,7 @@ def _render_buttons(approval: Approval, button_value: str, *, is_cut: bool) -> l
     if approval.terms.mode == "ask":
         found.append(make_button("Approve similar", APPROVE_SIMILAR, button_value))
     if several:
-        found.append(make_button("Decide one by one", DECIDE_APART, button_value))
+        found.append(make_button("Decide one by one", DECIDE_SEPARATELY, button_value))
     elif approval.kind == "write" and approval.arguments:
         found.append(make_button("Edit", EDIT, button_value))
     found.append(make_button("Deny all" if several else "Deny", DENY, button_value, style="danger"))
@@ -178,7 +181,7 @@ def _render_buttons(approval: Approval, button_value: str, *, is_cut: bool) -> l
 
 def _list_small_print(question: Question, requester: str, expires_at: float | None) -> list[str]:
     asked = _require_approval(question)
-    waits = f"Waits for {name_deciders(question.whom)}. Please use the buttons: a reply in the thread does not count."
+    waits = f"Waits for {render_deciders(question.whom)}. Please use the buttons: a reply in the thread does not count."
     if not asked.terms.own:
         waits += " The person who made the request cannot approve it."
     lines = [waits]
@@ -251,7 +254,7 @@ def render_dropped_approval(title: str, question: Question) -> Outgoing:
 
 def _render_closed_card(title: str, approval: Approval, outcome: str) -> Outgoing:
     wanted = (
-        f"a sign-in to {clean_mrkdwn(approval.target, limit=TARGET_LIMIT)}"
+        f"a sign-in to {clean_mrkdwn(approval.target, limit=MAX_TARGET_CHARACTERS)}"
         if approval.kind == "sign_in"
         else "approval"
     )
@@ -274,5 +277,5 @@ def _render_ruling(question: Question, ruling: Ruling) -> str:
         return f":pencil2: {who} changed the arguments to these and approved {when}"
     if _require_approval(question).kind == "sign_in":
         return f":white_check_mark: {who} signed in {when}"
-    alike = " and similar calls" if ruling.alike else ""
+    alike = " and similar calls" if ruling.covers_similar else ""
     return f":white_check_mark: {who} approved this{alike} {when}"

@@ -13,16 +13,17 @@ from bot.slack.views.waiting import make_member_element
 from handoff.text.visible_text import remove_invisible, spell_out, undo_spell_out
 
 SHORT_LIMITS, BRIEF_LIMITS, WHOLE_LIMITS = (600, 12), (240, 4), (2_900, 60)
-"""Most (characters, lines) that a card shows: of one argument, of any text after the decision, of a text shown whole.
+"""Maximum (characters, lines) that a card shows of a text: SHORT if not all arguments fit, BRIEF once it is closed,
+WHOLE otherwise.
 
 The egress guard asks only about texts that fit in whole (`specialists.turns.egress.MAX_SHOWN_CHARACTERS`).
 """
 MAX_ARGUMENTS = 12
-"""Most arguments on a card."""
+"""Maximum number of arguments on a card."""
 CHUNK_LENGTH = 2_900
 MAX_CHUNKS = 90
-FIELD_LIMIT = 3_000
-"""Most characters that a field of a window takes."""
+MAX_FIELD_CHARACTERS = 3_000
+"""Maximum number of characters that a field of a window takes."""
 FIELD_PREFIX = "argument:"
 """The start of a field's block_id; the name of the argument follows."""
 _INLINE_LENGTH = 60
@@ -32,12 +33,12 @@ _PLAIN_NAME = re.compile(r"[^\W\d][\w.$@/-]*")
 
 
 def format_value(value: Any) -> str:
-    """Format a value for people so that it is unambiguous: `parse_value` reads it back.
+    """Format a value for people without ambiguity, so that `parse_value` can read it back.
 
-    A text stands as it is, or in quotes if it looks like another value (`"5"`, `"true"`, `""`). Other values are JSON.
+    A string is shown as it is, or in quotes if it looks like JSON (`"5"`, `"true"`, `""`). Other values become JSON.
     """
     if isinstance(value, str):
-        return spell_out(json.dumps(value, ensure_ascii=False) if _reads_as_json(value) else value)
+        return spell_out(json.dumps(value, ensure_ascii=False) if _is_ambiguous_text(value) else value)
     short = json.dumps(value, ensure_ascii=False)
     return spell_out(short if len(short) <= _INLINE_LENGTH else json.dumps(value, ensure_ascii=False, indent=1))
 
@@ -45,11 +46,11 @@ def format_value(value: Any) -> str:
 def parse_value(text: str) -> Any:
     """Return the value that `format_value` formatted."""
     text = undo_spell_out(text)
-    return json.loads(text, strict=False) if _reads_as_json(text) else text
+    return json.loads(text, strict=False) if _is_ambiguous_text(text) else text
 
 
-def _reads_as_json(text: str) -> bool:
-    """Return True if a text could be read as another kind of value, so that it needs quotes."""
+def _is_ambiguous_text(text: str) -> bool:
+    """Return True if a string is empty or valid JSON, so that it needs quotes."""
     if not text:
         return True
     try:
@@ -62,7 +63,7 @@ def _reads_as_json(text: str) -> bool:
 
 
 def has_spelt_out_text(arguments: Mapping[str, Any]) -> bool:
-    """Return True if the arguments have characters that are not shown as they are sent, but spelt out or counted."""
+    """Return True if an argument has invisible characters or long runs of spaces, which are shown spelt out."""
     return any(
         undo_spell_out(text) != text
         for name, value in arguments.items()
@@ -71,7 +72,7 @@ def has_spelt_out_text(arguments: Mapping[str, Any]) -> bool:
 
 
 def format_argument_name(name: str) -> str:
-    """Format the name of an argument, in quotes if it is more than a word."""
+    """Format the name of an argument, in quotes if it is not a plain word."""
     return (
         name
         if _PLAIN_NAME.fullmatch(name) and remove_invisible(name) == name
@@ -84,8 +85,8 @@ def render_arguments(
 ) -> tuple[list[Block], bool]:
     """Render arguments for a card. Returns a pair of (blocks, True if something was cut).
 
-    If all of them fit on a card, they are shown whole. An argument that equals `target`, the channel that the call goes
-    to, is shown as a channel.
+    If all fit on a card, they are shown whole. An argument that equals `target`, the channel that the call goes to, is
+    shown as a channel mention.
     """
     elements: list[Block] = []
     texts = {name: format_value(value) for name, value in arguments.items()}
@@ -114,7 +115,7 @@ def render_arguments(
 
 
 def render_whole_arguments(arguments: Mapping[str, Any]) -> list[Block]:
-    """Render all arguments for a window, in pieces of a size that Slack takes. Pieces beyond 90 are only counted."""
+    """Render all arguments for a window, in pieces of `CHUNK_LENGTH`. Pieces beyond `MAX_CHUNKS` are only counted."""
     blocks: list[Block] = []
     for name, value in arguments.items():
         text = format_value(value)
@@ -139,15 +140,15 @@ def render_whole_arguments(arguments: Mapping[str, Any]) -> list[Block]:
     return blocks
 
 
-def quote_text(text: str, *, brief: bool = False) -> tuple[Block, bool]:
-    """Render a text as it is, set off from our own words. Returns a pair of (block, True if it was cut)."""
+def render_preformatted_text(text: str, *, brief: bool = False) -> tuple[Block, bool]:
+    """Render a text as a preformatted block. Returns a pair of (block, True if the text was cut)."""
     whole = spell_out(text)
     shown = _shorten_text(whole, BRIEF_LIMITS if brief else WHOLE_LIMITS)
     return {"type": "rich_text", "elements": [_make_preformatted_element(shown)]}, shown != whole
 
 
 def render_people_line(prefix: str, members: Sequence[str], suffix: str = "") -> Block:
-    """Render a line that names people and groups by their ids, or `admins`, between two texts of ours."""
+    """Render a line with the mentions of `members` (ids of people and groups, or `admins`) between two texts."""
     parts: list[Block] = [_make_text_element(prefix)]
     for place, one in enumerate(members):
         if place:
@@ -208,9 +209,9 @@ def _make_text_element(text: str, *, bold: bool = False) -> Block:
 
 
 def make_fields(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[Block]:
-    """Make an input field for each argument, by the tool's JSON schema. An argument too long for a field gets none.
+    """Make an input field for each argument by the tool's JSON schema, except for arguments too long for a field.
 
-    As on the card, invisible characters are spelt out in a field; `read_fields` turns them back.
+    As on the card, invisible characters are spelt out in a field; `read_fields` restores them.
     """
     known = schema.get("properties") or {}
     required = set(schema.get("required") or ())
@@ -226,15 +227,14 @@ def make_fields(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list
 
 def is_editable(value: Any) -> bool:
     """Return True if a value fits into a field."""
-    return len(_format_initial_text(value)) <= FIELD_LIMIT
+    return len(_format_initial_text(value)) <= MAX_FIELD_CHARACTERS
 
 
 def read_fields(values: Mapping[str, Any], arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments as a person edited them in the fields, for the tool to check.
 
-    `values` are the texts of the fields, by argument. An argument without a field, or whose field was not changed,
-    stays as it was. One that was emptied and is not required is left out, unless it is a text. Raises ValueError with
-    the argument's name and what is wrong.
+    `values` are the texts of the fields, by argument. An argument without a field, or with an unchanged field, stays as
+    it was. An emptied argument is left out, unless it is required or a string. Raises ValueError(name, fault).
     """
     known = schema.get("properties") or {}
     required = set(schema.get("required") or ())
@@ -288,7 +288,7 @@ def _make_field(name: str, value: Any, schema: Mapping[str, Any], *, is_present:
             element["initial_option"] = options[0 if value else 1]
     else:
         text = _format_field_text(value, kind)
-        element |= {"type": "plain_text_input", "max_length": FIELD_LIMIT}
+        element |= {"type": "plain_text_input", "max_length": MAX_FIELD_CHARACTERS}
         element |= {"multiline": True} if kind in {"string", "lines", "json"} else {}
         element |= {"initial_value": text} if text else {}
     block: Block = {"type": "input", "block_id": f"{FIELD_PREFIX}{name}"[:255], "element": element}
@@ -310,7 +310,7 @@ def _format_initial_text(value: Any) -> str:
 
 
 def _choose_input_kind(schema: Mapping[str, Any], value: Any) -> str:
-    """Return how a value is typed in: as a string, integer, number, boolean, lines (of a list), or json."""
+    """Return the kind of a value's field: string, integer, number, boolean, lines (a list of strings), or json."""
     if _takes_lines(schema) and (value is None or _is_line_list(value)):
         return "lines"
     kinds = [schema.get("type"), *(one.get("type") for one in schema.get("anyOf") or () if isinstance(one, dict))]

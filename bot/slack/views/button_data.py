@@ -1,4 +1,4 @@
-"""Encodes and decodes the data of buttons and windows, as JSON. Only this module writes and reads it. Pure."""
+"""Encodes the data of buttons and windows as JSON, and decodes it. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class AboutRequest:
+class RequestRef:
     """The data of a button about one request: the ids of the job and the request."""
 
     job: str
@@ -25,7 +25,7 @@ def encode_data(value: object) -> str:
 
 
 def decode_data(text: str, kind: type[V]) -> V | None:
-    """Decode an object of a class from what `encode_data` wrote; None if the text is no such object."""
+    """Decode an object of the class `kind` that `encode_data` wrote; None if the text is not one."""
     try:
         return cast("V", _find_adapter(kind).validate_json(text, strict=True))
     except ValidationError:

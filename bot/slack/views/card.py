@@ -18,7 +18,7 @@ from bot.slack.views.outgoing import (
     make_context,
     make_rich_text,
 )
-from bot.slack.views.thread_read_note import describe_read, list_other_faults, list_thread_faults
+from bot.slack.views.thread_read_note import describe_thread_coverage, list_thread_faults, list_thread_file_faults
 from bot.slack.views.try_again import render_try_line
 from bot.slack.views.waiting import render_text_with_answerers
 from handoff.approval_values import Approval
@@ -31,35 +31,35 @@ from handoff.state.job_state import SETTLED_STATES, Job, RequestState, SubtaskSt
 from handoff.state.state_values import Question, RecoveryStep
 from handoff.summaries import summary
 
-MAX_LINE = 500
+MAX_LINE_CHARACTERS = 500
 REPLANNING_WORDS = "a second look at the plan"
-"""In a row: what the subtask waits for while the planner looks at the plan again."""
+"""In the row of a subtask that waits for the planner to revise the plan: what it waits for."""
 
 
-def list_row_changes(work: SubtaskState) -> list[str]:
-    """Return what was changed in a row, and why; [] for a skipped subtask, which shows its reason already."""
-    return [work.changed] if work.changed and work.state != "skipped" else []
+def list_change_reasons(subtask: SubtaskState) -> list[str]:
+    """Return why the plan changed a subtask; [] if it did not, or for a skipped subtask, whose row has its reason."""
+    return [subtask.change_note] if subtask.change_note and subtask.state != "skipped" else []
 
 
-def render_changes_line(ask: RequestState) -> str:
+def render_changes_line(request: RequestState) -> str:
     """Return all changes of the plan as one line of plain text; "" if there are none."""
     changed = [
-        f"{to_plain_line(work.subtask.title, 60)} ({work.changed.rstrip('.')})"
-        for work in ask.work.values()
-        if work.changed
+        f"{to_plain_line(subtask.spec.title, 60)} ({subtask.change_note.rstrip('.')})"
+        for subtask in request.subtasks.values()
+        if subtask.change_note
     ]
-    return to_plain_line("Plan changed: " + "; ".join(changed), MAX_LINE) if changed else ""
+    return to_plain_line("Plan changed: " + "; ".join(changed), MAX_LINE_CHARACTERS) if changed else ""
 
 
-def _list_unneeded_subtasks(ask: RequestState) -> list[SubtaskState]:
-    """List the subtasks that an ended request left out as not needed. They get no rows, which would look unfinished."""
-    works = summary.list_card_rows(ask) if _is_over(ask) else ()
-    return [work for work in works if work.dropped and not work.failures]
+def _list_unneeded_subtasks(request: RequestState) -> list[SubtaskState]:
+    """List the subtasks that an ended request did not need. They get no rows, which would look unfinished."""
+    works = summary.list_card_rows(request) if _is_over(request) else ()
+    return [subtask for subtask in works if subtask.is_dropped and not subtask.failures]
 
 
 MAX_ROWS = 40
 MAX_BYTES = 9_500
-"""Slack refuses a message with cards at about 10.6 KB."""
+"""Maximum size of the card's blocks as JSON. Slack refuses a message with cards at about 10.6 KB."""
 STOP_ACTION = "stop"
 """The action_id of the card's Stop button."""
 
@@ -73,132 +73,155 @@ _RECOVERY_WORDS: dict[RecoveryStep, str] = {
     "ask": "with your answer",
     "replan": "planned again",
 }
-"""Words for a new attempt that differs from the last one."""
+"""How a new attempt differs from the one before, by the recovery step."""
 
 
-def render_plan_card(job: Job, ask: RequestState, now: float, *, with_stop: bool = True) -> Outgoing:
+def render_plan_card(job: Job, request: RequestState, now: float, *, with_stop: bool = True) -> Outgoing:
     """Render the card at the time `now` (seconds since the epoch).
 
-    `with_stop`: add a Stop button. The card needs none while Slack shows its own in the thread.
+    `with_stop` adds a Stop button while the request is under way. None is needed if Slack shows its own.
     """
-    title = render_card_title(ask, now, quarantined=job.quarantine is not None)
-    if ask.run.plan is None and ask.run.answer is not None:  # there was nothing to plan
+    title = render_card_title(request, now, quarantined=job.quarantine is not None)
+    if request.run.plan is None and request.run.answer is not None:  # there was nothing to plan
         return Outgoing(text=clean_mrkdwn(title), blocks=(make_context(clean_mrkdwn(title)),), priority="card")
-    left = {work.subtask.id for work in _list_unneeded_subtasks(ask)}
-    works = [work for work in summary.list_card_rows(ask) if work.subtask.id not in left]
-    rows = [_render_row(ask, work, now) for work in works] if ask.run.plan else _list_rows_before_plan(ask)
+    left = {subtask.spec.id for subtask in _list_unneeded_subtasks(request)}
+    works = [subtask for subtask in summary.list_card_rows(request) if subtask.spec.id not in left]
+    rows = (
+        [_render_row(request, subtask, now) for subtask in works]
+        if request.run.plan
+        else _list_rows_before_plan(request)
+    )
     # With one row, the card's title leaves out the goal: the row and the request above the card say it.
     head = (
         title
         if len(rows) > 1
-        else to_plain_line(_describe_phase(ask, now, quarantined=job.quarantine is not None), 140)
+        else to_plain_line(_describe_phase(request, now, quarantined=job.quarantine is not None), 140)
     )
     blocks: list[Block] = []
     for shown in (MAX_ROWS, 30, 20, 12, 6):
         plan = {"type": "plan", "title": head, "tasks": _fold_rows(rows, shown)}
-        blocks = [plan, *render_try_line(ask), *_render_changes(ask), *_render_footer(job, ask, with_stop=with_stop)]
+        blocks = [
+            plan,
+            *render_try_line(request),
+            *_render_change_blocks(request),
+            *_render_footer(job, request, with_stop=with_stop),
+        ]
         if len(json.dumps(blocks, ensure_ascii=False).encode()) <= MAX_BYTES:
             break
     return Outgoing(text=clean_mrkdwn(title), blocks=tuple(blocks), priority="card")
 
 
-def render_card_title(ask: RequestState, now: float, *, quarantined: bool = False) -> str:
+def render_card_title(request: RequestState, now: float, *, quarantined: bool = False) -> str:
     """Return the phase and the goal of a request, as one line of plain text. `quarantined`: its job is quarantined."""
-    plan = ask.run.plan or (ask.before.run.plan if ask.before is not None else None)
-    goal = plan.goal if plan else "" if ask.withdrawn else ask.text
-    phase = _describe_phase(ask, now, quarantined=quarantined)
+    plan = request.run.plan or (request.earlier_try.run.plan if request.earlier_try is not None else None)
+    goal = plan.goal if plan else "" if request.is_withdrawn else request.text
+    phase = _describe_phase(request, now, quarantined=quarantined)
     return to_plain_line(f"{phase}: {goal}" if goal.strip() else phase, 140)
 
 
-def _describe_phase(ask: RequestState, now: float, *, quarantined: bool) -> str:
-    took = format_duration((ask.run.written or ask.ended or now) - ask.request.at)
-    phase = "Planning again…" if ask.run.rejections else "Planning…" if ask.before is None else "Taking it up again…"
-    if _is_over(ask):
-        phase = f"{_describe_end(ask)} {took}"
+def _describe_phase(request: RequestState, now: float, *, quarantined: bool) -> str:
+    took = format_duration((request.run.concluded_at or request.ended or now) - request.spec.at)
+    phase = (
+        "Planning again…"
+        if request.run.rejections
+        else "Planning…"
+        if request.earlier_try is None
+        else "Taking it up again…"
+    )
+    if _is_over(request):
+        phase = f"{_describe_end(request)} {took}"
     elif quarantined:
         phase = "Set aside"
-    elif ask.state == "synthesizing":
+    elif request.state == "synthesizing":
         phase = "Writing the answer"
-    elif ask.state == "input_required":
-        asked = ask.open_questions.values()
+    elif request.state == "input_required":
+        asked = request.open_questions.values()
         wanted = {_name_approval(one.approval) if one.approval is not None else "an answer" for one in asked}
         phase = f"Waiting for {wanted.pop() if len(wanted) == 1 else 'an answer'}"
-    elif find_due_trigger(ask) is not None:
+    elif find_due_trigger(request) is not None:
         phase = "Taking a second look at the plan"
-    elif ask.run.plan is not None:
-        phase = _describe_progress(ask)
-    elif not ask.gathered and ask.request.look_back == "thread":
+    elif request.run.plan is not None:
+        phase = _describe_progress(request)
+    elif not request.is_gathered and request.spec.look_back == "thread":
         phase = "Reading the thread"
-    elif not ask.gathered and ask.request.look_back != "files":  # of files alone, there may turn out to be none
-        phase = "Fetching the files" if ask.request.attachments else "Looking at what it names"
+    elif not request.is_gathered and request.spec.look_back != "files":  # of files alone, there may turn out to be none
+        phase = "Fetching the files" if request.spec.attachments else "Looking at what it names"
     return phase
 
 
-def _describe_end(ask: RequestState) -> str:
+def _describe_end(request: RequestState) -> str:
     """Return how the request ended, in words to be followed by its duration."""
-    if ask.cancelled_by:
+    if request.cancelled_by:
         return "Stopped after"
-    if ask.run.failure is not None:
+    if request.run.failure is not None:
         return "Failed after"
-    done = "Replied" if ask.run.plan is None else "Done"
-    return f"{done} in part in" if list_answer_gaps(ask, ask.run) else f"{done} in"
+    done = "Replied" if request.run.plan is None else "Done"
+    return f"{done} in part in" if list_answer_gaps(request, request.run) else f"{done} in"
 
 
-def _describe_progress(ask: RequestState) -> str:
+def _describe_progress(request: RequestState) -> str:
     """Return in words how much of the plan is done."""
-    works = [work for work in ask.list_subtasks("") if not work.dropped]
+    works = [subtask for subtask in request.list_subtasks("") if not subtask.is_dropped]
     if len(works) == 1:  # a crew may work on the whole request: count its own subtasks
-        works = [work for work in ask.list_subtasks(works[0].subtask.id) if not work.dropped] or works
-    done = sum(_choose_row_status(ask, work) == "complete" for work in works)
+        works = [subtask for subtask in request.list_subtasks(works[0].spec.id) if not subtask.is_dropped] or works
+    done = sum(_choose_row_status(request, subtask) == "complete" for subtask in works)
     phase = f"Working, {done} of {len(works)} done" if len(works) > 1 else "Working"
-    return f"{phase}, plan changed" if any(work.changed for work in ask.work.values()) else phase
+    return f"{phase}, plan changed" if any(subtask.change_note for subtask in request.subtasks.values()) else phase
 
 
-def _list_rows_before_plan(ask: RequestState) -> list[Block]:
-    over = _is_over(ask)
-    rows = [*_file_rows(ask), *_iterate_thread_rows(ask)]
-    status: RowStatus = "in_progress" if ask.gathered or not rows else "pending"
+def _list_rows_before_plan(request: RequestState) -> list[Block]:
+    over = _is_over(request)
+    rows = [*_iterate_file_rows(request), *_iterate_thread_rows(request)]
+    status: RowStatus = "in_progress" if request.is_gathered or not rows else "pending"
     if over:
-        status = "pending" if ask.cancelled_by else "error"
-    details = "the first plan had faults" if ask.run.rejections else ""
-    whom = None if over else summary.list_awaited_people(ask)
-    title = "Make a plan" if ask.before is None else "Take it up again"
+        status = "pending" if request.cancelled_by else "error"
+    details = "the first plan had faults" if request.run.rejections else ""
+    whom = None if over else summary.list_awaited_people(request)
+    title = "Make a plan" if request.earlier_try is None else "Take it up again"
     rows.append(_make_row("plan", title, status, details, whom))
     return rows
 
 
-def _file_rows(ask: RequestState) -> Iterable[Block]:
-    count = len(ask.request.attachments)
+def _iterate_file_rows(request: RequestState) -> Iterable[Block]:
+    count = len(request.spec.attachments)
     if not count:
         return
-    faults = [fault for fault in ask.file_faults if fault not in {*list_thread_faults(ask), *list_other_faults(ask)}]
-    status: RowStatus = "pending" if _is_over(ask) else "in_progress"
-    if ask.gathered:
+    faults = [
+        fault
+        for fault in request.file_faults
+        if fault not in {*list_thread_faults(request), *list_thread_file_faults(request)}
+    ]
+    status: RowStatus = "pending" if _is_over(request) else "in_progress"
+    if request.is_gathered:
         status = "error" if faults else "complete"
     files = "the attached file" if count == 1 else f"{count} attached files"
     yield _make_row("files", f"Fetch {files}", status, " ".join(faults))
 
 
-def _iterate_thread_rows(ask: RequestState) -> Iterable[Block]:
+def _iterate_thread_rows(request: RequestState) -> Iterable[Block]:
     """Yield the row about reading the thread or the channels, unless there was nothing to read."""
-    words, faults = describe_read(ask), list_thread_faults(ask)
-    channels = [one.name for one in ask.materials if one.is_channel_history]
+    words, faults = describe_thread_coverage(request), list_thread_faults(request)
+    channels = [one.name for one in request.materials if one.is_channel_history]
     title = f"Read {clean_mrkdwn(', '.join(channels))}" if channels else "Read the thread"
-    if not ask.gathered and ask.request.look_back == "thread":
-        yield _make_row("thread", "Read the thread", "pending" if _is_over(ask) else "in_progress", "")
+    if not request.is_gathered and request.spec.look_back == "thread":
+        yield _make_row("thread", "Read the thread", "pending" if _is_over(request) else "in_progress", "")
     elif words or faults:
         yield _make_row("thread", title, "error" if faults else "complete", words or " ".join(faults))
 
 
-def _render_row(ask: RequestState, work: SubtaskState, now: float) -> Block:
-    details = " · ".join((*_iterate_row_details(ask, work, now), *list_row_changes(work)))
-    question = work.question if work.state == "input_required" and not _is_over(ask) else None
+def _render_row(request: RequestState, subtask: SubtaskState, now: float) -> Block:
+    details = " · ".join((*_iterate_row_details(request, subtask, now), *list_change_reasons(subtask)))
+    question = subtask.question if subtask.state == "input_required" and not _is_over(request) else None
     if question is not None and question.approval is not None:
-        row = _make_row(work.subtask.id, summary.render_title(ask, work), _choose_row_status(ask, work), "")
+        row = _make_row(
+            subtask.spec.id, summary.render_title(request, subtask), _choose_row_status(request, subtask), ""
+        )
         return {**row, "details": _render_approval_wait(to_plain_line(details, 100), question)}
-    asks = work.state == "input_required" and not _is_over(ask)
-    whom = summary.list_awaited_people(ask, work.subtask.id) if asks else None
-    return _make_row(work.subtask.id, summary.render_title(ask, work), _choose_row_status(ask, work), details, whom)
+    asks = subtask.state == "input_required" and not _is_over(request)
+    whom = summary.list_awaited_people(request, subtask.spec.id) if asks else None
+    return _make_row(
+        subtask.spec.id, summary.render_title(request, subtask), _choose_row_status(request, subtask), details, whom
+    )
 
 
 def _render_approval_wait(details: str, question: Question) -> Block:
@@ -213,88 +236,94 @@ def _name_approval(approval: Approval) -> str:
     return "a sign-in" if approval.kind == "sign_in" else "approval"
 
 
-def _choose_row_status(ask: RequestState, work: SubtaskState) -> RowStatus:
-    if work.state == "complete":
-        return "complete" if not list_missing(ask, work) else "pending" if has_content(work) else "error"
-    if work.state in {"error", "skipped"}:
-        return "pending" if work.dropped and not work.failures else "error"
-    return "pending" if work.state == "pending" or _is_over(ask) else "in_progress"
+def _choose_row_status(request: RequestState, subtask: SubtaskState) -> RowStatus:
+    if subtask.state == "complete":
+        return "complete" if not list_result_gaps(request, subtask) else "pending" if has_content(subtask) else "error"
+    if subtask.state in {"error", "skipped"}:
+        return "pending" if subtask.is_dropped and not subtask.failures else "error"
+    return "pending" if subtask.state == "pending" or _is_over(request) else "in_progress"
 
 
-def has_content(work: SubtaskState) -> bool:
+def has_content(subtask: SubtaskState) -> bool:
     """Return True if the subtask has a result that people can use, at least in part."""
-    result = work.result
+    result = subtask.result
     if result is None:
         return False
     only_said = bool(result.summary.strip()) and not result.gaps
     return bool(result.content.strip() or result.artifacts or result.findings or only_said)
 
 
-def list_missing(ask: RequestState, work: SubtaskState) -> tuple[str, ...]:
-    """Return what the result of an ended subtask lacks. For a plan's only subtask, return the answer's gaps."""
-    if not has_content(work):
-        return work.result.gaps if work.result is not None and work.result.gaps else ("it brought nothing",)
-    alone = [one.subtask.id for one in ask.list_subtasks("") if not one.dropped] == [work.subtask.id]
-    return list_answer_gaps(ask, ask.run) if alone else work.result.gaps if work.result is not None else ()
+def list_result_gaps(request: RequestState, subtask: SubtaskState) -> tuple[str, ...]:
+    """Return the gaps of an ended subtask's result or, for a plan's only subtask, of the answer."""
+    if not has_content(subtask):
+        return subtask.result.gaps if subtask.result is not None and subtask.result.gaps else ("it brought nothing",)
+    alone = [one.spec.id for one in request.list_subtasks("") if not one.is_dropped] == [subtask.spec.id]
+    return (
+        list_answer_gaps(request, request.run) if alone else subtask.result.gaps if subtask.result is not None else ()
+    )
 
 
-def _is_over(ask: RequestState) -> bool:
-    return ask.run.failure is not None or ask.run.answer is not None
+def _is_over(request: RequestState) -> bool:
+    return request.run.failure is not None or request.run.answer is not None
 
 
-def _iterate_row_details(ask: RequestState, work: SubtaskState, now: float) -> Iterable[str]:
-    yield describe_worker(ask, work)
-    if parts := summary.describe_parts(ask, work):
+def _iterate_row_details(request: RequestState, subtask: SubtaskState, now: float) -> Iterable[str]:
+    yield describe_worker(request, subtask)
+    if parts := summary.describe_crew_progress(request, subtask):
         yield parts
-    open_ended = not _is_over(ask)
-    if work.state == "in_progress" and open_ended:
-        yield from _describe_attempt(work)
-        yield from [words] if (words := describe_minimum_duration(now - (work.started or now))) else []
-    elif work.state == "input_required" and open_ended:
+    open_ended = not _is_over(request)
+    if subtask.state == "in_progress" and open_ended:
+        yield from _describe_attempt(subtask)
+        yield from [words] if (words := describe_minimum_duration(now - (subtask.started or now))) else []
+    elif subtask.state == "input_required" and open_ended:
         return  # the end of the row names the people that it waits for
-    elif work.state == "pending" and open_ended:
-        yield from _describe_waits(ask, work)
-    elif work.state == "complete":
-        yield from ["kept"] if work.kept else [format_duration(work.duration)]
-        if missing := list_missing(ask, work):
-            yield f"in part: {missing[0]}" if has_content(work) else missing[0]
-    elif work.state == "skipped":
-        yield work.reason if work.dropped else f"skipped, {work.reason}"
-    elif work.state == "error":
-        yield work.reason or "failed"
+    elif subtask.state == "pending" and open_ended:
+        yield from _describe_dependencies(request, subtask)
+    elif subtask.state == "complete":
+        yield from ["kept"] if subtask.is_reused else [format_duration(subtask.duration)]
+        if missing := list_result_gaps(request, subtask):
+            yield f"in part: {missing[0]}" if has_content(subtask) else missing[0]
+    elif subtask.state == "skipped":
+        yield subtask.reason if subtask.is_dropped else f"skipped, {subtask.reason}"
+    elif subtask.state == "error":
+        yield subtask.reason or "failed"
     else:
-        yield "stopped" if work.state != "pending" else "not started"
+        yield "stopped" if subtask.state != "pending" else "not started"
 
 
-def describe_worker(ask: RequestState, work: SubtaskState) -> str:
+def describe_worker(request: RequestState, subtask: SubtaskState) -> str:
     """Return the name of the specialist, with a note if it was made for this job."""
-    made = find_made_specialist(find_enclosing_plan(ask, work), work.specialist)
-    return f"{work.specialist} (made for this job)" if made else work.specialist
+    made = find_made_specialist(find_enclosing_plan(request, subtask), subtask.specialist)
+    return f"{subtask.specialist} (made for this job)" if made else subtask.specialist
 
 
-def _describe_waits(ask: RequestState, work: SubtaskState) -> Iterable[str]:
-    waits = [ask.work[name].subtask.title for name in work.subtask.after if ask.work[name].state not in SETTLED_STATES]
-    if is_awaiting_revision(ask, work):
+def _describe_dependencies(request: RequestState, subtask: SubtaskState) -> Iterable[str]:
+    waits = [
+        request.subtasks[name].spec.title
+        for name in subtask.spec.after
+        if request.subtasks[name].state not in SETTLED_STATES
+    ]
+    if is_awaiting_revision(request, subtask):
         yield f"waits for {REPLANNING_WORDS}"
     elif waits:
         yield "waits for " + ", ".join(waits)
-    elif work.refining:
+    elif subtask.refining_error:
         yield "its brief is being rewritten"
-    elif work.wanting is not None or work.failures:
-        yield _describe_retry(work)
+    elif subtask.rejected_candidate is not None or subtask.failures:
+        yield _describe_retry(subtask)
 
 
-def _describe_attempt(work: SubtaskState) -> Iterable[str]:
-    if work.attempt > 1:
-        yield _describe_retry(work)
+def _describe_attempt(subtask: SubtaskState) -> Iterable[str]:
+    if subtask.attempt > 1:
+        yield _describe_retry(subtask)
 
 
-def _describe_retry(work: SubtaskState) -> str:
-    """Return the number of the attempt or round, with how it differs from the one before."""
-    if work.wanting is not None:
-        return f"fixing it, round {work.rounds + 1} of {MAX_FAULTY_RESULTS}"
-    words = _RECOVERY_WORDS.get(work.rungs[-1], "") if work.rungs else ""
-    return f"attempt {max(work.attempt, len(work.failures) + 1)}" + (f", {words}" if words else "")
+def _describe_retry(subtask: SubtaskState) -> str:
+    """Return in words the number of the attempt or correction round, and how it differs from the one before."""
+    if subtask.rejected_candidate is not None:
+        return f"fixing it, round {subtask.faulty_result_count + 1} of {MAX_FAULTY_RESULTS}"
+    words = _RECOVERY_WORDS.get(subtask.recovery_steps[-1], "") if subtask.recovery_steps else ""
+    return f"attempt {max(subtask.attempt, len(subtask.failures) + 1)}" + (f", {words}" if words else "")
 
 
 def _make_row(
@@ -302,7 +331,8 @@ def _make_row(
 ) -> Block:
     """Make one row.
 
-    `awaited_people` are the people and groups that it waits for; () is anybody in the thread, None nobody.
+    `awaited_people` are the ids of the people and groups that it waits for: () for anybody in the thread, None for
+    nobody.
     """
     row: Block = {
         "type": "task_card",
@@ -333,21 +363,21 @@ def _fold_rows(rows: list[Block], most_rows: int) -> list[Block]:
     return [*(rows[index] for index in kept), _make_row("folded", f"And {len(rest)} more: {told}", status, "")]
 
 
-def _render_changes(ask: RequestState) -> list[Block]:
+def _render_change_blocks(request: RequestState) -> list[Block]:
     left = [
-        f"{to_plain_line(summary.render_title(ask, one), 60)} ({one.reason})"
-        for one in _list_unneeded_subtasks(ask)
-        if not one.changed
+        f"{to_plain_line(summary.render_title(request, one), 60)} ({one.reason})"
+        for one in _list_unneeded_subtasks(request)
+        if not one.change_note
     ]
-    needless = to_plain_line("Not needed: " + "; ".join(left), MAX_LINE) if left else ""
-    return [make_context(clean_mrkdwn(line)) for line in (render_changes_line(ask), needless) if line]
+    needless = to_plain_line("Not needed: " + "; ".join(left), MAX_LINE_CHARACTERS) if left else ""
+    return [make_context(clean_mrkdwn(line)) for line in (render_changes_line(request), needless) if line]
 
 
-def _render_footer(job: Job, ask: RequestState, *, with_stop: bool) -> list[Block]:
-    if ask.cancelled_by:
+def _render_footer(job: Job, request: RequestState, *, with_stop: bool) -> list[Block]:
+    if request.cancelled_by:
         deleted = "Withdrawn: the request was deleted"
-        return [make_context(deleted if ask.withdrawn else f"Stopped by {render_mention(ask.cancelled_by)}")]
-    if _is_over(ask) or not with_stop:
+        return [make_context(deleted if request.is_withdrawn else f"Stopped by {render_mention(request.cancelled_by)}")]
+    if _is_over(request) or not with_stop:
         return []
-    value = json.dumps({"job": job.id, "request": ask.id})
+    value = json.dumps({"job": job.id, "request": request.id})
     return [make_actions([make_button("Stop", STOP_ACTION, value, style="danger")])]

@@ -1,11 +1,11 @@
-"""Puts the settings of a channel into words: the label of each, its value, and where the value comes from. Pure."""
+"""Renders the settings of a channel in words: the label and value of each, and where the value comes from. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.access.access_values import Access, ValueOrigin
+from bot.access.access_values import EffectiveValues, ValueOrigin
 from bot.access.quiet_hours import OFF
 from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
 from bot.slack.views.outgoing import render_moment
@@ -13,26 +13,26 @@ from handoff.contracts import NO_QUIET_TIMES, ChannelTerms
 from handoff.text.member_ids import PERSON_ID
 
 YES, NO, EVERYBODY, NAMED = "yes", "no", "everybody", "named"
-"""The values of options in menus."""
-INSTRUCTIONS_SHOWN = 280
-"""Most characters of the instructions that the list of all settings shows."""
+"""The values of the options in the menus of `SETTING_CHOICES`."""
+MAX_INSTRUCTIONS_CHARACTERS = 280
+"""Maximum number of characters of the instructions in the list of all settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsSection:
-    """A section of the settings, which are changed in one window."""
+    """A group of settings that are changed in one window."""
 
     key: str
     title: str
     setting_names: tuple[str, ...]
 
 
-SECTIONS = (
+SETTINGS_SECTIONS = (
     SettingsSection("people", "People", ("allowed", "users", "guests", "strangers", "approvers")),
     SettingsSection("work", "How I work", ("crew", "instructions", "highest_tier", "budget")),
     SettingsSection("times", "When I speak", ("follow_ups", "quiet_hours", "zone")),
 )
-LABELS: Mapping[str, str] = {
+SETTING_LABELS: Mapping[str, str] = {
     "allowed": "Use in this channel",
     "users": "Who may use it",
     "guests": "Guests of this workspace",
@@ -46,7 +46,7 @@ LABELS: Mapping[str, str] = {
     "quiet_hours": "Quiet hours",
     "zone": "Time zone",
 }
-CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
+SETTING_CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "allowed": ((YES, "Yes"), (NO, "No")),
     "users": ((EVERYBODY, "Everybody of this workspace"), (NAMED, "Only these")),
     "guests": ((YES, "May use it"), (NO, "May not")),
@@ -54,7 +54,7 @@ CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "approvers": ((EVERYBODY, "As the crew says"), (NAMED, "Only these")),
     "follow_ups": ((YES, "Are heard"), (NO, "Are not heard")),
 }
-_SOURCES = {
+_SOURCE_PHRASES = {
     "default": "default",
     "environment": "from the environment",
     "crew": "from the crew's crew.yml",
@@ -75,17 +75,17 @@ def describe_channel(channel: str) -> str:
     return "your direct messages with me" if channel.startswith("D") else f"<#{channel}>"
 
 
-def describe_value(name: str, access: Access, handles: Mapping[str, str]) -> str:
-    """Return a line (mrkdwn) with a setting's value, everybody whom it names, and where it comes from."""
+def render_setting_line(name: str, access: EffectiveValues, handles: Mapping[str, str]) -> str:
+    """Return a line (mrkdwn) with a setting's value, naming each person and group, and where the value comes from."""
     value = getattr(access, name)
     said = describe_value_briefly(name, access)
     if isinstance(value, tuple) and value:
         said = ", ".join(_render_member(one, handles) for one in value)
     shown = said if value and isinstance(value, tuple) else clean_mrkdwn(said)
-    return f"• *{LABELS[name]}:* {shown} ({describe_origin(access, name)})"
+    return f"• *{SETTING_LABELS[name]}:* {shown} ({describe_setting_origin(access, name)})"
 
 
-def describe_value_briefly(name: str, access: Access) -> str:
+def describe_value_briefly(name: str, access: EffectiveValues) -> str:
     """Return a setting's value in a few words of plain text."""
     value = getattr(access, name)
     if name in _EMPTY_WORDS and value in {"", OFF}:
@@ -94,18 +94,18 @@ def describe_value_briefly(name: str, access: Access) -> str:
         words = " ".join(str(value).split())
         return (
             f"“{words}”"
-            if len(words) <= INSTRUCTIONS_SHOWN
-            else f"“{words[:INSTRUCTIONS_SHOWN].rstrip()} …” ({len(value):,} characters)"
+            if len(words) <= MAX_INSTRUCTIONS_CHARACTERS
+            else f"“{words[:MAX_INSTRUCTIONS_CHARACTERS].rstrip()} …” ({len(value):,} characters)"
         )
-    if name not in CHOICES:
+    if name not in SETTING_CHOICES:
         return to_plain_line(str(value), 75)
     if isinstance(value, bool) or not value:
-        return dict(CHOICES[name])[encode_option(value)].lower().replace("may not", "may not use it")
+        return dict(SETTING_CHOICES[name])[encode_option(value)].lower().replace("may not", "may not use it")
     return f"{len(value)} named"
 
 
 def encode_option(value: object) -> str:
-    """Return the value of the option that a menu has for a setting's value."""
+    """Return the menu option for a setting's value: a string itself, or `YES`, `NO`, `EVERYBODY` or `NAMED`."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple):
@@ -113,22 +113,24 @@ def encode_option(value: object) -> str:
     return YES if value else NO
 
 
-def describe_origin(access: Access, name: str) -> str:
-    """Return where a setting's value comes from, in mrkdwn; for the form, with who set it and when."""
-    return describe_source(access.find_origin(name))
+def describe_setting_origin(access: EffectiveValues, name: str) -> str:
+    """Return where a setting's value comes from, in mrkdwn, with who set it and when if that was in the form."""
+    return describe_value_origin(access.find_origin(name))
 
 
-def describe_source(origin: ValueOrigin) -> str:
-    """Return the words for an origin, in mrkdwn; for the form, with who set the value and when."""
+def describe_value_origin(origin: ValueOrigin) -> str:
+    """Return an origin in mrkdwn words, with who set the value and when if that was in the form."""
     if origin.source != "form":
-        return _SOURCES[origin.source]
+        return _SOURCE_PHRASES[origin.source]
     return f"set by {render_mention(origin.user)} {render_moment(origin.at)}" if origin.user else "set with the form"
 
 
-def render_history(access: Access, names: Iterable[str]) -> str:
-    """Return lines (mrkdwn) with who set which setting with the form, and when."""
+def render_history(access: EffectiveValues, names: Iterable[str]) -> str:
+    """Return a line (mrkdwn) for each setting that was set in the form: who set it, and when."""
     kept = [(name, access.find_origin(name)) for name in names]
-    lines = [f"{LABELS[name]}: {describe_source(found)}" for name, found in kept if found.source == "form"]
+    lines = [
+        f"{SETTING_LABELS[name]}: {describe_value_origin(found)}" for name, found in kept if found.source == "form"
+    ]
     return "\n".join(lines) or "Nothing was set here yet."
 
 

@@ -9,12 +9,12 @@ from handoff.engine.answer import list_resultless_subtasks
 from handoff.state.job_state import RequestState
 
 
-def render_failure_contact(ask: RequestState) -> str:
+def render_failure_contact(request: RequestState) -> str:
     """Return a sentence that names the contact after a failed request; "" if the crew has none.
 
     A person or a user group is mentioned, and so notified.
     """
-    contact = _find_other_contact(ask)
+    contact = _find_other_contact(request)
     if not contact:
         return ""
     kind = classify_contact(contact)
@@ -27,26 +27,26 @@ def render_failure_contact(ask: RequestState) -> str:
     )
 
 
-def render_gaps_contact(ask: RequestState) -> str:
-    """Return a sentence that names the contact for an answer in which whole parts are missing; "" otherwise.
+def render_gaps_contact(request: RequestState) -> str:
+    """Return a sentence that names the contact if whole parts of the answer are missing; "" otherwise.
 
-    It notifies nobody.
+    The contact is named without a mention, so nobody is notified.
     """
-    contact = _find_other_contact(ask)
-    plan = ask.run.plan
-    if not contact or plan is None or not (plan.missing or list_resultless_subtasks(ask, ask.run)):
+    contact = _find_other_contact(request)
+    plan = request.run.plan
+    if not contact or plan is None or not (plan.missing or list_resultless_subtasks(request, request.run)):
         return ""
-    name = ask.setting.contact_name if ask.setting is not None else ""
+    name = request.setting.contact_name if request.setting is not None else ""
     who = f"<#{contact}>" if classify_contact(contact) == "channel" else _clean_contact(name or contact)
-    return render_phrase("contact", ask.text, who=who)
+    return render_phrase("contact", request.text, who=who)
 
 
 def _clean_contact(words: str) -> str:
-    """Clean a contact from the crew's file. If it is an address, it becomes a link."""
-    return clean_mrkdwn(words, known=(words,))
+    """Clean a contact that the crew's file names. An address becomes a link."""
+    return clean_mrkdwn(words, known_addresses=(words,))
 
 
-def _find_other_contact(ask: RequestState) -> str:
+def _find_other_contact(request: RequestState) -> str:
     """Return the contact that the crew names; "" if there is none or it is the requester."""
-    contact = ask.setting.contact if ask.setting is not None else ""
-    return "" if contact == ask.request.user else contact
+    contact = request.setting.contact if request.setting is not None else ""
+    return "" if contact == request.spec.user else contact

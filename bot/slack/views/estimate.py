@@ -10,7 +10,7 @@ from handoff.state.job_state import SubtaskState
 
 
 def describe_estimates(estimates: Iterable[Estimate]) -> str:
-    """Return the sums of estimated tokens and cost in words; "" for no estimates. If one has no cost, none is named."""
+    """Return the sums of estimated tokens and cost in words; "" for no estimates. Without the cost if one lacks it."""
     known = list(estimates)
     if not known:
         return ""
@@ -20,12 +20,12 @@ def describe_estimates(estimates: Iterable[Estimate]) -> str:
     return "about " + ", ".join(list_usage_words(Usage(tokens_in=tokens, cost=cost)))
 
 
-def describe_subtask_cost(work: SubtaskState) -> str:
-    """Return the estimate of a subtask in words or, after its end, what it took, with the estimate in brackets."""
-    expected = describe_estimates([work.estimate] if work.estimate else [])
-    taken = ", ".join(list_usage_words(work.usage)) if work.ended is not None else ""
+def describe_subtask_cost(subtask: SubtaskState) -> str:
+    """Return a subtask's estimate in words or, once it has ended, its actual usage with the estimate in brackets."""
+    expected = describe_estimates([subtask.estimate] if subtask.estimate else [])
+    taken = ", ".join(list_usage_words(subtask.usage)) if subtask.ended is not None else ""
     if not taken:
-        return expected if work.ended is None else ""
+        return expected if subtask.ended is None else ""
     return f"{taken} ({expected} expected)" if expected else taken
 
 

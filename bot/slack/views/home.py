@@ -20,25 +20,25 @@ START_JOB = "start_job"
 """The callback_id of the message shortcut and of the window it opens."""
 REQUEST_BLOCK = "request"
 REQUEST_ACTION = "text"
-REQUEST_LIMIT = 2900
+MAX_REQUEST_CHARACTERS = 2900
 
 HOME_PAGE_PREFIX = "home:"
-"""The beginning of the list's name in buttons that turn a page of the App Home; the section's name follows."""
+"""The start of a list's name in the buttons that turn its pages in the App Home; the section's name follows."""
 MAX_BLOCKS = 100
-"""Most blocks that Slack takes in an App Home."""
+"""Maximum number of blocks that Slack takes in an App Home."""
 WELCOME = (
     "*Ask:* mention me in a channel, or write to me under *Messages*. `/leadhand help` says what I can do here, and "
     "how."
 )
 
-PROMPTS: tuple[tuple[str, str], ...] = (
+USUAL_PROMPTS: tuple[tuple[str, str], ...] = (
     ("What can you do?", "What can you do?"),
     ("How do I ask?", "help"),
     ("How are my jobs doing?", "status"),
 )
 """Titles and texts of the prompts that Slack suggests in a new conversation. A click sends the text as it is."""
-OPEN_PROMPTS = ("Summarise this {what}", "List the decisions and open questions in this {what}")
-"""Prompts about what a person has open, which come before the usual ones."""
+OPEN_ITEM_PROMPTS = ("Summarise this {what}", "List the decisions and open questions in this {what}")
+"""Prompts about the thing that a person has open (`what`), shown before `USUAL_PROMPTS`."""
 MAX_PROMPTS = 4
 
 
@@ -69,7 +69,7 @@ def render_help_text(
 
 
 def _render_examples(examples: Sequence[str]) -> str:
-    """Render requests that can be made here, word for word. One that needs a file says what to attach."""
+    """Render examples of requests, a line each. An example such as "... (sales.csv)" says to attach such a file."""
     if not examples:
         return ""
     return "*For example, here:*\n" + "\n".join(f"• {_render_example(one)}" for one in examples) + "\n"
@@ -84,7 +84,7 @@ def _render_example(text: str) -> str:
 
 
 def _render_crew_choice(crews: Mapping[str, str]) -> str:
-    """Return the paragraph that lists the crews and says how to choose one; "" if there is no choice."""
+    """Return the paragraph that lists the crews and says how to choose one; "" if `crews` is empty."""
     if not crews:
         return ""
     usual, *others = crews
@@ -109,8 +109,8 @@ def list_suggested_prompts(open_kind: str = "") -> list[dict[str, str]]:
 
     `open_kind` is the kind of thing that the person has open, such as a channel; "" for nothing.
     """
-    about = [text.format(what=open_kind) for text in OPEN_PROMPTS] if open_kind else []
-    prompts = [*((text, text) for text in about), *PROMPTS]
+    about = [text.format(what=open_kind) for text in OPEN_ITEM_PROMPTS] if open_kind else []
+    prompts = [*((text, text) for text in about), *USUAL_PROMPTS]
     return [{"title": title, "message": message} for title, message in prompts[:MAX_PROMPTS]]
 
 
@@ -151,8 +151,8 @@ def _render_part(name: str, part: HomeList | str, shown_rows: Sequence[HomeRow])
     ]
 
 
-def render_closed_home(reason: str) -> Block:
-    """Render the App Home for a person who may not use the bot; `reason` is a line of ours that gives the reason."""
+def render_refusal_home(reason: str) -> Block:
+    """Render the App Home for a person who may not use the bot. `reason` is mrkdwn that says why not."""
     return {"type": "home", "blocks": [make_header("Leadhand"), make_section(reason)]}
 
 
@@ -177,7 +177,7 @@ def render_start_job_modal(text: str, metadata: str) -> Block:
         "placeholder": {"type": "plain_text", "text": "What should be done with this message?"},
     }
     if text.strip():
-        field["initial_value"] = text[:REQUEST_LIMIT]
+        field["initial_value"] = text[:MAX_REQUEST_CHARACTERS]
     return {
         "type": "modal",
         "callback_id": START_JOB,

@@ -1,4 +1,4 @@
-"""Renders a job in a list: one line with a link to its thread and, while it is under way, the rows of its card."""
+"""Renders a job in a list: a line with a link to its thread, and the rows of its plan card."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATE_WORDS = {
     "failed": (":x:", "failed"),
     "cancelled": (":octagonal_sign:", "stopped"),
 }
-"""An emoji and words for each state of a request; `in part` is for an answer with gaps."""
+"""An emoji and words for each state of a request, and for `in part`: an answer with gaps."""
 _ROW_MARKS: dict[SubtaskStatus, str] = {
     "pending": "○",
     "in_progress": "◐",
@@ -35,12 +35,12 @@ TITLE_LENGTH = 100
 
 @dataclass(frozen=True, slots=True)
 class JobLine:
-    """A job in a list."""
+    """The data for a job's line in a list."""
 
     job: str
     state: str
     title: str
-    """Words of a person or a model, not cleaned."""
+    """Words of a person or a model, which are not cleaned yet."""
     channel: str
     updated_at: float
     """Seconds since the epoch."""
@@ -48,7 +48,7 @@ class JobLine:
     """The step at which the job was quarantined; "" if it is not."""
     awaited_people: tuple[str, ...] | None = None
     """The ids of those who may answer its question: () is anybody in its thread, None that there is no question."""
-    in_part: bool = False
+    is_partial: bool = False
     """True if its answer has gaps."""
     requester: str = ""
     """The id of the person who made the latest request."""
@@ -58,16 +58,16 @@ class JobLine:
     """The address of the thread; "" if it is not known."""
     rows: tuple[CardRow, ...] = ()
     """The first rows of its card."""
-    more_rows: int = 0
+    further_row_count: int = 0
     """The number of further rows of its card."""
 
 
 def render_job_line(line: JobLine, reader: str, *, show_requester: bool = False, show_id: bool = True) -> str:
     """Render a job as one line of mrkdwn. `reader` is the id of the person who reads it.
 
-    `show_requester`: name the requester. `show_id`: give the job's id, for commands.
+    `show_requester` adds the requester, and `show_id` the job's id, which commands take.
     """
-    mark, words = STATE_WORDS.get("in part" if line.in_part else line.state, (":grey_question:", line.state))
+    mark, words = STATE_WORDS.get("in part" if line.is_partial else line.state, (":grey_question:", line.state))
     words = clean_mrkdwn(to_plain_line(words, 160))
     if line.quarantine_step:
         mark, words = ":warning:", clean_mrkdwn(to_plain_line(f"set aside: {line.quarantine_step}", 160))
@@ -85,12 +85,12 @@ def render_title_link(line: JobLine) -> str:
 
 
 def describe_waiting(answerers: tuple[str, ...], reader: str) -> str:
-    """Return whom a job waits for, in words: the ids in `answerers`, or anyone in its thread."""
+    """Return in words whom a job waits for: the ids in `answerers`, or anyone in its thread if there are none."""
     return f"waiting for {render_answerers(answerers, reader=reader, anybody_words='anyone in its thread')}"
 
 
 def render_card_rows(line: JobLine) -> str:
-    """Render the rows of a job's card, a line each, or its step if the card has no rows yet; may be empty."""
+    """Render the rows of a job's card, a line each, or its step if there are no rows; "" if there is neither."""
     told = [
         f"{_ROW_MARKS.get(row.state, '·')} {clean_mrkdwn(to_plain_line(row.title, 80))} · "
         f"_{clean_mrkdwn(to_plain_line(row.specialist, 60))}_"
@@ -98,5 +98,5 @@ def render_card_rows(line: JobLine) -> str:
     ]
     if not told and line.step:
         return clean_mrkdwn(to_plain_line(line.step, 160))
-    more = [f"and {format_count(line.more_rows, 'more part')}"] if line.more_rows else []
+    more = [f"and {format_count(line.further_row_count, 'more part')}"] if line.further_row_count else []
     return "\n".join([*told, *more])

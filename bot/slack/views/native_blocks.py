@@ -11,35 +11,35 @@ from bot.slack.views.outgoing import Block, make_context
 from handoff.contracts import Artifact, ChartSeries, ChartShape
 from handoff.state.job_state import RequestState
 
-MIN_ROWS = 8
-"""Least rows, without the heading, of a table that becomes a block: a shorter one reads well as text."""
-MAX_ROWS = 100
+MIN_TABLE_ROWS = 8
+"""Minimum number of rows, without the heading, of a table that becomes a block: a shorter one reads well as text."""
+MAX_TABLE_ROWS = 100
 MAX_COLUMNS = 20
 PAGE_SIZE = 10
-CELL_LIMIT = 500
-"""Most characters of a cell."""
+MAX_CELL_CHARACTERS = 500
+"""Maximum number of characters of a cell."""
 DEFAULT_CAPTION = "Table"
 _TABLE_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})")
 _CELL_BORDER = re.compile(r"(?<!\\)\|")
 _MARKUP_CHARACTER = re.compile(r"[`*_\[\]<>~]")
-"""Characters of markup or a link, which a cell of the block could not show."""
+"""Characters of Markdown, which a cell of the block cannot render."""
 _NUMBER = re.compile(r"[-\u2212+]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?")
 _HEADING = re.compile(r"#{1,6}[ \t]+(.+?)[ \t]*#*")
 
 
 def split_native_table(block: Block) -> list[Block]:
-    """Split a `markdown` block so that its first long table that Slack can draw becomes a block of its own."""
+    """Split a `markdown` block around its first table that Slack can draw; return [block] if there is none."""
     lines = str(block.get("text", "")).split("\n")
     for first, last in _find_tables(lines):
-        drawn = _make_data_table(lines, first, last)
-        if drawn is not None:
-            over = "\n".join(lines[:first]).rstrip()
-            before, _, title = over.rpartition("\n")
-            over = before if _HEADING.fullmatch(title.strip()) else over  # the heading becomes the caption
-            texts = (over.strip("\n"), "\n".join(lines[last:]).strip("\n"))
+        table_block = _make_data_table(lines, first, last)
+        if table_block is not None:
+            text_above = "\n".join(lines[:first]).rstrip()
+            before, _, title = text_above.rpartition("\n")
+            text_above = before if _HEADING.fullmatch(title.strip()) else text_above  # the heading becomes the caption
+            texts = (text_above.strip("\n"), "\n".join(lines[last:]).strip("\n"))
             above, below = ([{"type": "markdown", "text": text}] if text.strip() else [] for text in texts)
-            return [*above, drawn, *below]
+            return [*above, table_block, *below]
     return [block]
 
 
@@ -61,7 +61,7 @@ def _find_tables(lines: Sequence[str]) -> list[tuple[int, int]]:
 
 def _make_data_table(lines: Sequence[str], first: int, last: int) -> Block | None:
     heading, rows = _split_cells(lines[first]), [_split_cells(line) for line in lines[first + 2 : last]]
-    if not MIN_ROWS <= len(rows) <= MAX_ROWS or not 1 < len(heading) <= MAX_COLUMNS:
+    if not MIN_TABLE_ROWS <= len(rows) <= MAX_TABLE_ROWS or not 1 < len(heading) <= MAX_COLUMNS:
         return None
     cells = [cell for row in (heading, *rows) for cell in row]
     if any(len(row) != len(heading) for row in rows) or any(_MARKUP_CHARACTER.search(cell) for cell in cells):
@@ -81,7 +81,7 @@ def _split_cells(line: str) -> list[str]:
 def _make_cell(text: str, *, is_number: bool) -> Block:
     if is_number and text:
         return {"type": "raw_number", "value": float(text.replace(",", "").replace("\u2212", "-")), "text": text}
-    return {"type": "raw_text", "text": to_plain_line(unescape(text), CELL_LIMIT) or "\u2013"}
+    return {"type": "raw_text", "text": to_plain_line(unescape(text), MAX_CELL_CHARACTERS) or "\u2013"}
 
 
 def _find_caption(lines_above: Sequence[str]) -> str:
@@ -91,16 +91,18 @@ def _find_caption(lines_above: Sequence[str]) -> str:
 
 
 MAX_CHARTS = 2
-"""Most charts in a message."""
+"""Maximum number of charts in a message."""
 MAX_SEGMENTS = MAX_SERIES = 12
 MAX_CATEGORIES = 20
 TITLE_LIMIT, LABEL_LIMIT = 50, 20
-"""Most characters of a title or an axis's label, and of the name of a category, a slice or a series."""
+"""Maximum number of characters: of a title or an axis label, and of the name of a category, slice or series."""
 
 
-def find_native_charts(ask: RequestState) -> Mapping[str, list[Block]]:
-    """Return the blocks of the first charts that Slack can draw in a request's answer, by the artifact's id."""
-    made = [file for work in ask.list_subtasks("") if work.result is not None for file in work.result.artifacts]
+def find_native_charts(request: RequestState) -> Mapping[str, list[Block]]:
+    """Return the blocks of the first `MAX_CHARTS` charts of a request that Slack can draw, by the artifact's id."""
+    made = [
+        file for subtask in request.list_subtasks("") if subtask.result is not None for file in subtask.result.artifacts
+    ]
     found: dict[str, list[Block]] = {}
     for artifact in made:
         if len(found) < MAX_CHARTS and (blocks := make_chart_blocks(artifact)):
@@ -127,7 +129,7 @@ def make_chart_blocks(artifact: Artifact) -> list[Block]:
 
 
 def _make_labels(texts: Sequence[str], most: int) -> list[str]:
-    """Return labels in a form that Slack takes; [] if there are too many, or some are too long, empty or equal."""
+    """Return labels as plain lines; [] if there are more than `most`, or some are too long, empty or equal."""
     labels = [to_plain_line(text) for text in texts]
     fits = len(labels) <= most and all(0 < len(label) <= LABEL_LIMIT for label in labels)
     return labels if fits and len(set(labels)) == len(labels) else []

@@ -12,12 +12,12 @@ from bot.slack.text.cleaning import to_plain_line
 Block = dict[str, Any]
 Priority = Literal["answer", "question", "card"]
 
-SECTION_LIMIT = 3000
-CONTEXT_LIMIT = 2000
+SECTION_CHAR_LIMIT = 3000
+CONTEXT_CHAR_LIMIT = 2000
 BUTTON_TEXT_LIMIT = 75
 BUTTON_VALUE_LIMIT = 2000
-DURATION_STEP = 30.0
-"""The steps, in seconds, in which the time of something under way is shown."""
+DURATION_STEP_SECONDS = 30.0
+"""Seconds to which the shown duration of something under way is rounded down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +33,15 @@ class Outgoing:
 
 
 def make_section(mrkdwn: str) -> Block:
-    """Make a paragraph of mrkdwn that is already cleaned."""
-    return {"type": "section", "text": {"type": "mrkdwn", "text": _cut_text(mrkdwn, SECTION_LIMIT)}}
+    """Make a section block of cleaned mrkdwn. Text over 3,000 characters is cut off."""
+    return {"type": "section", "text": {"type": "mrkdwn", "text": _cut_text(mrkdwn, SECTION_CHAR_LIMIT)}}
 
 
 def make_sections(lines: Iterable[str]) -> list[Block]:
-    """Make paragraphs of cleaned lines, as few as Slack's limit allows."""
+    """Make section blocks of cleaned lines, as few blocks as Slack's limit allows."""
     paragraphs: list[str] = []
     for line in lines:
-        if paragraphs and len(paragraphs[-1]) + 1 + len(line) <= SECTION_LIMIT:
+        if paragraphs and len(paragraphs[-1]) + 1 + len(line) <= SECTION_CHAR_LIMIT:
             paragraphs[-1] += f"\n{line}"
         else:
             paragraphs.append(line)
@@ -49,15 +49,15 @@ def make_sections(lines: Iterable[str]) -> list[Block]:
 
 
 def make_context(*lines: str) -> Block:
-    """Make small print of at most ten cleaned lines, one below the other."""
+    """Make a context block (small print) of the first ten cleaned lines, one below the other."""
     return {
         "type": "context",
-        "elements": [{"type": "mrkdwn", "text": _cut_text(line, CONTEXT_LIMIT)} for line in lines[:10]],
+        "elements": [{"type": "mrkdwn", "text": _cut_text(line, CONTEXT_CHAR_LIMIT)} for line in lines[:10]],
     }
 
 
 def make_header(title: str) -> Block:
-    """Make a title of at most 150 characters."""
+    """Make a header block. The title is cut to 150 characters."""
     return {"type": "header", "text": {"type": "plain_text", "text": to_plain_line(title, 150)}}
 
 
@@ -66,8 +66,8 @@ def make_button(text: str, action_id: str, value: str, *, style: str = "") -> Bl
     if len(value) > BUTTON_VALUE_LIMIT:
         raise ValueError(f"a button's value holds {BUTTON_VALUE_LIMIT} characters, not {len(value)}")
     label = {"type": "plain_text", "text": to_plain_line(text, BUTTON_TEXT_LIMIT) or "…"}
-    made: Block = {"type": "button", "text": label, "action_id": action_id, "value": value}
-    return {**made, "style": style} if style else made
+    button: Block = {"type": "button", "text": label, "action_id": action_id, "value": value}
+    return {**button, "style": style} if style else button
 
 
 def make_actions(elements: Sequence[Block]) -> Block:
@@ -100,10 +100,10 @@ def format_duration(duration: float) -> str:
 def describe_minimum_duration(duration: float) -> str:
     """Format how long something has gone on so that it stays true as time passes: over 30 s, over 1 min.
 
-    Returns "" for less than `DURATION_STEP` seconds.
+    Returns "" for less than `DURATION_STEP_SECONDS` seconds.
     """
-    steps = int(duration // DURATION_STEP)
-    return f"over {format_duration(steps * DURATION_STEP)}" if steps > 0 else ""
+    steps = int(duration // DURATION_STEP_SECONDS)
+    return f"over {format_duration(steps * DURATION_STEP_SECONDS)}" if steps > 0 else ""
 
 
 def render_moment(time: float) -> str:
@@ -128,13 +128,13 @@ def make_message_link(workspace_url: str, channel: str, ts: str, thread_ts: str 
     without which Slack does not find a reply.
     """
     digits = ts.replace(".", "")
-    known = (
+    is_linkable = (
         workspace_url.startswith(("https://", "http://"))
         and channel.isalnum()
         and digits.isascii()
         and digits.isdigit()
     )
-    if not known:
+    if not is_linkable:
         return ""
     link = f"{workspace_url.rstrip('/')}/archives/{channel}/p{digits}"
     return f"{link}?thread_ts={thread_ts}&cid={channel}" if thread_ts and thread_ts != ts else link

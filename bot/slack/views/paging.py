@@ -9,11 +9,11 @@ from typing import Generic, TypeVar
 from bot.slack.views.button_data import decode_data, encode_data
 from bot.slack.views.outgoing import BUTTON_VALUE_LIMIT, Block, make_actions, make_button, make_context
 
-TURN_ACTION = "turn_page"
+TURN_PAGE_ACTION_PREFIX = "turn_page"
 """The beginning of the buttons' action_ids; `_back` or `_on` follows, as the ids in a row must differ."""
 PAGE_ROWS = 10
 """Rows on a page."""
-MAX_WORDS = 500
+MAX_COMMAND_CHARS = 500
 """Most characters of a command's words in the value of a button."""
 
 T = TypeVar("T")
@@ -21,19 +21,22 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ListPage(Generic[T]):
-    """The rows of one page of a list: page `number` of `pages`, counted from 1. `total` counts the rows of the list."""
+    """The rows of one page of a list: page `number` of `page_count`, counted from 1.
+
+    `total_rows` counts the rows of the list.
+    """
 
     rows: tuple[T, ...]
     number: int
-    pages: int
-    total: int
+    page_count: int
+    total_rows: int
 
 
 @dataclass(frozen=True, slots=True)
 class PageTurn:
-    """The data of a button that turns a page: the page of a command's list, or of a section of the App Home.
+    """The data of a button that turns to `page`, in the list of a command or in a section of the App Home.
 
-    `word` and `rest` are the words of the command; for the App Home, `word` names the section.
+    `word` is the command and `rest` the words after it. For the App Home, `word` is the name of the section.
     """
 
     word: str
@@ -44,7 +47,9 @@ class PageTurn:
 def select_page(rows: Sequence[T], number: int) -> ListPage[T]:
     """Return a page of the whole list. A number below 1 gives the first page, one beyond the end the last."""
     return make_page(
-        rows[PAGE_ROWS * (turned := clamp_page(len(rows), number)) - PAGE_ROWS : PAGE_ROWS * turned], number, len(rows)
+        rows[PAGE_ROWS * (page_number := clamp_page(len(rows), number)) - PAGE_ROWS : PAGE_ROWS * page_number],
+        number,
+        len(rows),
     )
 
 
@@ -61,22 +66,25 @@ def clamp_page(total: int, number: int) -> int:
 def render_page_buttons(page: ListPage[T], word: str, rest: str = "") -> list[Block]:
     """Make the foot of a list: the buttons that turn its page, and the numbers of the rows; [] if there is one page.
 
-    `word` and `rest` are the words of the list's command; for the App Home, `word` names the section.
+    `word` is the list's command and `rest` the words after it. For the App Home, `word` is the name of the section.
     """
-    if page.pages == 1:
+    if page.page_count == 1:
         return []
     ways = (("Newer", "back", page.number - 1), ("Older", "on", page.number + 1))
     row = [
-        make_button(label, f"{TURN_ACTION}_{way}", _encode_turn(word, rest, to))
+        make_button(label, f"{TURN_PAGE_ACTION_PREFIX}_{way}", _encode_turn(word, rest, to))
         for label, way, to in ways
-        if 1 <= to <= page.pages
+        if 1 <= to <= page.page_count
     ]
     first = (page.number - 1) * PAGE_ROWS + 1
-    return [make_actions(row), make_context(f"{first} to {min(first + PAGE_ROWS - 1, page.total)} of {page.total}")]
+    return [
+        make_actions(row),
+        make_context(f"{first} to {min(first + PAGE_ROWS - 1, page.total_rows)} of {page.total_rows}"),
+    ]
 
 
 def _encode_turn(word: str, rest: str, page: int) -> str:
-    value = encode_data(PageTurn(word, rest[:MAX_WORDS], page))
+    value = encode_data(PageTurn(word, rest[:MAX_COMMAND_CHARS], page))
     return value if len(value) <= BUTTON_VALUE_LIMIT else encode_data(PageTurn(word, "", page))
 
 
@@ -105,8 +113,8 @@ class HomeList:
 class HomeSection:
     """A section of the App Home. `make_list(team, user, page)` returns its content for a person, or None for nothing.
 
-    It is called at each opening and each change, so it must be quick (some ms): it reads heads and counters, never
-    logs. `name` is short, and names the section in its buttons. With `is_for_admins`, only admins see the section.
+    `make_list` runs whenever the App Home is opened or changes, so it must be quick (some ms): it reads heads and
+    counters, never logs. `name` is short, as the section's buttons carry it. With `is_for_admins`, only admins see it.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Renders a question of a specialist or the planner to people, with buttons for the likely answers, and its outcome."""
+"""Renders questions of specialists and of the planner: with buttons for the answers, as reminders, and once closed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.slack.views.outgoing import (
 from bot.slack.views.try_again import render_try_name
 from bot.slack.views.waiting import ANYBODY_WORDS, render_answerers
 from handoff.briefs.addresses import list_known_addresses
-from handoff.conversation.working_time import format_span
+from handoff.conversation.working_time import format_duration
 from handoff.engine.questions import compute_expiry_time
 from handoff.engine.retry import REPEAT_CALLS
 from handoff.engine.writes import VERDICT_OPTIONS
@@ -30,8 +30,8 @@ ANSWER_PREFIX = "answer:"
 """The start of the action_id of an answer's button; the number of the option follows."""
 MAX_BUTTONS = 5
 PLANNER_NAME = "Planning"
-_SHORT_OPTION = 40
-_MESSAGE_LIMIT = 2400
+_SHORT_OPTION_CHARS = 40
+_MESSAGE_CHAR_LIMIT = 2400
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +45,23 @@ class AnswerChoice:
     option: int
 
 
-def render_question(job: Job, ask: RequestState, subtask: str) -> Outgoing:
+def render_question(job: Job, request: RequestState, subtask: str) -> Outgoing:
     """Render the open question of a subtask; an empty id is the planner's. Raises KeyError if it has none."""
-    asked = ask.open_questions[subtask]
-    who = render_answerers(asked.whom)
-    head = mention_answerers(asked.whom)
-    if asked.doubt is not None:
-        return _render_write_check(job, ask, subtask, asked.doubt)
-    places = [place for place, option in enumerate(asked.options) if option.strip()][:MAX_BUTTONS]
-    options = [asked.options[place].strip() for place in places]
-    known = list_known_addresses(job, ask)
-    message = clean_mrkdwn(asked.message, known=known, limit=_MESSAGE_LIMIT)
-    title = clean_mrkdwn(find_asker_name(ask, subtask), limit=150)
+    question = request.open_questions[subtask]
+    who = render_answerers(question.whom)
+    head = mention_answerers(question.whom)
+    if question.doubt is not None:
+        return _render_write_check(job, request, subtask, question.doubt)
+    places = [place for place, option in enumerate(question.options) if option.strip()][:MAX_BUTTONS]
+    options = [question.options[place].strip() for place in places]
+    known = list_known_addresses(job, request)
+    message = clean_mrkdwn(question.message, known_addresses=known, limit=_MESSAGE_CHAR_LIMIT)
+    title = clean_mrkdwn(find_questioner_name(request, subtask), limit=150)
     blocks = [make_section(f"{head} *{title}* needs an answer:\n{message}" if subtask else f"{head} {message}")]
-    if any(len(option) > _SHORT_OPTION for option in options):
+    if any(len(option) > _SHORT_OPTION_CHARS for option in options):
         lines = [
-            f"*{number}.* {clean_mrkdwn(option, known=known, limit=500)}" for number, option in enumerate(options, 1)
+            f"*{number}.* {clean_mrkdwn(option, known_addresses=known, limit=500)}"
+            for number, option in enumerate(options, 1)
         ]
         blocks.append(make_section("\n".join(lines)))
         labels = [str(number) for number in range(1, len(options) + 1)]
@@ -70,19 +71,19 @@ def render_question(job: Job, ask: RequestState, subtask: str) -> Outgoing:
         blocks.append(
             make_actions(
                 [
-                    make_button(label, f"{ANSWER_PREFIX}{index}", _encode_option(job, ask, subtask, place))
+                    make_button(label, f"{ANSWER_PREFIX}{index}", _encode_option(job, request, subtask, place))
                     for index, (label, place) in enumerate(zip(labels, places, strict=True))
                 ]
             )
         )
-    blocks.append(make_context(_explain_answering(asked, who)))
-    text = f"{head} {clean_mrkdwn(asked.message, limit=1000)}"
+    blocks.append(make_context(_explain_answering(question, who)))
+    text = f"{head} {clean_mrkdwn(question.message, limit=1000)}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
 
 
 def _explain_answering(question: Question, answerers: str) -> str:
-    if question.second_try:
-        kept = f" Unless you choose “{REPEAT_CALLS}”, none of it is done again." if question.done else ""
+    if question.is_retry_question:
+        kept = f" Unless you choose “{REPEAT_CALLS}”, none of it is done again." if question.repeatable_writes else ""
         return f"Waits for {answerers}: choose one.{kept}"
     own_words = (
         "choose one, or reply in this thread in your own words" if any(question.options) else "reply in this thread"
@@ -95,16 +96,16 @@ def mention_answerers(answerers: Sequence[str]) -> str:
     return render_answerers(answerers) if answerers else f"{ANYBODY_WORDS[0].upper()}{ANYBODY_WORDS[1:]}:"
 
 
-def render_reminder(job: Job, ask: RequestState, subtask: str, number: int) -> Outgoing:
+def render_reminder(job: Job, request: RequestState, subtask: str, number: int) -> Outgoing:
     """Render a reminder of an open question; reminders are counted from 1. Raises KeyError if there is no question."""
-    asked = ask.open_questions[subtask]
-    to = asked.reminders[number - 1].to
-    message = clean_mrkdwn(asked.message, known=list_known_addresses(job, ask), limit=300)
-    late = [one for one in to if one not in _list_first_addressees(asked)]
-    may = " You may answer it, too." if late and not asked.is_exclusive else ""
-    closes = compute_expiry_time(asked)
-    until = f" It is closed {render_moment(closes)}; {_describe_default(asked)}" if closes is not None else ""
-    what = "an approval still waits for a decision" if asked.approval else "a question still waits for an answer"
+    question = request.open_questions[subtask]
+    to = question.reminders[number - 1].to
+    message = clean_mrkdwn(question.message, known_addresses=list_known_addresses(job, request), limit=300)
+    late = [one for one in to if one not in _list_first_addressees(question)]
+    may = " You may answer it, too." if late and not question.is_exclusive else ""
+    closes = compute_expiry_time(question)
+    until = f" It is closed {render_moment(closes)}; {_describe_expiry_outcome(question)}" if closes is not None else ""
+    what = "an approval still waits for a decision" if question.approval else "a question still waits for an answer"
     who = render_answerers(to)
     text = f"{who[0].upper()}{who[1:]}: {what}: {message}{may}{until}"
     return Outgoing(text=text, blocks=(make_section(text),), priority="question")
@@ -115,7 +116,7 @@ def _list_first_addressees(question: Question) -> set[str]:
     return set(question.reminders[0].to if question.reminders else question.whom)
 
 
-def _describe_default(question: Question) -> str:
+def _describe_expiry_outcome(question: Question) -> str:
     if question.approval is not None:
         return "then it is not done."
     if question.assumption:
@@ -123,22 +124,22 @@ def _describe_default(question: Question) -> str:
     return "then I go on without an answer."
 
 
-def find_asker_name(ask: RequestState, subtask: str) -> str:
-    """Return the name of the one who asks: the title of a subtask. An empty id gives "Planning", or a retry's name."""
+def find_questioner_name(request: RequestState, subtask: str) -> str:
+    """Return the name of the asking subtask: its title; for an empty id "Planning", or the name of the retry."""
     return (
-        render_title(ask, ask.work[subtask])
+        render_title(request, request.subtasks[subtask])
         if subtask
         else PLANNER_NAME
-        if ask.before is None
-        else render_try_name(ask)
+        if request.earlier_try is None
+        else render_try_name(request)
     )
 
 
-def _render_write_check(job: Job, ask: RequestState, subtask: str, doubt: UnknownWrite) -> Outgoing:
+def _render_write_check(job: Job, request: RequestState, subtask: str, doubt: UnknownWrite) -> Outgoing:
     """Render the question whether a write was carried out: what it is, why that is unknown, what each answer does."""
     who, title = (
-        mention_answerers(ask.open_questions[subtask].whom),
-        clean_mrkdwn(find_asker_name(ask, subtask), limit=150),
+        mention_answerers(request.open_questions[subtask].whom),
+        clean_mrkdwn(find_questioner_name(request, subtask), limit=150),
     )
     what, reason = clean_mrkdwn(doubt.what, limit=400), clean_mrkdwn(to_plain_line(doubt.reason, 300).rstrip("."))
     blocks = [
@@ -148,7 +149,7 @@ def _render_write_check(job: Job, ask: RequestState, subtask: str, doubt: Unknow
         ),
         make_actions(
             [
-                make_button(option, f"{ANSWER_PREFIX}{index}", _encode_option(job, ask, subtask, index))
+                make_button(option, f"{ANSWER_PREFIX}{index}", _encode_option(job, request, subtask, index))
                 for index, option in enumerate(VERDICT_OPTIONS)
             ]
         ),
@@ -157,9 +158,9 @@ def _render_write_check(job: Job, ask: RequestState, subtask: str, doubt: Unknow
     return Outgoing(text=f"{who} Please check: was this carried out? {what}", blocks=tuple(blocks), priority="question")
 
 
-def _encode_option(job: Job, ask: RequestState, subtask: str, option: int) -> str:
-    number = ask.open_questions[subtask].number
-    return encode_data(AnswerChoice(job.id, ask.id, subtask, number, option))
+def _encode_option(job: Job, request: RequestState, subtask: str, option: int) -> str:
+    number = request.open_questions[subtask].number
+    return encode_data(AnswerChoice(job.id, request.id, subtask, number, option))
 
 
 def render_answered_question(title: str, answer: QuestionAnswer, known: Collection[str] = ()) -> Outgoing:
@@ -168,25 +169,25 @@ def render_answered_question(title: str, answer: QuestionAnswer, known: Collecti
     Addresses that are `known` become links. An answer without a user means that nobody answered in time.
     """
     title = clean_mrkdwn(title, limit=150)
-    asked = make_section(
-        f"*{title}* asked:\n{clean_mrkdwn(answer.question.message, known=known, limit=_MESSAGE_LIMIT)}"
+    question_block = make_section(
+        f"*{title}* asked:\n{clean_mrkdwn(answer.question.message, known_addresses=known, limit=_MESSAGE_CHAR_LIMIT)}"
     )
-    decided = render_decision(answer) if answer.user else describe_no_answer(answer)
-    return Outgoing(text=decided, blocks=(asked, make_context(decided)), priority="question")
+    decided = describe_answer(answer) if answer.user else describe_no_answer(answer)
+    return Outgoing(text=decided, blocks=(question_block, make_context(decided)), priority="question")
 
 
 def render_dropped_question(title: str, question: Question, known: Collection[str] = ()) -> Outgoing:
     """Render a question whose request was stopped, without buttons, and with a note that no answer is needed."""
-    message = clean_mrkdwn(question.message, known=known, limit=_MESSAGE_LIMIT)
-    asked = make_section(f"*{clean_mrkdwn(title, limit=150)}* asked:\n{message}")
-    closed = "No answer is needed any more: the request was stopped."
+    message = clean_mrkdwn(question.message, known_addresses=known, limit=_MESSAGE_CHAR_LIMIT)
+    question_block = make_section(f"*{clean_mrkdwn(title, limit=150)}* asked:\n{message}")
+    note = "No answer is needed any more: the request was stopped."
     if question.doubt is not None:
-        closed = f"The request was stopped before anybody answered. This is {UNKNOWN_WRITE_WORDS}."
-    return Outgoing(text=closed, blocks=(asked, make_context(closed)), priority="question")
+        note = f"The request was stopped before anybody answered. This is {UNKNOWN_WRITE_WORDS}."
+    return Outgoing(text=note, blocks=(question_block, make_context(note)), priority="question")
 
 
-def render_decision(answer: QuestionAnswer) -> str:
-    """Return who answered what, and when, in mrkdwn."""
+def describe_answer(answer: QuestionAnswer) -> str:
+    """Return the line (mrkdwn) which says who answered what, and when."""
     words = clean_mrkdwn(to_plain_line(answer.text, 300))
     return f":white_check_mark: {render_mention(answer.user)} answered “{words}” {render_moment(answer.at)}"
 
@@ -198,5 +199,5 @@ def describe_no_answer(answer: QuestionAnswer) -> str:
         if answer.text
         else "I went on without an answer"
     )
-    span = format_span(answer.question.asking.expire_after)
+    span = format_duration(answer.question.asking_terms.expire_after)
     return f":hourglass: Nobody answered within {span}; {taken} {render_moment(answer.at)}"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
 from bot.slack.views.answer_message import list_usage_words
-from bot.slack.views.approval import name_deciders
-from bot.slack.views.card import describe_worker, has_content, list_missing, render_card_title
+from bot.slack.views.approval import render_deciders
+from bot.slack.views.card import describe_worker, has_content, list_result_gaps, render_card_title
 from bot.slack.views.channel_words import describe_terms
 from bot.slack.views.estimate import describe_estimates, describe_subtask_cost
 from bot.slack.views.job_rows import STATE_WORDS, JobLine, describe_waiting, render_job_line
@@ -32,9 +32,9 @@ from handoff.summaries.summary import list_awaited_people, list_card_rows, rende
 from handoff.text.counts import format_count
 from handoff.text.visible_text import remove_invisible
 
-MAX_LINES = 60
+MAX_TIMELINE_LINES = 60
 MAX_BUDGET_LINES = 20
-MAX_ROWS = 20
+MAX_SUBTASK_ROWS = 20
 _SUBTASK_WORDS: dict[SubtaskStatus, str] = {
     "pending": "not started",
     "in_progress": "under way",
@@ -54,10 +54,10 @@ def render_job_list(
     word: str = "status",
     rest: str = "",
 ) -> Outgoing:
-    """Render a page of the list of jobs that a command (its first `word` and the `rest`) asked for.
+    """Render a page of the list of jobs for a command, of which `word` is the first word and `rest` the others.
 
     `reader` is the id of the person who reads it. If `rest` is `all`, the list has everybody's jobs. `pause_reason`
-    says why no job can start now ("" if jobs can), and `budget_lines` are lines on what is left of budgets.
+    says why no job can start now; "" if jobs can start. `budget_lines` say what is left of budgets.
     """
     ahead = (
         (make_section(f":warning: Jobs wait at the moment. {clean_mrkdwn(pause_reason, limit=500)}"),)
@@ -81,7 +81,7 @@ def render_job_list(
         *_render_budgets_left(budget_lines),
         make_context(note),
     )
-    return Outgoing(text=f"{title}: {page.total}", blocks=blocks)
+    return Outgoing(text=f"{title}: {page.total_rows}", blocks=blocks)
 
 
 def _render_budgets_left(budget_lines: Sequence[str]) -> list[Block]:
@@ -102,59 +102,65 @@ def render_job_status(job: Job, now: float, reader: str, budget_lines: Sequence[
     `reader` is the id of the person who reads it. `budget_lines` are lines on what is left of budgets.
     """
     blocks = [make_header(f"Job {job.id}")]
-    for ask in job.asks[-5:]:
-        mark, _ = STATE_WORDS["in part" if ask.run.answer is not None and list_answer_gaps(ask, ask.run) else ask.state]
-        whom = list_awaited_people(ask) if ask.state == "input_required" else None
+    for request in job.requests[-5:]:
+        mark, _ = STATE_WORDS[
+            "in part" if request.run.answer is not None and list_answer_gaps(request, request.run) else request.state
+        ]
+        whom = list_awaited_people(request) if request.state == "input_required" else None
         waits = f" · {describe_waiting(whom, reader)}" if whom is not None else ""
-        title = f"{mark} *{clean_mrkdwn(render_card_title(ask, now), limit=300)}*"
-        crew = f" of the crew {clean_mrkdwn(to_plain_line(ask.request.crew, 75))}" if ask.request.crew else ""
-        blocks.append(make_section(f"{title}\nasked by {render_mention(ask.request.user)}{crew}{waits}"))
+        title = f"{mark} *{clean_mrkdwn(render_card_title(request, now), limit=300)}*"
+        crew = f" of the crew {clean_mrkdwn(to_plain_line(request.spec.crew, 75))}" if request.spec.crew else ""
+        blocks.append(make_section(f"{title}\nasked by {render_mention(request.spec.user)}{crew}{waits}"))
     if job.quarantine is not None:
         step, reason = clean_mrkdwn(job.quarantine.step, limit=200), clean_mrkdwn(job.quarantine.reason, limit=500)
         blocks.append(make_section(f":warning: *Set aside* at: {step}\n{reason}"))
-    ask = job.latest_request
-    blocks += make_sections(_iterate_subtask_lines(ask, now, reader))
+    request = job.latest_request
+    blocks += make_sections(_iterate_subtask_lines(request, now, reader))
     blocks += _render_budgets_left(budget_lines)
-    if words := list_usage_words(ask.usage):
+    if words := list_usage_words(request.usage):
         blocks.append(make_context(" · ".join(words)))
-    return Outgoing(text=clean_mrkdwn(render_card_title(ask, now), limit=500), blocks=tuple(blocks))
+    return Outgoing(text=clean_mrkdwn(render_card_title(request, now), limit=500), blocks=tuple(blocks))
 
 
-def _iterate_subtask_lines(ask: RequestState, now: float, reader: str) -> Iterable[str]:
-    for work in list_card_rows(ask)[:MAX_ROWS]:
-        why = f" · {clean_mrkdwn(work.reason, limit=100)}" if work.reason else ""
-        cost = f" · {words}" if work.estimate is not None and (words := describe_subtask_cost(work)) else ""
-        state = _describe_subtask(ask, work, now, reader)
+def _iterate_subtask_lines(request: RequestState, now: float, reader: str) -> Iterable[str]:
+    for subtask in list_card_rows(request)[:MAX_SUBTASK_ROWS]:
+        why = f" · {clean_mrkdwn(subtask.reason, limit=100)}" if subtask.reason else ""
+        cost = f" · {words}" if subtask.estimate is not None and (words := describe_subtask_cost(subtask)) else ""
+        state = _describe_subtask(request, subtask, now, reader)
         yield (
-            f"• {clean_mrkdwn(to_plain_line(render_title(ask, work), 110))} · {describe_worker(ask, work)} · "
+            f"• {clean_mrkdwn(to_plain_line(render_title(request, subtask), 110))} · "
+            f"{describe_worker(request, subtask)} · "
             f"{state}{cost}{why}"
         )
 
 
-def _describe_subtask(ask: RequestState, work: SubtaskState, now: float, reader: str) -> str:
+def _describe_subtask(request: RequestState, subtask: SubtaskState, now: float, reader: str) -> str:
     """Return the state of a subtask in words, with how long it took or has taken so far."""
-    over = ask.run.answer is not None or ask.run.failure is not None
-    words = _SUBTASK_WORDS[work.state]
-    if work.state == "input_required" and not over:
-        asked = work.question.approval if work.question is not None else None
-        words = describe_waiting(list_awaited_people(ask, work.subtask.id) or (), reader)
-        if asked is not None and work.question is not None:
-            words = f"waiting for approval by {name_deciders(work.question.whom)}"
-    elif work.state in {"in_progress", "input_required"} and over:
+    has_ended = request.run.answer is not None or request.run.failure is not None
+    words = _SUBTASK_WORDS[subtask.state]
+    if subtask.state == "input_required" and not has_ended:
+        approval = subtask.question.approval if subtask.question is not None else None
+        words = describe_waiting(list_awaited_people(request, subtask.spec.id) or (), reader)
+        if approval is not None and subtask.question is not None:
+            words = f"waiting for approval by {render_deciders(subtask.question.whom)}"
+    elif subtask.state in {"in_progress", "input_required"} and has_ended:
         words = "stopped"
-    elif work.state == "skipped" and work.dropped:
+    elif subtask.state == "skipped" and subtask.is_dropped:
         words = "not needed"
-    elif work.state == "complete" and list_missing(ask, work):
-        words = "done in part" if has_content(work) else "brought nothing"
-    if work.started is None:
+    elif subtask.state == "complete" and list_result_gaps(request, subtask):
+        words = "done in part" if has_content(subtask) else "brought nothing"
+    if subtask.started is None:
         return words
-    if work.ended is not None:
-        return f"{words} · {format_duration(work.duration)}"
-    return f"{words} · {format_duration((ask.run.written or now) - work.started)}{'' if over else ' so far'}"
+    if subtask.ended is not None:
+        return f"{words} · {format_duration(subtask.duration)}"
+    return (
+        f"{words} · "
+        f"{format_duration((request.run.concluded_at or now) - subtask.started)}{'' if has_ended else ' so far'}"
+    )
 
 
 def render_timeline(job: str, steps: Sequence[TraceStep]) -> str:
-    """Render a short timeline of a job's steps: plain text, a line for each event except the turns of models."""
+    """Render a job's events and decisions as plain text, one a line, without model turns; a long middle is left out."""
     lines: list[str] = []
     first: float | None = None
     calls: dict[tuple[str, str], ToolCall] = {}
@@ -171,16 +177,16 @@ def render_timeline(job: str, steps: Sequence[TraceStep]) -> str:
         if isinstance(event, ev.ToolReturned):
             words, most = _describe_tool(event, calls.get((event.subtask, event.reply.call_id))), 600
         if words:
-            lines.append(f"{event.at - first:+8.1f}s  {to_plain_line(words, most)}{_describe_budget(event)}")
+            lines.append(f"{event.at - first:+8.1f}s  {to_plain_line(words, most)}{_describe_token_budget(event)}")
         lines.extend(f"{'':>9}  → {to_plain_line(_describe_decision(one), 260)}" for one in step.decisions)
-    if len(lines) > MAX_LINES:
-        half = MAX_LINES // 2
-        lines = [*lines[:half], f"{'':>9}  … {len(lines) - MAX_LINES} lines left out …", *lines[-half:]]
+    if len(lines) > MAX_TIMELINE_LINES:
+        half = MAX_TIMELINE_LINES // 2
+        lines = [*lines[:half], f"{'':>9}  … {len(lines) - MAX_TIMELINE_LINES} lines left out …", *lines[-half:]]
     return remove_invisible("\n".join([f"Job {job}, {format_count(len(steps), 'event')}", *lines]))
 
 
 def _describe_tool(event: ev.ToolReturned, call: ToolCall | None) -> str:
-    """Return which tool returned, in words, and its query if it has one."""
+    """Return a line which says whether a tool returned or failed, with its SQL query if it has one."""
     words = f"{event.subtask}: {call.name if call else 'a tool'} {'failed' if event.reply.failed else 'returned'}"
     query = " ".join(str(call.arguments.get("sql") or "").split()) if call else ""
     return f"{words}: {query}" if query else words
@@ -265,7 +271,7 @@ def _describe_post(event: ev.Posted) -> str:
     return f"posted {what}" if event.ts else f"could not post {what}: {event.fault}"
 
 
-def _describe_budget(event: ev.Event) -> str:
+def _describe_token_budget(event: ev.Event) -> str:
     """Return how many tokens of its budget a model was given, in words; "" if the event has no such figures."""
     pack = getattr(event, "pack", None)
     return f" (given {pack.tokens:,} of {pack.budget:,} tokens)" if isinstance(pack, PackedSize) and pack.tokens else ""

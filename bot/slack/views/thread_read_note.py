@@ -8,46 +8,49 @@ from bot.slack.text.cleaning import clean_mrkdwn
 from handoff.state.job_state import RequestState
 from handoff.text.counts import format_count
 
-FILES_NAMED = 3
-"""Most names of unreadable files that are given. Further ones are counted."""
+MAX_NAMED_FILES = 3
+"""Most unreadable files that are named. Further ones are only counted."""
 
 
-def describe_read(ask: RequestState) -> str:
+def describe_thread_coverage(request: RequestState) -> str:
     """Return what was read of the thread, such as `Read 34 messages and 2 files, left out 12 older messages`.
 
-    Returns "" if there was nothing to read. Files are counted as the messages carry them, not the files inside an
-    archive.
+    Returns "" if there was nothing to read. An archive counts as one file.
     """
-    threads = [one for one in ask.materials if one.kind == "thread" and one.text]
+    threads = [one for one in request.materials if one.kind == "thread" and one.text]
     if not threads:
         return ""
     messages = sum(len(one.outline) for one in threads)
-    theirs = [one for one in ask.materials if one.kind == "file" and one.author and "/" not in one.name]
-    files = {one.name for one in theirs if not one.fault}
-    unread = list(dict.fromkeys(one.name for one in theirs if one.fault))
-    more = [f"{format_count(len(unread) - FILES_NAMED, 'file')} more"] if len(unread) > FILES_NAMED else []
-    lost = [f"could not read {' and '.join((', '.join(unread[:FILES_NAMED]), *more))}"] if unread else []
+    thread_files = [one for one in request.materials if one.kind == "file" and one.author and "/" not in one.name]
+    files = {one.name for one in thread_files if not one.fault}
+    unread = list(dict.fromkeys(one.name for one in thread_files if one.fault))
+    more = [f"{format_count(len(unread) - MAX_NAMED_FILES, 'file')} more"] if len(unread) > MAX_NAMED_FILES else []
+    unreadable_words = (
+        [f"could not read {' and '.join((', '.join(unread[:MAX_NAMED_FILES]), *more))}"] if unread else []
+    )
     channels = ", ".join(one.name for one in threads if one.is_channel_history)
     read = f"Read {format_count(messages, 'message')}" + (f" and {format_count(len(files), 'file')}" if files else "")
     read += f" in {channels}" if channels else ""
-    if _is_shown_in_part(ask, [one.name for one in threads]):
+    if _is_shown_in_part(request, [one.name for one in threads]):
         read += " (not every step was shown all of them)"
-    return clean_mrkdwn(", ".join((read, *lost, *(gap.rstrip(".") for one in threads for gap in one.gaps))), limit=400)
+    return clean_mrkdwn(
+        ", ".join((read, *unreadable_words, *(gap.rstrip(".") for one in threads for gap in one.gaps))), limit=400
+    )
 
 
-def _is_shown_in_part(ask: RequestState, names: Sequence[str]) -> bool:
+def _is_shown_in_part(request: RequestState, names: Sequence[str]) -> bool:
     """Return True if the planner or a specialist was given only a part of the messages."""
-    left_out = [line for one in ask.decisions for line in one.left_out]
+    left_out = [line for one in request.decisions for line in one.left_out]
     return any(line.startswith(f"{name}: ") for line in left_out for name in names)
 
 
-def list_thread_faults(ask: RequestState) -> tuple[str, ...]:
+def list_thread_faults(request: RequestState) -> tuple[str, ...]:
     """Return the reasons why the thread, or a part of it, could not be read; () if there are none."""
-    said = {line for one in ask.materials if one.kind == "thread" for line in (one.fault, *one.gaps)}
-    return tuple(fault for fault in ask.file_faults if fault in said)
+    thread_faults = {line for one in request.materials if one.kind == "thread" for line in (one.fault, *one.gaps)}
+    return tuple(fault for fault in request.file_faults if fault in thread_faults)
 
 
-def list_other_faults(ask: RequestState) -> frozenset[str]:
+def list_thread_file_faults(request: RequestState) -> frozenset[str]:
     """Return the faults of the files that other messages of the thread brought."""
-    theirs = (one for one in ask.materials if one.kind == "file" and one.author)
-    return frozenset(line for one in theirs for line in (one.fault, *one.gaps) if line)
+    thread_files = (one for one in request.materials if one.kind == "file" and one.author)
+    return frozenset(line for one in thread_files for line in (one.fault, *one.gaps) if line)

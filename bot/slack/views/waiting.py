@@ -13,7 +13,7 @@ ANYBODY_WORDS = "anyone in this thread"
 
 
 def render_answerers(answerers: Sequence[str], *, reader: str = "", anybody_words: str = ANYBODY_WORDS) -> str:
-    """Return the names of those who may answer, in mrkdwn: `reader` first, as "you"; `anybody_words` for nobody."""
+    """Return the names of `answerers` in mrkdwn, `reader` first as "you"; `anybody_words` if the list is empty."""
     if not answerers:
         return anybody_words
     others = [_render_answerer(one) for one in answerers if one != reader]
@@ -43,7 +43,7 @@ def join_as_list(words: Sequence[str], conjunction: str) -> str:
 
 
 def render_text_with_answerers(text: str, answerers: Sequence[str]) -> Block:
-    """Render a text without markup, with the names of those who may answer at its end."""
+    """Make a block of a text without markup that ends with mentions of `answerers`, or with "anyone in this thread"."""
     elements: list[Block] = [{"type": "text", "text": text if answerers else text + ANYBODY_WORDS}]
     for number, one in enumerate(answerers):
         between = "" if number == 0 else " or " if number == len(answerers) - 1 else ", "

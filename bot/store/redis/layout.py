@@ -31,7 +31,7 @@ from bot.store.values import (
 NUL = "\0"
 """The separator of audit entries in a script's argument. No JSON contains it."""
 OWN_KEYS = ("head", "log", "in", "ops", "blobs", "out")
-"""The last parts of the names of keys that belong to one job and expire with it. Its files may expire earlier."""
+"""The last parts of the names of keys that belong to one job and expire with the job; its files may expire earlier."""
 JOB_SETS = ("lease", "newer", "due")
 """The sets of a partition in which a job may wait for an owner, in the order in which they are served."""
 HEAD, LOG, INBOX, BLOBS, OUTBOX, FILES, FORGOTTEN_AT, AUDIT, AUDIT_TEAMS = 0, 1, 2, 4, 5, 9, 10, 11, 12
@@ -45,21 +45,21 @@ class Keys:
     prefix: str
     partitions: int
 
-    def make_prefix(self, number: int) -> str:
+    def make_partition_prefix(self, number: int) -> str:
         """Return the prefix of a partition's keys. Partitions are numbered from 0."""
         return f"{self.prefix}:{{p{number}}}"
 
-    def find_prefix(self, key: JobKey) -> str:
+    def compute_partition_prefix(self, key: JobKey) -> str:
         """Return the prefix of the keys of a job's partition."""
-        return self.make_prefix(zlib.crc32(f"{key.team}/{key.job}".encode()) % self.partitions)
+        return self.make_partition_prefix(zlib.crc32(f"{key.team}/{key.job}".encode()) % self.partitions)
 
-    def list_prefixes(self) -> list[str]:
+    def list_partition_prefixes(self) -> list[str]:
         """List the key prefixes of all partitions."""
-        return [self.make_prefix(number) for number in range(self.partitions)]
+        return [self.make_partition_prefix(number) for number in range(self.partitions)]
 
     def list_job_keys(self, key: JobKey) -> list[str]:
         """List the keys that every script about a job takes, in the order of `scripts/job.lua`."""
-        part = self.find_prefix(key)
+        part = self.compute_partition_prefix(key)
         base = f"{part}:{encode_job_key(key)}"
         own = (f"{base}:{name}" for name in OWN_KEYS)
         places = (f"{part}:{name}" for name in ("due", "lease", "newer"))
@@ -82,7 +82,7 @@ class Keys:
 
     def make_forgotten_outbox_key(self, key: JobKey) -> str:
         """Return the key of a forgotten job's outbox, which is kept until its messages are deleted in Slack."""
-        return f"{self.find_prefix(key)}:{encode_job_key(key)}:posted"
+        return f"{self.compute_partition_prefix(key)}:{encode_job_key(key)}:posted"
 
     def make_file_jobs_key(self, part: str, team: str, file: str) -> str:
         """Return the key of the index of jobs in a partition that read a file; `file` is its id at its source."""
@@ -90,65 +90,65 @@ class Keys:
 
     def make_dedupe_key(self, key: JobKey, name: str) -> str:
         """Return the key that remembers a dedupe id."""
-        return f"{self.find_prefix(key)}:{encode_job_key(key)}:seen:{name}"
+        return f"{self.compute_partition_prefix(key)}:{encode_job_key(key)}:seen:{name}"
 
     def make_user_jobs_key(self, part: str, team: str, user: str) -> str:
         """Return the key of the index of jobs in a partition that a person asked for."""
         return f"{part}:user:{team}/{user}"
 
     @property
-    def schedules(self) -> tuple[str, str, str]:
+    def schedule_keys(self) -> tuple[str, str, str]:
         """The keys of all schedules, in one partition so that one script finds due ones: payloads, due times, fired."""
-        part = f"{self.make_prefix(0)}:schedule"
+        part = f"{self.make_partition_prefix(0)}:schedule"
         return f"{part}:payload", f"{part}:due", f"{part}:fired"
 
     def make_settings_key(self, team: str) -> str:
-        """Return the key of the settings that a team's admins change while the bot runs. Raises as `join_names`."""
-        return f"{self.make_prefix(0)}:settings:{join_names(team, 'all')}"
+        """Return the key of a team's settings that admins change. Raises ValueError for a name that is unusable."""
+        return f"{self.make_partition_prefix(0)}:settings:{join_team_name(team, 'all')}"
 
     def make_memory_keys(self, team: str, place: str) -> tuple[str, str]:
-        """Return the keys of a place's memories, and of the names of the team's places. Raises as `join_names`.
+        """Return the keys of a place's memories, and of the names of the team's places.
 
-        Both are in one partition, so that one script keeps them consistent.
+        Both are in one partition, so that one script keeps them consistent. Raises ValueError for an unusable name.
         """
-        part = f"{self.make_prefix(0)}:memories"
-        return f"{part}:of:{join_names(team, place)}", self.make_memory_places_key(team)
+        part = f"{self.make_partition_prefix(0)}:memories"
+        return f"{part}:of:{join_team_name(team, place)}", self.make_memory_places_key(team)
 
     def make_memory_places_key(self, team: str) -> str:
-        """Return the key of the names of a team's places that have memories. Raises as `join_names`."""
-        return f"{self.make_prefix(0)}:memories:places:{join_names(team, 'all')}"
+        """Return the key of the names of a team's places that have memories. Raises ValueError for an unusable name."""
+        return f"{self.make_partition_prefix(0)}:memories:places:{join_team_name(team, 'all')}"
 
     def make_sign_in_key(self, team: str, name: str) -> str:
-        """Return the key of a sign-in's result, or of a sign-in under way. Raises as `join_names`."""
-        return f"{self.make_prefix(0)}:sign-in:{join_names(team, name)}"
+        """Return the key of a sign-in's result, or of a sign-in under way. Raises ValueError for an unusable name."""
+        return f"{self.make_partition_prefix(0)}:sign-in:{join_team_name(team, name)}"
 
     @property
-    def installations(self) -> str:
+    def installations_key(self) -> str:
         """The key of the app's installations, in one hash because each instance reads all of them every few seconds."""
-        return f"{self.make_prefix(0)}:installations"
+        return f"{self.make_partition_prefix(0)}:installations"
 
     @property
-    def board(self) -> str:
+    def board_key(self) -> str:
         """The key of the status rows of all instances."""
-        return f"{self.make_prefix(0)}:board"
+        return f"{self.make_partition_prefix(0)}:board"
 
     def make_homes_key(self, team: str) -> str:
-        """Return the key of a team's open App Homes. Raises as `join_names`."""
-        return f"{self.make_prefix(0)}:homes:{join_names(team, 'all')}"
+        """Return the key of a team's open App Homes. Raises ValueError for an unusable name."""
+        return f"{self.make_partition_prefix(0)}:homes:{join_team_name(team, 'all')}"
 
     def make_waiting_jobs_key(self, team: str, person: str) -> str:
-        """Return the key of the jobs that wait for a person or a user group. Raises as `join_names`."""
-        return f"{self.make_prefix(0)}:waits:{join_names(team, person)}"
+        """Return the key of the jobs that wait for a person or a user group. Raises ValueError for an unusable name."""
+        return f"{self.make_partition_prefix(0)}:waits:{join_team_name(team, person)}"
 
     @property
-    def partition_count(self) -> str:
+    def partition_count_key(self) -> str:
         """The key of the number of partitions that the jobs are spread over."""
-        return f"{self.make_prefix(0)}:partitions"
+        return f"{self.make_partition_prefix(0)}:partitions"
 
     @property
-    def home_team(self) -> str:
+    def home_team_key(self) -> str:
         """The key of the team whose jobs the store keeps."""
-        return f"{self.make_prefix(0)}:home"
+        return f"{self.make_partition_prefix(0)}:home"
 
     @property
     def job_channel(self) -> str:
@@ -167,11 +167,11 @@ class Keys:
 
 
 def encode_job_key(key: JobKey) -> str:
-    """Return a job's name in indexes and notices. Raises as `join_names`."""
-    return join_names(key.team, key.job)
+    """Return a job's name in indexes and notices. Raises ValueError for an unusable name."""
+    return join_team_name(key.team, key.job)
 
 
-def join_names(team: str, name: str) -> str:
+def join_team_name(team: str, name: str) -> str:
     """Join a team and a name within it. Raises ValueError if either is empty or the team has a slash."""
     if not team or not name or "/" in team:
         message = f"not usable in a key of the store: {team!r}, {name!r}"
@@ -179,24 +179,24 @@ def join_names(team: str, name: str) -> str:
     return f"{team}/{name}"
 
 
-def split_names(text: bytes) -> tuple[str, str]:
-    """Split a text of `join_names` into the team and the name."""
+def split_team_name(text: bytes) -> tuple[str, str]:
+    """Split a text of `join_team_name` into the team and the name."""
     team, _, name = text.decode().partition("/")
     return team, name
 
 
 def decode_job_key(text: bytes) -> JobKey:
     """Parse a job's name as `encode_job_key` returns it."""
-    return JobKey(*split_names(text))
+    return JobKey(*split_team_name(text))
 
 
 REPAIR_ADVICE = "Something deleted it on the server: restore that from a backup, or ask again in a new thread."
 
 
 def parse_entry(key: JobKey, row: Any, payloads: Mapping[bytes, bytes | None]) -> LogEntry:
-    """Parse a stream's entry. A large payload is stored elsewhere and found in `payloads`.
+    """Parse a stream's entry. A large payload is not in the stream and comes from `payloads`, by its sha256.
 
-    Raises LogBroken without it.
+    Raises LogBroken if it is not there.
     """
     name, fields = row
     seq = int(name.partition(b"-")[0])
@@ -215,7 +215,7 @@ def parse_entries(strings: Iterable[bytes], first: int) -> list[LogEntry]:
     return list(map(LogEntry, itertools.count(first), payloads))
 
 
-def check_order(key: JobKey, entries: Sequence[LogEntry], after_seq: int, last_seq: int) -> None:
+def check_log_order(key: JobKey, entries: Sequence[LogEntry], after_seq: int, last_seq: int) -> None:
     """Raise LogBroken unless entries follow event `after_seq` without a gap and reach event `last_seq`."""
     for found in entries:
         if found.seq != after_seq + 1:
@@ -248,7 +248,7 @@ def parse_head(key: JobKey, state: Mapping[bytes, bytes]) -> Head | None:
 
 
 def parse_intent(record: bytes, *, is_first: bool) -> Intent:
-    """Parse an outbox record. `is_first` is not part of it."""
+    """Parse an outbox record. The record does not contain `is_first`."""
     known = json.loads(record)
     began, sent = float(known["began"]), float(known.get("sent", 0))
     return Intent(is_first=is_first, began_at=began, ts=known["ts"], draft_ts=known["draft"], sent_at=sent)
@@ -260,12 +260,12 @@ DEDUPE_SECONDS = 3600.0
 """How long a dedupe id is remembered."""
 JOB_OPERATION_SECONDS = 600.0
 """How long the operation ids of a job are remembered after its release."""
-OPERATIONS_LIMIT = 100
+JOB_OPERATIONS_LIMIT = 100
 OPERATIONS_AFTER_RELEASE = 2
 """Operation ids that are kept after a job's release, as its last owner repeats only its last operations."""
 INTENT_SECONDS = 30.0
-"""Seconds after its intent in which it may be unknown whether a message was sent. Until then, a lookup of the message
-counts as progress of the job, which resets its count of lost owners to 0."""
+"""Seconds after a message's intent for which it may be unknown whether the message was sent. During them, a lookup of
+the message counts as progress of the job, which resets the job's count of lost owners to 0."""
 INBOX_LIMIT = 1000
 OUTBOX_LIMIT = LOG_LIMIT
 SCHEDULE_LIMIT = 10_000
@@ -274,7 +274,7 @@ INSTALLATIONS_LIMIT = 10_000
 JOB_BYTES_LIMIT = 512 * 1024 * 1024
 """Bytes that one job may keep outside its log: blobs, and payloads over `INLINE_LIMIT`."""
 USER_JOBS_LIMIT = 1000
-"""Most jobs of a person in a partition's index: `forget me` has to find them all."""
+"""Most jobs of a person in a partition's index, where `forget me` finds the jobs to erase."""
 
 JOB_FULL_MESSAGE = "this job holds as much as the store keeps for one job; start a new thread"
 

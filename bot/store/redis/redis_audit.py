@@ -12,7 +12,7 @@ from bot.store.redis.layout import AUDIT, AUDIT_TEAMS
 from bot.store.redis.script_calls import ScriptRunner, make_nonce, to_milliseconds
 from bot.store.values import JobKey, Retention
 
-PAGE = 500
+PAGE_ENTRIES = 500
 """Entries of one stream that are read at a time."""
 
 EntryId = tuple[int, int]
@@ -21,21 +21,21 @@ EntryId = tuple[int, int]
 class Audit:
     """A record of who did what, apart from the jobs. Entries are only ever added, and expire after `Retention.audit`.
 
-    Entries are JSON, one line each. Those that follow from a job's events are written by their commit. So there is a
-    stream for each team in each partition, which a commit can reach.
+    Entries are JSON, one line each. Entries that follow from a job's events are written by the commit of the events.
+    As a commit reaches one partition only, each team has a stream in each partition.
     """
 
     def __init__(self, calls: ScriptRunner, retention: Retention) -> None:
         self._calls = calls
-        self._kept_ms = to_milliseconds(retention.audit)
+        self._retention_ms = to_milliseconds(retention.audit)
 
-    async def note(self, team: str, job: str, entry: str) -> None:
+    async def add_entry(self, team: str, job: str, entry: str) -> None:
         """Add an entry that does not follow from a job's event. `job` may be empty."""
         names = self._calls.keys
         key = JobKey(team, job or "-")
         keys = names.list_job_keys(key)
-        mark = f"{names.find_prefix(key)}:audited:{make_nonce()}"
-        args = (team, entry, self._kept_ms, to_milliseconds(layout.JOB_OPERATION_SECONDS))
+        mark = f"{names.compute_partition_prefix(key)}:audited:{make_nonce()}"
+        args = (team, entry, self._retention_ms, to_milliseconds(layout.JOB_OPERATION_SECONDS))
         await self._calls.run("audit_note", (keys[AUDIT], keys[AUDIT_TEAMS], mark), *args)
 
     async def read(self, *, since: float = 0.0) -> AsyncIterator[str]:
@@ -44,7 +44,7 @@ class Audit:
         The streams are read page by page, and merged by their ids, which are times.
         """
         names, server = self._calls.keys, self._calls.server
-        parts = names.list_prefixes()
+        parts = names.list_partition_prefixes()
         teams = await server.run_commands([("SMEMBERS", names.make_audit_teams_key(part)) for part in parts])
         streams = [
             names.make_audit_key(part, team.decode())
@@ -52,19 +52,19 @@ class Audit:
             for team in sorted(found)
         ]
         waiting: list[tuple[EntryId, int]] = []
-        pages = [_Stream(self._calls, name, f"{round(since * 1000)}-0") for name in streams]
+        pages = [_StreamReader(self._calls, name, f"{round(since * 1000)}-0") for name in streams]
         for number, page in enumerate(pages):
             if (first := await page.read_next_id()) is not None:
                 heapq.heappush(waiting, (first, number))
         while waiting:
             _, number = heapq.heappop(waiting)
-            yield pages[number].take_entry()
+            yield pages[number].pop_entry()
             if (following := await pages[number].read_next_id()) is not None:
                 heapq.heappush(waiting, (following, number))
 
 
 @dataclass
-class _Stream:
+class _StreamReader:
     """A stream that is read page by page, from the id `start` on."""
 
     calls: ScriptRunner
@@ -75,14 +75,14 @@ class _Stream:
     async def read_next_id(self) -> EntryId | None:
         """Return the id of the next entry, reading a page if needed; None after the last."""
         if not self.rows and self.start:
-            self.rows = await self.calls.server.run_command("XRANGE", self.name, self.start, "+", "COUNT", PAGE)
-            self.start = f"({self.rows[-1][0].decode()}" if len(self.rows) == PAGE else ""
+            self.rows = await self.calls.server.run_command("XRANGE", self.name, self.start, "+", "COUNT", PAGE_ENTRIES)
+            self.start = f"({self.rows[-1][0].decode()}" if len(self.rows) == PAGE_ENTRIES else ""
             self.rows.reverse()
         if not self.rows:
             return None
         time, _, number = self.rows[-1][0].partition(b"-")
         return int(time), int(number)
 
-    def take_entry(self) -> str:
+    def pop_entry(self) -> str:
         """Remove and return the next entry, which `read_next_id` must have found."""
         return str(self.rows.pop()[1][b"p"].decode())

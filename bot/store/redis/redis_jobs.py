@@ -12,14 +12,14 @@ from bot.store.redis import layout
 from bot.store.redis.layout import BLOBS, FORGOTTEN_AT, HEAD, INBOX, JOB_SETS, LOG, decode_job_key, encode_job_key
 from bot.store.redis.script_calls import ScriptRunner, check_reply, flatten_pairs, make_nonce, to_milliseconds
 from bot.store.script import Arg, WriteUnconfirmed
-from bot.store.values import Claim, Commit, Head, Holder, JobGlance, JobKey, LogBroken, LogEntry, Retention, StoreError
+from bot.store.values import Claim, Commit, Head, Holder, JobKey, JobStatus, LogBroken, LogEntry, Retention, StoreError
 
 IngestTarget = Literal["any", "exists", "quarantined"]
 """The jobs that may receive an event: any job, one that exists, or one in quarantine, which the event releases."""
-COMMITS = {commit.value.encode(): commit for commit in Commit}
-RETRY_SECONDS = 2.0
+COMMIT_BY_REPLY = {commit.value.encode(): commit for commit in Commit}
+UNCONFIRMED_CLAIM_SECONDS = 2.0
 """Seconds until a job is due again after a claim that no replica has confirmed."""
-LOG_PAGE = 250
+LOG_PAGE_ENTRIES = 250
 ENTRIES_PER_STRING = 125
 """Entries in each string of a reply of `scripts/log.lua`."""
 
@@ -67,9 +67,9 @@ class Jobs:
             key: The job, which is created if it does not exist.
             payload: The event's JSON.
             dedupe: Ids of the event, each remembered for an hour.
-            user: The requester, who can then find the job by `list_asked_by`.
+            user: The requester, who can then find the job by `read_heads_asked_by`.
             fields: Fields to set in the head, except those that it has already.
-            said_at: When the message was written, in seconds since the epoch; None: it does not matter.
+            said_at: When the message was written, in seconds since the epoch; None skips the check against forgetting.
 
         Returns:
             False, with nothing changed, if any of the `dedupe` ids is remembered, or if the job was forgotten after
@@ -114,7 +114,11 @@ class Jobs:
         seen = [keys.make_dedupe_key(key, name) for name in dedupe or (operation,)]
         reply = await self._calls.run(
             "ingest",
-            [*keys.list_job_keys(key), keys.make_user_jobs_key(keys.find_prefix(key), key.team, user), *seen],
+            [
+                *keys.list_job_keys(key),
+                keys.make_user_jobs_key(keys.compute_partition_prefix(key), key.team, user),
+                *seen,
+            ],
             encode_job_key(key),
             operation,
             target,
@@ -163,7 +167,7 @@ class Jobs:
         """
         token = f"{owner}.{make_nonce()}"
         if preferred_job is not None:
-            part = self._calls.keys.find_prefix(preferred_job)
+            part = self._calls.keys.compute_partition_prefix(preferred_job)
             claim = await self._claim_in(part, token, lease, schema, encode_job_key(preferred_job), skipped_holders)
             if claim is not None:
                 return claim
@@ -189,14 +193,14 @@ class Jobs:
                 claim = _parse_claim(error.reply, token)
                 with contextlib.suppress(StoreError):
                     await self._release_lease(
-                        claim, claim.expires_at - lease + RETRY_SECONDS, lost_owners=claim.lost_owners
+                        claim, claim.expires_at - lease + UNCONFIRMED_CLAIM_SECONDS, lost_owners=claim.lost_owners
                     )
             raise
         if reply is None:
             return None
         return _parse_claim(reply, token)
 
-    async def next_due(self) -> float | None:
+    async def read_next_due(self) -> float | None:
         """Return when the earliest job is due or lease expires; None for neither. Parked jobs do not count."""
         return await self._ready.find_next_due()
 
@@ -212,9 +216,8 @@ class Jobs:
             claim: The claim.
             due: When the job is due again; None: only when an event comes in. It is due at once if its inbox is not
                 empty.
-            counts_as_lost: What happens to the count of lost owners. False: it is reset to 0. True, if the work stalled
-                or
-                broke: it rises by one. None, for a release in the middle of the work: it stays.
+            counts_as_lost: False resets the count of lost owners to 0. True adds one, for work that stalled or broke.
+                None leaves it, for a release in the middle of the work.
         """
         return await self._release_lease(
             claim, due, lost_owners="" if counts_as_lost is None else "+" if counts_as_lost else 0
@@ -277,7 +280,7 @@ class Jobs:
         taken_entries: Sequence[int] = (),
         fields: dict[str, str] | None = None,
         schema: int = 1,
-        ends: bool = False,
+        starts_expiry: bool = False,
         is_progress: bool = True,
         audit_entries: Sequence[str] = (),
     ) -> Commit:
@@ -293,7 +296,8 @@ class Jobs:
             taken_entries: Sequence numbers of inbox entries to remove.
             fields: Fields to set in the head.
             schema: The schema of the events.
-            ends: True to start the job's time to live, unless an event is left in the inbox. A later ingest ends it.
+            starts_expiry: True to start the job's time to live, unless an event is left in the inbox. A later `ingest`
+                stops it.
             is_progress: True to reset the count of lost owners to 0.
             audit_entries: Audit entries (JSON) that follow from the events.
 
@@ -311,9 +315,9 @@ class Jobs:
             claim.epoch,
             expected_seq,
             schema,
-            self._retention_ms if ends else "",
+            self._retention_ms if starts_expiry else "",
             self._files_ms,
-            layout.OPERATIONS_LIMIT,
+            layout.JOB_OPERATIONS_LIMIT,
             layout.JOB_BYTES_LIMIT,
             int(is_progress),
             *(claim.key.team, layout.NUL.join(audit_entries), self._audit_ms),
@@ -323,21 +327,21 @@ class Jobs:
             *(part for payload in payloads for part in (layout.digest_if_large(payload), payload)),
             *flatten_pairs(fields),
         )
-        return COMMITS[check_reply(reply)]
+        return COMMIT_BY_REPLY[check_reply(reply)]
 
     # Forgetting -----------------------------------------------------------------------------------------
 
     async def forget(
         self, key: JobKey, *, users: Sequence[str], files: Sequence[str] = (), audit_entries: Sequence[str] = ()
     ) -> bool:
-        """Erase a job and all its data, and add `audit_entries` entries, in one script.
+        """Erase a job and all its data, and add `audit_entries` (JSON) to the audit, in one script.
 
-        Returns False if there is no such job. Its owner is fenced and notified. `list_asked_by` of `users` and
-        `Blobs.jobs_that_read` of `files` no longer list it. `OutboxRecords.read_left_behind` still returns its
-        messages. A later event for the same key makes a new job.
+        Returns False if there is no such job. Its owner is fenced and notified. `read_heads_asked_by` of `users` and
+        `Blobs.list_jobs_that_read` of `files` no longer list it. `OutboxRecords.read_forgotten_messages` still returns
+        its messages. A later event for the same key makes a new job.
         """
         names = self._calls.keys
-        part = names.find_prefix(key)
+        part = names.compute_partition_prefix(key)
         indexes = [names.make_user_jobs_key(part, key.team, user) for user in users]
         indexes += [names.make_file_jobs_key(part, key.team, file) for file in files]
         keys = [*names.list_job_keys(key), names.make_forgotten_outbox_key(key), *indexes]
@@ -358,18 +362,18 @@ class Jobs:
 
     # Reading, which changes nothing and needs no token --------------------------------------------------
 
-    async def log(self, key: JobKey, *, after_seq: int = 0) -> list[LogEntry]:
-        """Read the job's events in order, also large ones stored as blobs. Raises LogBroken if one is missing."""
+    async def read_log(self, key: JobKey, *, after_seq: int = 0) -> list[LogEntry]:
+        """Read the events after `after_seq`, in order; [] if the job expired. Raises LogBroken if one is missing."""
         entries, last = await self._read_page(key, after_seq + 1)
         # Side by side: the server reads a page while the one before it is parsed here.
-        starts = range(after_seq + 1 + LOG_PAGE, last + 1, LOG_PAGE)
+        starts = range(after_seq + 1 + LOG_PAGE_ENTRIES, last + 1, LOG_PAGE_ENTRIES)
         for page, _ in await asyncio.gather(*(self._read_page(key, start) for start in starts)):
             entries += page
         try:
             # The head was read with the first page, so that the log can only be longer than it says, never shorter.
-            layout.check_order(key, entries, after_seq, last)
+            layout.check_log_order(key, entries, after_seq, last)
         except LogBroken:
-            if await self.head(key) is None:
+            if await self.read_head(key) is None:
                 return []  # it expired while it was read
             raise
         return entries
@@ -378,14 +382,14 @@ class Jobs:
         """Read a page of entries from sequence number `start` on. Returns them and the last number in the head."""
         keys = self._calls.keys.list_job_keys(key)
         seq, number, *strings = await self._calls.run(
-            "log", (keys[LOG], keys[HEAD]), start, LOG_PAGE, ENTRIES_PER_STRING
+            "log", (keys[LOG], keys[HEAD]), start, LOG_PAGE_ENTRIES, ENTRIES_PER_STRING
         )
         if strings or not number:
             return layout.parse_entries(strings, start), int(seq)
-        rows = await self._calls.server.run_command("XRANGE", keys[LOG], f"{start}-0", "+", "COUNT", LOG_PAGE)
+        rows = await self._calls.server.run_command("XRANGE", keys[LOG], f"{start}-0", "+", "COUNT", LOG_PAGE_ENTRIES)
         return await self._resolve_entries(key, rows), int(seq)
 
-    async def inbox(self, key: JobKey) -> list[LogEntry]:
+    async def read_inbox(self, key: JobKey) -> list[LogEntry]:
         """Read the events that wait in the inbox, in order of arrival. Raises LogBroken if one cannot be read."""
         name = self._calls.keys.list_job_keys(key)[INBOX]
         return await self._resolve_entries(key, await self._calls.server.run_command("XRANGE", name, "-", "+"))
@@ -394,26 +398,26 @@ class Jobs:
         wanted = list(dict.fromkeys(row[1][b"b"] for row in rows if b"b" in row[1]))
         name = self._calls.keys.list_job_keys(key)[BLOBS]
         found = await self._calls.server.run_command("HMGET", name, *wanted) if wanted else []
-        kept = dict(zip(wanted, found, strict=True))
-        return [layout.parse_entry(key, row, kept) for row in rows]
+        payloads = dict(zip(wanted, found, strict=True))
+        return [layout.parse_entry(key, row, payloads) for row in rows]
 
-    async def head(self, key: JobKey) -> Head | None:
+    async def read_head(self, key: JobKey) -> Head | None:
         """Read the job's head; None for an unknown job."""
         return layout.parse_head(
             key, await self._calls.server.run_command("HGETALL", self._calls.keys.list_job_keys(key)[HEAD])
         )
 
-    async def list_asked_by(self, team: str, user: str, *, limit: int = 20, skip: int = 0) -> list[Head]:
+    async def read_heads_asked_by(self, team: str, user: str, *, limit: int = 20, skip: int = 0) -> list[Head]:
         """Read the heads of the jobs that a person asked for, newest first: of the last 1000 in each partition.
 
         It may return fewer than `limit`, as jobs that no longer exist are left out.
         """
-        return await self.heads(await self.keys_asked_by(team, user, limit=limit, skip=skip))
+        return await self.read_heads(await self.list_keys_asked_by(team, user, limit=limit, skip=skip))
 
-    async def keys_asked_by(self, team: str, user: str, *, limit: int, skip: int = 0) -> list[JobKey]:
+    async def list_keys_asked_by(self, team: str, user: str, *, limit: int, skip: int = 0) -> list[JobKey]:
         """List the keys of the jobs that a person asked for, newest first, without reading their heads."""
         names = self._calls.keys
-        indexes = [names.make_user_jobs_key(part, team, user) for part in names.list_prefixes()]
+        indexes = [names.make_user_jobs_key(part, team, user) for part in names.list_partition_prefixes()]
         newest = await self._read_scores(
             [("ZRANGE", index, 0, skip + limit - 1, "REV", "WITHSCORES") for index in indexes]
         )
@@ -423,34 +427,34 @@ class Jobs:
         """Count the jobs that a person asked for, at most the last 1000 in each partition."""
         names = self._calls.keys
         counts = await self._calls.server.run_commands(
-            [("ZCARD", names.make_user_jobs_key(part, team, user)) for part in names.list_prefixes()]
+            [("ZCARD", names.make_user_jobs_key(part, team, user)) for part in names.list_partition_prefixes()]
         )
         return sum(map(int, counts))
 
-    async def keys_under_way(self, *, limit: int, team: str = "") -> list[JobKey]:
+    async def list_keys_under_way(self, *, limit: int, team: str = "") -> list[JobKey]:
         """List the keys of jobs that have a lease, are due at some time, or are parked, soonest first.
 
-        `team` selects the jobs of one team; it takes a look at the jobs of all teams, which share the sets.
+        `team` selects the jobs of one team. The entries of all teams are read for that, as they share the sets.
         """
-        sets = [f"{part}:{place}" for part in self._calls.keys.list_prefixes() for place in JOB_SETS]
+        sets = [f"{part}:{place}" for part in self._calls.keys.list_partition_prefixes() for place in JOB_SETS]
         last = -1 if team else limit - 1
         soonest = await self._read_scores([("ZRANGE", one, 0, last, "WITHSCORES") for one in sets])
         if team:
             soonest = [(score, name) for score, name in soonest if name.startswith(f"{team}/".encode())]
         return [decode_job_key(name) for name in list(dict.fromkeys(name for _, name in sorted(soonest)))[:limit]]
 
-    async def read_glances(self, keys: Sequence[JobKey]) -> list[JobGlance]:
+    async def read_statuses(self, keys: Sequence[JobKey]) -> list[JobStatus]:
         """Read the state of many jobs at little cost, in the order of `keys`, without jobs that do not exist."""
         names = self._calls.keys
         wanted = [("HMGET", names.list_job_keys(key)[HEAD], "state", "_updated") for key in keys]
         found = await self._calls.server.run_commands(wanted) if wanted else []
         return [
-            JobGlance(key, (state or b"submitted").decode(), float(updated))
+            JobStatus(key, (state or b"submitted").decode(), float(updated))
             for key, (state, updated) in zip(keys, found, strict=True)
             if updated is not None
         ]
 
-    async def heads(self, keys: Sequence[JobKey]) -> list[Head]:
+    async def read_heads(self, keys: Sequence[JobKey]) -> list[Head]:
         """Read the heads of jobs, in the order of `keys`, without jobs that do not exist."""
         names, server = self._calls.keys, self._calls.server
         states = (
@@ -474,7 +478,7 @@ class ReadyJobs:
 
     def __init__(self, calls: ScriptRunner) -> None:
         self._calls = calls
-        self._sets = [(kind, part) for part in calls.keys.list_prefixes() for kind in range(len(JOB_SETS))]
+        self._sets = [(kind, part) for part in calls.keys.list_partition_prefixes() for kind in range(len(JOB_SETS))]
         self._names = [f"{part}:{JOB_SETS[kind]}" for kind, part in self._sets]
 
     async def find_partitions(self, schema: int) -> list[str]:
@@ -503,4 +507,4 @@ class ReadyJobs:
             for place, score in zip(firsts[::2], firsts[1::2], strict=True):
                 kind, part = self._sets[number * at_once + place - 1]
                 found.append((kind, float(score), part))
-        return self._calls.clock.note_time(replies[0][0], asked), found
+        return self._calls.clock.set_from_answer(replies[0][0], asked), found

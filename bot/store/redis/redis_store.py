@@ -27,13 +27,13 @@ from bot.store.redis.layout import (
     Keys,
     decode_job_key,
     encode_job_key,
-    join_names,
-    split_names,
+    join_team_name,
+    split_team_name,
 )
 from bot.store.redis.redis_audit import Audit
 from bot.store.redis.redis_counters import NOTICE_PREFIX, Counters
 from bot.store.redis.redis_jobs import Jobs
-from bot.store.redis.redis_records import Homes, Installations, InstanceRegistry, Memories, SignIns
+from bot.store.redis.redis_records import Installations, InstanceRegistry, Memories, OpenHomes, SignIns
 from bot.store.redis.script_calls import ScriptRunner, ServerClock, check_reply, make_nonce, to_milliseconds
 from bot.store.script import Arg
 from bot.store.values import ANY_TEAM, DEFAULT_RETENTION, Claim, Intent, JobKey, PayloadTooLarge, Retention, StoreError
@@ -51,7 +51,9 @@ class OutboxRecords:
     def __init__(self, calls: ScriptRunner) -> None:
         self._calls = calls
 
-    async def begin(self, claim: Claim, message: str, operation: str, *, is_progress: bool = True) -> Intent | None:
+    async def record_intent(
+        self, claim: Claim, message: str, operation: str, *, is_progress: bool = True
+    ) -> Intent | None:
         """Record that a message is about to be sent, and return its intent; None if the job is no longer ours.
 
         With `is_progress`, the count of the job's lost owners is reset to 0 if the message is new, or if its intent is
@@ -62,34 +64,34 @@ class OutboxRecords:
         reply = check_reply(await self._calls.run("outbox_begin", self._calls.keys.list_job_keys(claim.key), *args))
         return None if reply is None else layout.parse_intent(reply[1], is_first=bool(reply[0]))
 
-    async def note_sending(self, claim: Claim, message: str) -> bool:
-        """Record that a message is sent now, later than its intent. Returns False if the job is no longer ours."""
-        return await self._note_message(claim, message, "sent", "")
+    async def record_sending(self, claim: Claim, message: str) -> bool:
+        """Record that sending begins now, some time after the intent. Returns False if the job is no longer ours."""
+        return await self._record_message(claim, message, "sent", "")
 
-    async def note_draft(self, claim: Claim, message: str, ts: str) -> bool:
+    async def record_draft(self, claim: Claim, message: str, ts: str) -> bool:
         """Record the Slack id of a message that is not complete yet. Returns False if the job is no longer ours."""
-        return await self._note_message(claim, message, "draft", ts)
+        return await self._record_message(claim, message, "draft", ts)
 
-    async def note_finished(self, claim: Claim, message: str, ts: str) -> bool:
+    async def record_sent_message(self, claim: Claim, message: str, ts: str) -> bool:
         """Record the Slack id of the complete message. Returns False if the job is no longer ours."""
-        return await self._note_message(claim, message, "ts", ts)
+        return await self._record_message(claim, message, "ts", ts)
 
-    async def _note_message(self, claim: Claim, message: str, kind: str, ts: str) -> bool:
+    async def _record_message(self, claim: Claim, message: str, kind: str, ts: str) -> bool:
         args = (claim.owner, claim.epoch, message, kind, ts)
         return bool(await self._calls.run("outbox_note", self._calls.keys.list_job_keys(claim.key), *args))
 
-    async def messages(self, key: JobKey) -> dict[str, Intent]:
-        """Read the intents of all messages of a job, by message key. Their `first` is False."""
+    async def read_messages(self, key: JobKey) -> dict[str, Intent]:
+        """Read the intents of all messages of a job, by message key. Their `is_first` is False."""
         rows = await self._calls.server.run_command("HGETALL", self._calls.keys.list_job_keys(key)[OUTBOX])
         return {name.decode(): layout.parse_intent(row, is_first=False) for name, row in rows.items()}
 
-    async def read_left_behind(self, key: JobKey) -> dict[str, Intent]:
-        """Read the messages of a forgotten job, as `messages` does. They are still to be deleted in Slack."""
+    async def read_forgotten_messages(self, key: JobKey) -> dict[str, Intent]:
+        """Read the messages of a forgotten job, as `read_messages` does. They are still to be deleted in Slack."""
         rows = await self._calls.server.run_command("HGETALL", self._calls.keys.make_forgotten_outbox_key(key))
         return {name.decode(): layout.parse_intent(row, is_first=False) for name, row in rows.items()}
 
-    async def erase_left_behind(self, key: JobKey) -> None:
-        """Erase the messages that `read_left_behind` reads."""
+    async def erase_forgotten_messages(self, key: JobKey) -> None:
+        """Erase the messages that `read_forgotten_messages` reads."""
         await self._calls.server.run_command("DEL", self._calls.keys.make_forgotten_outbox_key(key))
 
 
@@ -128,26 +130,26 @@ class Blobs:
         if pairs:
             await self._calls.run("drop", self._calls.keys.list_job_keys(key), *pairs)
 
-    async def count(self, key: JobKey) -> tuple[int, int]:
+    async def measure_usage(self, key: JobKey) -> tuple[int, int]:
         """Return the number of a job's blobs, and their bytes together."""
         name = self._calls.keys.list_job_keys(key)[FILES]
         number, size = await self._calls.server.run_commands([("HLEN", name), ("HGET", name, "size")])
         return max(0, number - 1), int(size or 0)
 
-    async def note_files_read(self, key: JobKey, files: Sequence[str]) -> None:
+    async def record_file_reads(self, key: JobKey, files: Sequence[str]) -> None:
         """Record that a job is about to read files, by their ids at their source. A repeat changes nothing."""
         names = self._calls.keys
         for file in files:
-            name = names.make_file_jobs_key(names.find_prefix(key), key.team, file)
+            name = names.make_file_jobs_key(names.compute_partition_prefix(key), key.team, file)
             await self._calls.server.run_commands(
                 [("ZADD", name, 0, encode_job_key(key)), ("PEXPIRE", name, self._index_ms)]
             )
 
-    async def jobs_that_read(self, team: str, file: str) -> list[JobKey]:
+    async def list_jobs_that_read(self, team: str, file: str) -> list[JobKey]:
         """List the jobs that read a file, by its id at its source. Very old ones may be missing."""
         names = self._calls.keys
         found = await self._calls.server.run_commands(
-            [("ZRANGE", names.make_file_jobs_key(part, team, file), 0, -1) for part in names.list_prefixes()]
+            [("ZRANGE", names.make_file_jobs_key(part, team, file), 0, -1) for part in names.list_partition_prefixes()]
         )
         return sorted((decode_job_key(one) for some in found for one in some), key=lambda key: key.job)
 
@@ -155,33 +157,35 @@ class Blobs:
 class Schedules:
     """Schedules, each with a time at which one instance fires it. `schedule` is a name within the team.
 
-    A compare-and-set script lets each fire once.
+    A compare-and-set script lets only one instance fire a due time.
     """
 
     def __init__(self, calls: ScriptRunner) -> None:
         self._calls = calls
 
     async def put(self, team: str, schedule: str, payload: str, due: float | None) -> None:
-        """Create or change a schedule. Without `due` (None) it is switched off, and with an empty payload removed, too.
+        """Create or change a schedule. With `due` None it is switched off; with an empty payload it is removed.
 
         Raises PayloadTooLarge if there are 10,000 schedules already.
         """
-        args = (join_names(team, schedule), payload, "" if due is None else repr(due), layout.SCHEDULE_LIMIT)
-        check_reply(await self._calls.run("schedule_put", self._calls.keys.schedules, *args))
+        args = (join_team_name(team, schedule), payload, "" if due is None else repr(due), layout.SCHEDULE_LIMIT)
+        check_reply(await self._calls.run("schedule_put", self._calls.keys.schedule_keys, *args))
 
-    async def swap(self, team: str, schedule: str, old_payload: str, payload: str, *due: float | None) -> bool:
+    async def compare_and_set(
+        self, team: str, schedule: str, old_payload: str, payload: str, *due: float | None
+    ) -> bool:
         """Change a schedule if its payload is still `old_payload`. Returns False if somebody has changed it before.
 
-        Without `due` it keeps its time, and with None it is switched off. An empty payload removes it.
+        If `due` is left out, its time stays; if it is None, it is switched off. An empty payload removes it.
         """
         when = "keep" if not due else "" if due[0] is None else repr(due[0])
-        args = (join_names(team, schedule), old_payload, payload, when)
-        return bool(await self._calls.run("schedule_swap", self._calls.keys.schedules, *args))
+        args = (join_team_name(team, schedule), old_payload, payload, when)
+        return bool(await self._calls.run("schedule_swap", self._calls.keys.schedule_keys, *args))
 
     async def read(self, team: str, schedule: str) -> tuple[str, float | None] | None:
         """Read a schedule as a pair of (payload, due time or None); None if it does not exist."""
-        payloads, due, _ = self._calls.keys.schedules
-        name = join_names(team, schedule)
+        payloads, due, _ = self._calls.keys.schedule_keys
+        name = join_team_name(team, schedule)
         payload, at = await self._calls.server.run_commands([("HGET", payloads, name), ("ZSCORE", due, name)])
         return None if payload is None else (payload.decode(), None if at is None else float(at))
 
@@ -190,31 +194,33 @@ class Schedules:
 
         It goes through the names of all schedules on the server.
         """
-        flat = await self._calls.run("schedule_of", self._calls.keys.schedules, f"{team}/{kind}")
+        flat = await self._calls.run("schedule_of", self._calls.keys.schedule_keys, f"{team}/{kind}")
         rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
-        return [(split_names(name)[1], payload.decode(), float(due) if due else None) for name, payload, due in rows]
+        return [
+            (split_team_name(name)[1], payload.decode(), float(due) if due else None) for name, payload, due in rows
+        ]
 
     async def list_due(self, *, team: str = "", kind: str = "", limit: int = 100) -> list[tuple[str, str, str, float]]:
         """Read the schedules that are due now, earliest first, as tuples of (team, schedule, payload, due).
 
         Only those whose names start with `kind`, and of one team or (empty) of all.
         """
-        flat = await self._calls.run("schedule_due", self._calls.keys.schedules, limit, kind, team)
+        flat = await self._calls.run("schedule_due", self._calls.keys.schedule_keys, limit, kind, team)
         rows = zip(flat[::3], flat[1::3], flat[2::3], strict=True)
-        return [(*split_names(name), payload.decode(), float(due)) for name, payload, due in rows]
+        return [(*split_team_name(name), payload.decode(), float(due)) for name, payload, due in rows]
 
-    async def next_due(self, kind: str, *, team: str = "") -> float | None:
+    async def read_next_due(self, kind: str, *, team: str = "") -> float | None:
         """Return the earliest due time of schedules whose names start with `kind`, of one team or all; or None."""
-        found = await self._calls.run("schedule_next", self._calls.keys.schedules, kind, team)
+        found = await self._calls.run("schedule_next", self._calls.keys.schedule_keys, kind, team)
         return float(found) if found else None
 
     async def fire(self, team: str, schedule: str, due: float, following: float | None) -> bool:
         """Move a schedule's time from `due` to `following`. Returns True for exactly one caller, to do the work."""
-        args = (join_names(team, schedule), repr(due), "" if following is None else repr(following), make_nonce())
-        return bool(await self._calls.run("schedule_fire", self._calls.keys.schedules, *args))
+        args = (join_team_name(team, schedule), repr(due), "" if following is None else repr(following), make_nonce())
+        return bool(await self._calls.run("schedule_fire", self._calls.keys.schedule_keys, *args))
 
 
-class KeptSettings:
+class AdminSettings:
     """The settings that admins change while the bot runs: a text for each name within a team, which never expires."""
 
     def __init__(self, calls: ScriptRunner) -> None:
@@ -276,13 +282,13 @@ class Store:
         self.outbox = OutboxRecords(self._calls)
         self.blobs = Blobs(self._calls, retention)
         self.schedules = Schedules(self._calls)
-        self.settings = KeptSettings(self._calls)
+        self.settings = AdminSettings(self._calls)
         self.memories = Memories(self._calls)
         self.sign_ins = SignIns(self._calls)
         self.installations = Installations(self._calls)
         self.audit = Audit(self._calls, retention)
         self.board = InstanceRegistry(self._calls)
-        self.homes = Homes(self._calls, retention)
+        self.homes = OpenHomes(self._calls, retention)
         self.counters = Counters(self._calls)
 
     @classmethod
@@ -330,13 +336,15 @@ class Store:
         for fault in await self._server.find_faults():
             if fault.is_fatal:
                 raise StoreError(fault.text)
-        fixed = await self._server.run_command("GET", self._keys.partition_count)
-        if fixed is None:  # read first, as a full server refuses writes and can be used nevertheless
-            await self._server.run_command("SET", self._keys.partition_count, self.partitions, "NX")
-            fixed = await self._server.run_command("GET", self._keys.partition_count)
-        await self.now()
-        if int(fixed) != self.partitions:
-            raise StoreError(f"The jobs on this server are spread over {int(fixed)} partitions, not {self.partitions}.")
+        stored_count = await self._server.run_command("GET", self._keys.partition_count_key)
+        if stored_count is None:  # read first, as a full server refuses writes and can be used nevertheless
+            await self._server.run_command("SET", self._keys.partition_count_key, self.partitions, "NX")
+            stored_count = await self._server.run_command("GET", self._keys.partition_count_key)
+        await self.read_time()
+        if int(stored_count) != self.partitions:
+            raise StoreError(
+                f"The jobs on this server are spread over {int(stored_count)} partitions, not {self.partitions}."
+            )
 
     async def listen(self) -> AsyncIterator[JobKey]:
         """Listen to notices of other instances, and yield jobs with a new event or due now. Some may be missed.
@@ -347,11 +355,11 @@ class Store:
             await self.counters.read_breakers()  # changes from before this instance listened
         async for name in self._server.listen(self._keys.job_channel, self._keys.breaker_channel):
             if name.startswith(NOTICE_PREFIX):
-                self.counters.apply_notice(name)
+                self.counters.apply_breaker_notice(name)
             else:
                 yield decode_job_key(name)
 
-    async def now(self) -> float:
+    async def read_time(self) -> float:
         """Ask the server for the store's time (seconds since the epoch)."""
         return await self._calls.read_time()
 
@@ -367,16 +375,16 @@ class Store:
 
         `Jobs.claim` ignores the home team and returns jobs of any team.
         """
-        known = await self._server.run_command("GET", self._keys.home_team)
+        known = await self._server.run_command("GET", self._keys.home_team_key)
         if known is None and team:
             with contextlib.suppress(StoreError):  # a full server; if it is away, the next call raises
-                await self._server.run_command("SET", self._keys.home_team, team, "NX")
-            known = await self._server.run_command("GET", self._keys.home_team)
+                await self._server.run_command("SET", self._keys.home_team_key, team, "NX")
+            known = await self._server.run_command("GET", self._keys.home_team_key)
         return known.decode() if known is not None else team
 
     async def allow_any_team(self) -> None:
         """Open the store to the jobs of any team: from now on `claim_home_team` returns `ANY_TEAM`."""
-        await self._server.run_command("SET", self._keys.home_team, ANY_TEAM)
+        await self._server.run_command("SET", self._keys.home_team_key, ANY_TEAM)
 
     async def forget_team(self, team: str) -> int:
         """Erase all data of a team except its audit, and return the number of erased keys and schedules.
@@ -386,24 +394,26 @@ class Store:
         if not team.isalnum():  # it becomes part of a pattern
             raise ValueError(f"not usable in a key of the store: {team!r}")
         start, server = f"{team}/".encode(), self._server
-        sets = [f"{part}:{place}" for part in self._keys.list_prefixes() for place in layout.JOB_SETS]
+        sets = [f"{part}:{place}" for part in self._keys.list_partition_prefixes() for place in layout.JOB_SETS]
         found = await server.run_commands([("ZRANGE", one, 0, -1) for one in sets])
-        listed = [(one, name) for one, some in zip(sets, found, strict=True) for name in some if name.startswith(start)]
+        members = [
+            (one, name) for one, some in zip(sets, found, strict=True) for name in some if name.startswith(start)
+        ]
         named = [name for name, _, _ in await self.schedules.list_all(team, "")]
         for schedule in named:
             await self.schedules.put(team, schedule, "", None)
         keys = await server.scan_keys(f"{self._keys.prefix}:*:{team}/*")
-        gone: list[tuple[Arg, ...]] = [("ZREM", one, name) for one, name in listed]
-        gone += [("DEL", key) for key in keys]
-        for at in range(0, len(gone), _BATCH_SIZE):
-            await server.run_commands(gone[at : at + _BATCH_SIZE])
+        commands: list[tuple[Arg, ...]] = [("ZREM", one, name) for one, name in members]
+        commands += [("DEL", key) for key in keys]
+        for at in range(0, len(commands), _BATCH_SIZE):
+            await server.run_commands(commands[at : at + _BATCH_SIZE])
         return len(keys) + len(named)
 
     async def explain_fullness(self) -> str:
-        """Return a warning if the server's memory is 80 % full or more, and then claim no job; "" below that.
+        """Return a warning if the server's memory is 80 % full or more, else "". With a warning, claim no jobs.
 
-        It is cheap enough to be called before every claim, as an answer is reused for two seconds. In a cluster, the
-        fullest primary counts.
+        An answer is reused for two seconds, so it may be called before every claim. In a cluster, the warning is about
+        the first primary that is so full.
         """
         until, text = self._fullness
         if time.monotonic() >= until:
@@ -411,7 +421,7 @@ class Store:
             self._fullness = (time.monotonic() + layout.FULLNESS_SECONDS, text)
         return text
 
-    async def check(self) -> list[str]:
+    async def list_faults(self) -> list[str]:
         """List the faults of the server, each with what to do; [] if there are none.
 
         A fault that is only a risk starts with "Warning:".
@@ -425,7 +435,7 @@ class Store:
         """Describe the server in a few words: program, version, persistence, eviction, replicas. Raises StoreError."""
         return await self._server.describe()
 
-    async def memory(self) -> tuple[int, int]:
+    async def read_memory_usage(self) -> tuple[int, int]:
         """Return the used bytes and `maxmemory` (0: none); in a cluster, of the fullest primary. Raises StoreError."""
         return await self._server.read_memory()
 

@@ -22,7 +22,7 @@ from bot.store.values import JobForgotten, PayloadTooLarge
 if TYPE_CHECKING:
     from bot.store.redis_server import Server
 
-CLOCK_SECONDS = 0.25
+CLOCK_ROUND_TRIP_SECONDS = 0.25
 """Seconds above which a round trip is too long for its answer to set the clock."""
 
 
@@ -37,7 +37,7 @@ class ServerClock:
         """Return the time. This machine's own clock may be wrong, so only its seconds since the last answer count."""
         return time.monotonic() + self._offset + self.offset_ms / 1000
 
-    def note_time(self, answer: bytes, asked_at: float) -> float:
+    def set_from_answer(self, answer: bytes, asked_at: float) -> float:
         """Return the time in a server's answer, and set the clock by it unless the answer took too long to be exact.
 
         Args:
@@ -45,7 +45,7 @@ class ServerClock:
             asked_at: `time.monotonic()` when the request was sent.
         """
         at, heard = float(answer), time.monotonic()
-        if self._offset == 0 or heard - asked_at < CLOCK_SECONDS:
+        if self._offset == 0 or heard - asked_at < CLOCK_ROUND_TRIP_SECONDS:
             self._offset = at - self.offset_ms / 1000 - heard
         return at
 
@@ -83,8 +83,8 @@ them."""
 
 
 @functools.cache
-def load(name: str) -> Script:
-    """Return the script of that name, after the parts that it shares with other scripts."""
+def load_script(name: str) -> Script:
+    """Read a script by name. Its text begins with the Lua functions that it shares with other scripts."""
     shared = ["job"] if name in JOB_SCRIPTS else ["counters"] if name in COUNTER_SCRIPTS else []
     shared += ["audit"] if name in AUDIT_SCRIPTS else []
     parts = ["clock", *shared, name]
@@ -93,7 +93,7 @@ def load(name: str) -> Script:
 
 
 class ScriptRunner:
-    """A server, the keys on it and its clock, which all parts of the store use."""
+    """Runs the scripts, and holds the server, its keys and its clock for all parts of the store."""
 
     def __init__(self, server: Server, keys: Keys, clock: ServerClock) -> None:
         self.server = server
@@ -103,17 +103,17 @@ class ScriptRunner:
     async def run(self, name: str, keys: Sequence[str], *args: Arg) -> Any:
         """Run a script of `scripts/`. Raises StoreError."""
         return await self.server.run_script(
-            load(name), keys, [self.clock.offset_ms, *args], durable=name in DURABLE_SCRIPTS
+            load_script(name), keys, [self.clock.offset_ms, *args], durable=name in DURABLE_SCRIPTS
         )
 
     async def read_time(self) -> float:
         """Ask the server for its time (seconds since the epoch)."""
         asked = time.monotonic()
-        return self.clock.note_time((await self.run("peek", ()))[0], asked)
+        return self.clock.set_from_answer((await self.run("peek", ()))[0], asked)
 
 
 def make_nonce() -> str:
-    """Return a random id that is never the same twice."""
+    """Return a random id of 16 hex digits, which no other call returns."""
     return os.urandom(8).hex()
 
 
@@ -128,7 +128,7 @@ def flatten_pairs(fields: dict[str, str]) -> list[str]:
 
 
 def check_reply(reply: Any) -> Any:
-    """Return the reply. Raises PayloadTooLarge if it says that the job is full, Forgotten if the job was forgotten."""
+    """Return the reply. Raises PayloadTooLarge if it says "full", and JobForgotten if it says "gone"."""
     if reply == b"full":
         raise PayloadTooLarge(layout.JOB_FULL_MESSAGE)
     if reply == b"gone":

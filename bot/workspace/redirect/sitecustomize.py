@@ -14,14 +14,14 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import module_from_spec
 from typing import Any
 
-SLACK = "https://slack.com/"
+SLACK_URL = "https://slack.com/"
 CLIENT_CLASSES = {
     "slack_sdk.web.base_client": "BaseClient",
     "slack_sdk.web.async_base_client": "AsyncBaseClient",
     "slack_sdk.web.legacy_base_client": "LegacyBaseClient",
     "slack.web.base_client": "BaseClient",
 }
-"""The class to change in each module. The last module is of slackclient 2, the SDK's older name."""
+"""The client class to change, by module. The last module is that of slackclient 2, the predecessor of slack_sdk."""
 PROXY_MODULE = "slack_sdk.proxy_env_variable_loader"
 OAUTH_MODULE = "slack_sdk.oauth.authorize_url_generator"
 """The SDK's module that makes the address at which a browser is asked to allow the app."""
@@ -34,7 +34,7 @@ class RedirectFinder:
         self._url = url
 
     def find_spec(self, name: str, path: Any = None, _target: object = None) -> ModuleSpec | None:
-        """Return the spec of a module to change; None leaves every other module to the usual finders."""
+        """Return the spec of a module of the SDK that is changed after loading; None for any other module."""
         spec = (
             PathFinder.find_spec(name, path) if name in CLIENT_CLASSES or name in (PROXY_MODULE, OAUTH_MODULE) else None
         )
@@ -59,22 +59,22 @@ class RedirectFinder:
             client.BASE_URL = self._url
 
 
-def _redirect_class(client_class: Any, name: str, url: str) -> None:
-    """Replace Slack's address by `url` in the attribute `name` of every new object of a class."""
-    make, slack = client_class.__init__, f"{SLACK}api/" if name == "base_url" else SLACK
+def _redirect_class(sdk_class: Any, attribute: str, url: str) -> None:
+    """Replace Slack's address by `url` in the attribute `attribute` of every new object of a class."""
+    original_init, slack = sdk_class.__init__, f"{SLACK_URL}api/" if attribute == "base_url" else SLACK_URL
 
-    @functools.wraps(make)
+    @functools.wraps(original_init)
     def init(self: Any, *args: Any, **options: Any) -> None:
-        make(self, *args, **options)
-        address = getattr(self, name)
-        if address.startswith(SLACK):
-            setattr(self, name, url + address.removeprefix(slack))
+        original_init(self, *args, **options)
+        address = getattr(self, attribute)
+        if address.startswith(SLACK_URL):
+            setattr(self, attribute, url + address.removeprefix(slack))
 
-    client_class.__init__ = init
+    sdk_class.__init__ = init
 
 
 def _return_no_proxy(*_: object, **__: object) -> None:
-    """Replace the SDK's `load_http_proxy_from_env`, which ignores NO_PROXY: a proxy cannot reach this machine."""
+    """Return None in place of the SDK's `load_http_proxy_from_env`, which ignores NO_PROXY for this machine."""
 
 
 def _run_next_sitecustomize() -> None:

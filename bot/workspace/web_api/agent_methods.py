@@ -9,52 +9,52 @@ from bot.workspace.workspace_state import Channel
 
 MAX_LOADING_MESSAGES = 10
 MAX_PROMPTS = 4
-MAX_TITLE = 200
+MAX_TITLE_CHARACTERS = 200
 STOP_EVENT = "agent_session_stopped"
 
 
 async def set_status(call: Call) -> Answer:
-    """Show what the agent does, for two minutes or until it answers."""
+    """Show a passing status in a thread, for two minutes or until the agent answers. An empty status clears it."""
     channel, thread_ts = _find_thread(call)
     loading = call.args.get("loading_messages") or []
     if not isinstance(loading, list) or not all(isinstance(each, str) for each in loading):
-        raise _invalid_argument("must be an array of strings", "loading_messages")
+        raise _make_argument_refusal("must be an array of strings", "loading_messages")
     if len(loading) > MAX_LOADING_MESSAGES:
-        raise _invalid_argument(f"no more than {MAX_LOADING_MESSAGES} items allowed", "loading_messages")
+        raise _make_argument_refusal(f"no more than {MAX_LOADING_MESSAGES} items allowed", "loading_messages")
     call.world.sessions.set_status(channel.id, thread_ts, call.args["status"], loading)
     return {}
 
 
 async def set_title(call: Call) -> Answer:
-    """Name a thread."""
+    """Set the title of a thread."""
     channel, thread_ts = _find_thread(call)
-    call.world.sessions.set_title(channel.id, thread_ts, call.args["title"])
+    call.world.sessions.set_session_title(channel.id, thread_ts, call.args["title"])
     return {}
 
 
 async def set_prompts(call: Call) -> Answer:
-    """Suggest what to ask. Without a thread they belong to the whole direct message."""
+    """Set the suggested prompts of a thread or, without `thread_ts`, of the whole direct message."""
     if call.args.get("thread_ts"):
         channel, thread_ts = _find_thread(call)
     else:
         channel, thread_ts = call.find_writable_channel("channel_id"), ""
     prompts = call.args["prompts"]
     if not isinstance(prompts, list) or not all(_is_prompt(each) for each in prompts):
-        raise _invalid_argument("must be an array of objects with title and message", "prompts")
+        raise _make_argument_refusal("must be an array of objects with title and message", "prompts")
     if len(prompts) > MAX_PROMPTS:
-        raise _invalid_argument(f"no more than {MAX_PROMPTS} items allowed", "prompts")
+        raise _make_argument_refusal(f"no more than {MAX_PROMPTS} items allowed", "prompts")
     call.world.sessions.show_prompts(channel.id, thread_ts, prompts)
     return {}
 
 
 async def set_session_status(call: Call) -> Answer:
-    """Set a session's status, starting the session when there is none."""
+    """Set the status of a thread's session. The session is started if there is none."""
     channel, thread_ts = _find_session_thread(call)
     status, title = call.args["status"], call.args.get("title", "")
     if status not in SESSION_STATES:
-        raise _invalid_argument(f"must be one of {', '.join(SESSION_STATES)}", "status")
-    if len(title) > MAX_TITLE:
-        raise _invalid_argument(f"must be less than {MAX_TITLE + 1} characters", "title")
+        raise _make_argument_refusal(f"must be one of {', '.join(SESSION_STATES)}", "status")
+    if len(title) > MAX_TITLE_CHARACTERS:
+        raise _make_argument_refusal(f"must be less than {MAX_TITLE_CHARACTERS + 1} characters", "title")
     initiator = call.args.get("initiator_user_id", "")
     if initiator and initiator not in channel.members:
         raise Refusal("user_not_in_channel")
@@ -69,9 +69,9 @@ async def rename_session(call: Call) -> Answer:
     """Change a session's title."""
     channel, thread_ts = _find_session_thread(call)
     title = call.args["title"]
-    if not 0 < len(title) <= MAX_TITLE:
-        raise _invalid_argument(f"must have 1 to {MAX_TITLE} characters", "title")
-    if call.world.sessions.rename(channel.id, thread_ts, title) is None:
+    if not 0 < len(title) <= MAX_TITLE_CHARACTERS:
+        raise _make_argument_refusal(f"must have 1 to {MAX_TITLE_CHARACTERS} characters", "title")
+    if call.world.sessions.rename_session(channel.id, thread_ts, title) is None:
         raise Refusal("session_not_found")
     return {"title": title}
 
@@ -88,7 +88,7 @@ def _find_session_thread(call: Call) -> tuple[Channel, str]:
     if not call.state.app.is_agent:
         raise Refusal("agent_view_not_enabled", "The manifest has no features.agent_view, so this app has no sessions.")
     if not call.args.get("thread_ts"):
-        raise _invalid_argument("missing required field: thread_ts", "thread_ts")
+        raise _make_argument_refusal("missing required field: thread_ts", "thread_ts")
     return _find_thread(call)
 
 
@@ -96,5 +96,5 @@ def _is_prompt(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in ("title", "message"))
 
 
-def _invalid_argument(text: str, name: str) -> Refusal:
+def _make_argument_refusal(text: str, name: str) -> Refusal:
     return Refusal("invalid_arguments", f"[ERROR] {text} [json-pointer:/{name}]")

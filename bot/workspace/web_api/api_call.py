@@ -7,26 +7,29 @@ from typing import Any, Literal
 from bot.workspace.rate_limits import MethodRate
 from bot.workspace.refusal import Refusal
 from bot.workspace.workspace_state import Channel, Message, WorkspaceState
-from bot.workspace.world import World
+from bot.workspace.world import AppParts
 
 Answer = dict[str, Any]
 ArgumentKind = Literal["text", "json", "bool", "int", "ids"]
 """`ids` is a JSON array of texts, or one text with commas between them, as the SDK sends it."""
-MAX_LISTED = 999
+MAX_PAGE_ITEMS = 999
 
 
 @dataclass
 class Call:
-    """The checked arguments of a call, and the workspace it works on."""
+    """The checked arguments of a call, and the workspace that it works on.
 
-    world: World
+    `lag_seconds` is an injected fault: history omits the messages of the last `lag_seconds` seconds.
+    """
+
+    world: AppParts
     method: str
     args: dict[str, Any]
     lag_seconds: float = 0.0
     warnings: list[str] = field(default_factory=list)
-    by_organisation: bool = False
-    """True if the token is that of an organisation."""
-    step_run: str = ""
+    has_organisation_token: bool = False
+    """True if the call was made with a token of an organisation, which is valid in all its workspaces."""
+    step_run_id: str = ""
     """The id of the workflow step run that the token was made for; empty for any other token."""
 
     @property
@@ -100,7 +103,7 @@ class Call:
         return str(ts)
 
     def read_limit(self, default: int) -> int:
-        """Return how many items the call asks for, at most `MAX_LISTED`; `default` if it does not say.
+        """Return the number of items that the call asks for, at most `MAX_PAGE_ITEMS`; `default` if it names no limit.
 
         Raises:
             Refusal: `invalid_limit`.
@@ -108,9 +111,9 @@ class Call:
         limit = self.args.get("limit")
         if limit is None:
             return default
-        if not 0 < limit <= MAX_LISTED + 1:
+        if not 0 < limit <= MAX_PAGE_ITEMS + 1:
             raise Refusal("invalid_limit")
-        return min(int(limit), MAX_LISTED)
+        return min(int(limit), MAX_PAGE_ITEMS)
 
 
 @dataclass(frozen=True)
@@ -118,8 +121,8 @@ class ApiMethod:
     """A Web API method: its handler, arguments and rate limit, and what a call needs.
 
     `arguments` maps each name to its kind; `required` are those that a call
-    must have. Any one of `scopes` is enough. `allows_get` is True if it may be called
-    by GET, as methods that change nothing. `auth_kind` is the kind of token.
+    must have. Any one of `scopes` is enough. `allows_get` is True for methods that change nothing
+    and may be called by GET. `auth_kind` is the kind of token that a call needs.
     """
 
     handler: Callable[[Call], Awaitable[Answer]]

@@ -9,14 +9,14 @@ from bot.workspace.refusal import Refusal
 from bot.workspace.web_api.api_call import ApiMethod, ArgumentKind
 
 COMMON_ARGUMENTS = frozenset({"token", "team_id"})
-TRUE = frozenset({"1", "true", "True"})
-FALSE = frozenset({"0", "false", "False", ""})
+TRUE_TEXTS = frozenset({"1", "true", "True"})
+FALSE_TEXTS = frozenset({"0", "false", "False", ""})
 INVALID_JSON_ERRORS = {"blocks": "invalid_blocks_format", "metadata": "invalid_metadata_format"}
 """Slack's error codes for arguments that are not valid JSON. Any other argument gives `invalid_arguments`."""
 
 
 ARGUMENTS_KEY: web.RequestKey[Any] = web.RequestKey("arguments", dict)
-"""Where a request keeps its arguments once they are read: a body can be read only once."""
+"""The key under which `read_arguments` caches a request's arguments, since a body can be read only once."""
 
 
 async def read_arguments(request: web.Request) -> dict[str, Any]:
@@ -52,10 +52,10 @@ async def _read_request(request: web.Request) -> dict[str, Any]:
     raise Refusal("invalid_post_type")
 
 
-def convert_arguments(method: ApiMethod, raw: dict[str, Any]) -> dict[str, Any]:
+def convert_arguments(method: ApiMethod, raw_arguments: dict[str, Any]) -> dict[str, Any]:
     """Convert raw arguments to the kinds that the method takes.
 
-    Slack ignores most arguments that it does not know. Here they are refused,
+    Unlike on Slack, which ignores most unknown arguments, they are refused here,
     because they are mistakes.
 
     Raises:
@@ -63,7 +63,7 @@ def convert_arguments(method: ApiMethod, raw: dict[str, Any]) -> dict[str, Any]:
     """
     complaints: list[str] = []
     args: dict[str, Any] = {}
-    for name, value in raw.items():
+    for name, value in raw_arguments.items():
         if value is None or name in COMMON_ARGUMENTS:
             continue
         kind = method.arguments.get(name)
@@ -119,8 +119,8 @@ def _parse_ids(value: Any) -> list[str]:
 
 def _parse_bool(value: Any) -> bool:
     text = str(value)
-    if text in TRUE:
+    if text in TRUE_TEXTS:
         return True
-    if text in FALSE:
+    if text in FALSE_TEXTS:
         return False
     raise ValueError("must be a boolean")

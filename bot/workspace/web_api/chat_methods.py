@@ -9,9 +9,9 @@ from bot.workspace.refusal import Refusal
 from bot.workspace.web_api.api_call import Answer, Call
 from bot.workspace.workspace_state import Json, Message
 
-MAX_TEXT = 40_000
-MAX_UPDATED_TEXT = 4_000
-MAX_MARKDOWN = 12_000
+MAX_TEXT_CHARACTERS = 40_000
+MAX_UPDATED_CHARACTERS = 4_000
+MAX_MARKDOWN_CHARACTERS = 12_000
 MAX_ATTACHMENTS = 100
 MAX_METADATA_BYTES = 16_384
 PERSONA_ARGUMENTS = ("username", "icon_emoji", "icon_url")
@@ -22,37 +22,37 @@ async def post_message(call: Call) -> Answer:
     call.require_scope("chat:write")
     _check_persona(call)
     channel = call.find_writable_channel()
-    content = _read_content(call, MAX_TEXT)
+    content = _read_content(call, MAX_TEXT_CHARACTERS)
     thread_ts = call.find_thread_ts(channel)
     if thread_ts and call.args.get("reply_broadcast"):
         content["subtype"] = "thread_broadcast"
     message = call.world.messages.post_as_bot(channel, content, thread_ts)
-    message.step = call.step_run
+    message.step = call.step_run_id
     return {"channel": channel.id, "ts": message.ts, "message": message.data}
 
 
 async def update_message(call: Call) -> Answer:
-    """Edit a message of the app's own."""
+    """Edit a message of the app. Its stream, if it has one, must have ended."""
     call.require_scope("chat:write")
     channel = call.find_channel()
     message = find_own_message(call, "cant_update_message")
     if message.stream and message.stream.live:
         raise Refusal("streaming_state_conflict")
-    content = _read_content(call, MAX_UPDATED_TEXT)
+    content = _read_content(call, MAX_UPDATED_CHARACTERS)
     if "text" in call.args and "blocks" not in call.args and "markdown_text" not in call.args:
         content["blocks"] = None  # a new text without blocks removes the old blocks
     if message.stream:
         message.stream = None
-    call.world.messages.edit(channel, message, content)
+    call.world.messages.edit_message(channel, message, content)
     return {"channel": channel.id, "ts": message.ts, "text": message.data["text"], "message": message.data}
 
 
 async def delete_message(call: Call) -> Answer:
-    """Delete a message of the app's own."""
+    """Delete a message of the app."""
     call.require_scope("chat:write")
     channel = call.find_channel()
     message = find_own_message(call, "cant_delete_message")
-    call.world.messages.delete(channel, message)
+    call.world.messages.delete_message(channel, message)
     return {"channel": channel.id, "ts": message.ts}
 
 
@@ -66,45 +66,45 @@ async def post_ephemeral(call: Call) -> Answer:
         raise Refusal("user_not_found")
     if user_id not in channel.members:
         raise Refusal("user_not_in_channel")
-    content = _read_content(call, MAX_TEXT)
+    content = _read_content(call, MAX_TEXT_CHARACTERS)
     message = call.world.messages.post_ephemeral(channel, user_id, content, call.find_thread_ts(channel))
-    message.step = call.step_run
+    message.step = call.step_run_id
     return {"message_ts": message.ts}
 
 
 async def schedule_message(call: Call) -> Answer:
-    """Keep a message that is posted later."""
+    """Schedule a message for `post_at`, in seconds since the epoch."""
     call.require_scope("chat:write")
     channel = call.find_writable_channel()
-    content = _read_content(call, MAX_TEXT)
-    scheduled = call.world.scheduled.add(channel, call.args["post_at"], content, call.find_thread_ts(channel))
+    content = _read_content(call, MAX_TEXT_CHARACTERS)
+    scheduled = call.world.scheduled_messages.add(channel, call.args["post_at"], content, call.find_thread_ts(channel))
     shown = {**call.world.messages.make_bot_fields(), **content, "type": "delayed_message"}
     about = {"scheduled_message_id": scheduled.id, "post_at": scheduled.post_at}
     return {"channel": channel.id, **about, "message": shown}
 
 
-async def list_scheduled(call: Call) -> Answer:
-    """List the messages that are posted later."""
+async def list_scheduled_messages(call: Call) -> Answer:
+    """List the scheduled messages, soonest first. There is only one page: the cursor is always empty."""
     oldest, latest = float(call.args.get("oldest") or 0), float(call.args.get("latest") or "inf")
     channel = call.find_channel().id if "channel" in call.args else None
     found = [
         {key: getattr(each, key) for key in ("id", "channel_id", "post_at", "date_created")}
         | {"text": each.content["text"]}
-        for each in sorted(call.world.scheduled.waiting.values(), key=lambda each: each.post_at)
+        for each in sorted(call.world.scheduled_messages.waiting.values(), key=lambda each: each.post_at)
         if channel in (None, each.channel_id) and oldest <= each.post_at <= latest
     ]
     return {"scheduled_messages": found[: call.read_limit(100)], "response_metadata": {"next_cursor": ""}}
 
 
-async def delete_scheduled(call: Call) -> Answer:
-    """Delete a message before it is posted."""
+async def delete_scheduled_message(call: Call) -> Answer:
+    """Delete a scheduled message."""
     call.require_scope("chat:write")
-    call.world.scheduled.delete(call.find_channel(), call.args["scheduled_message_id"])
+    call.world.scheduled_messages.delete(call.find_channel(), call.args["scheduled_message_id"])
     return {}
 
 
 async def get_permalink(call: Call) -> Answer:
-    """Tell a message's address."""
+    """Return the permalink of a message."""
     channel = call.find_channel()
     message = call.find_message(channel, "message_ts")
     link = f"{call.world.base_url}/archives/{channel.id}/p{message.ts.replace('.', '')}"
@@ -115,7 +115,7 @@ async def get_permalink(call: Call) -> Answer:
 
 
 def find_own_message(call: Call, error: str) -> Message:
-    """Return the message the call names, if the app wrote it.
+    """Return the message that the arguments `channel` and `ts` name, if the app wrote it.
 
     Raises:
         Refusal: `message_not_found`, or the code `error` if somebody else wrote it.
@@ -127,7 +127,7 @@ def find_own_message(call: Call, error: str) -> Message:
 
 
 def check_metadata(metadata: Any) -> None:
-    """Check message metadata.
+    """Check that metadata is empty, or has `event_type` and `event_payload` and at most `MAX_METADATA_BYTES` bytes.
 
     Raises:
         Refusal: `invalid_metadata_format` or `metadata_too_large`.
@@ -143,16 +143,16 @@ def check_metadata(metadata: Any) -> None:
 
 
 def check_markdown(text: str) -> None:
-    """Check the length of `markdown_text`.
+    """Check that `markdown_text` has at most `MAX_MARKDOWN_CHARACTERS` characters.
 
     Raises:
         Refusal: `msg_too_long`.
     """
-    if len(text) > MAX_MARKDOWN:
+    if len(text) > MAX_MARKDOWN_CHARACTERS:
         raise Refusal("msg_too_long")
 
 
-def _read_content(call: Call, most_text: int) -> Json:
+def _read_content(call: Call, max_characters: int) -> Json:
     args = call.args
     content: Json = {}
     if "markdown_text" in args:
@@ -162,7 +162,7 @@ def _read_content(call: Call, most_text: int) -> Json:
         block = {"type": "markdown", "text": args["markdown_text"]}
         content = {"text": args["markdown_text"], "blocks": check_message_blocks([block])}
     text = args.get("text", "")
-    if len(text) > most_text:
+    if len(text) > max_characters:
         raise Refusal("msg_too_long")
     if text or "text" in args:
         content["text"] = text
@@ -203,28 +203,28 @@ REACTION_NAME = re.compile(r"[a-z0-9_+'-]{1,100}(::skin-tone-[2-6])?")
 
 async def add_reaction(call: Call) -> Answer:
     """Add a reaction."""
-    return _react(call, add=True)
+    return _change_reaction(call, add=True)
 
 
 async def remove_reaction(call: Call) -> Answer:
-    """Take a reaction of the app's own away."""
+    """Remove the bot's reaction from a message."""
     if not call.args.get("channel") or not call.args.get("timestamp"):
         raise Refusal("no_item_specified")
-    return _react(call, add=False)
+    return _change_reaction(call, add=False)
 
 
 async def get_reactions(call: Call) -> Answer:
-    """List the reactions to a message."""
+    """Return a message with its reactions."""
     channel = call.find_channel()
     return {"type": "message", "channel": channel.id, "message": call.find_message(channel, "timestamp").data}
 
 
-def _react(call: Call, *, add: bool) -> Answer:
+def _change_reaction(call: Call, *, add: bool) -> Answer:
     channel = call.find_writable_channel()
     name = str(call.args["name"]).strip(":")
     if not REACTION_NAME.fullmatch(name):
         raise Refusal("invalid_name")
     message = call.find_message(channel, "timestamp")
-    if not call.world.messages.react(channel, message, call.state.identity.bot_user_id, name, add=add):
+    if not call.world.messages.change_reaction(channel, message, call.state.identity.bot_user_id, name, add=add):
         raise Refusal("already_reacted" if add else "no_reaction")
     return {}

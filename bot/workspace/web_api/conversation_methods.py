@@ -13,13 +13,13 @@ from bot.workspace.workspace_state import SCOPE_PREFIXES, Channel, Json, Message
 
 KIND_BY_TYPE = {"public_channel": "channel", "private_channel": "group", "im": "im", "mpim": "mpim"}
 CHANNEL_NAME = re.compile(r"[a-z0-9_\-]+")
-MAX_NAME = 80
-MAX_TOPIC = 250
-HISTORY_LIMIT = 100
-REPLIES_LIMIT = 1000
+MAX_NAME_CHARACTERS = 80
+MAX_TOPIC_CHARACTERS = 250
+DEFAULT_HISTORY_LIMIT = 100
+DEFAULT_REPLIES_LIMIT = 1000
 
 
-async def get_info(call: Call) -> Answer:
+async def get_channel_info(call: Call) -> Answer:
     """Describe a channel."""
     channel = call.find_channel()
     call.require_scope(f"{SCOPE_PREFIXES[channel.kind]}:read")
@@ -30,22 +30,22 @@ async def get_info(call: Call) -> Answer:
 
 
 async def list_history(call: Call) -> Answer:
-    """List a channel's messages, newest first."""
+    """List a page of a channel's top-level messages, newest first."""
     channel = _find_readable_channel(call)
     roots = [channel.messages[ts] for ts in _select_window(call, channel.roots, newest_first=True)]
-    page, more, cursor = _cut_page(call, roots, HISTORY_LIMIT)
+    page, more, cursor = _cut_page(call, roots, DEFAULT_HISTORY_LIMIT)
     return _make_messages_answer(call, page, more, cursor) | {"pin_count": 0}
 
 
 async def list_replies(call: Call) -> Answer:
-    """List a thread, oldest first; its root comes always."""
+    """List a page of a thread's replies, oldest first. Each page begins with the root."""
     channel = _find_readable_channel(call)
     ts = call.args["ts"]
     root = channel.messages.get(ts)
     if root is None or _is_too_new(call, ts):
         raise Refusal("thread_not_found")
     found = [channel.messages[reply] for reply in _select_window(call, channel.replies.get(ts, []), newest_first=False)]
-    page, more, cursor = _cut_page(call, found, REPLIES_LIMIT)
+    page, more, cursor = _cut_page(call, found, DEFAULT_REPLIES_LIMIT)
     return _make_messages_answer(call, [root, *page], more, cursor)
 
 
@@ -62,7 +62,7 @@ def _read_channel_kinds(call: Call) -> list[str]:
 
 
 async def list_own_channels(call: Call) -> Answer:
-    """List the channels that the bot is in, or those of them that a person is in too. It does not say `is_member`."""
+    """List the bot's channels, or only those shared with `user`. As on Slack, they come without `is_member`."""
     kinds, user = _read_channel_kinds(call), call.args.get("user")
     if user is not None and user not in call.state.users:
         raise Refusal("user_not_found")
@@ -74,13 +74,13 @@ async def list_own_channels(call: Call) -> Answer:
         and call.state.has_bot_in(channel)
         and (user is None or user in channel.members)
     ]
-    page, _, cursor = _cut_page(call, found, HISTORY_LIMIT)
+    page, _, cursor = _cut_page(call, found, DEFAULT_HISTORY_LIMIT)
     listed = [{key: value for key, value in describe_channel(call, one).items() if key != "is_member"} for one in page]
     return {"channels": listed, "response_metadata": {"next_cursor": cursor}}
 
 
 async def list_channels(call: Call) -> Answer:
-    """List channels."""
+    """List the channels of the kinds `types`. Private ones are listed only if the bot is in them."""
     kinds = _read_channel_kinds(call)
     hidden = bool(call.args.get("exclude_archived"))
     found = [
@@ -90,7 +90,7 @@ async def list_channels(call: Call) -> Answer:
         and not (hidden and channel.archived)
         and (channel.kind == "channel" or call.state.has_bot_in(channel))
     ]
-    page, _, cursor = _cut_page(call, found, HISTORY_LIMIT)
+    page, _, cursor = _cut_page(call, found, DEFAULT_HISTORY_LIMIT)
     return {
         "channels": [describe_channel(call, channel) for channel in page],
         "response_metadata": {"next_cursor": cursor},
@@ -101,12 +101,12 @@ async def list_members(call: Call) -> Answer:
     """List the members of a channel."""
     channel = call.find_channel()
     call.require_scope(f"{SCOPE_PREFIXES[channel.kind]}:read")
-    page, _, cursor = _cut_page(call, channel.members, HISTORY_LIMIT)
+    page, _, cursor = _cut_page(call, channel.members, DEFAULT_HISTORY_LIMIT)
     return {"members": list(page), "response_metadata": {"next_cursor": cursor}}
 
 
 async def open_dm(call: Call) -> Answer:
-    """Open a direct message with one person."""
+    """Return the direct message with one person, which always exists already. More people are refused."""
     call.require_scope("im:write")
     if "channel" in call.args:
         channel = call.find_channel()
@@ -129,10 +129,10 @@ async def open_dm(call: Call) -> Answer:
 
 
 async def create_channel(call: Call) -> Answer:
-    """Make a channel, with the bot as its first member."""
+    """Create a channel, public or private, with the bot as its only member."""
     private, name = bool(call.args.get("is_private")), str(call.args["name"])
     call.require_scope("groups:write" if private else "channels:manage")
-    if len(name) > MAX_NAME:
+    if len(name) > MAX_NAME_CHARACTERS:
         raise Refusal("invalid_name_maxlength")
     if not CHANNEL_NAME.fullmatch(name):
         raise Refusal("invalid_name_specials" if name else "invalid_name_required")
@@ -140,12 +140,14 @@ async def create_channel(call: Call) -> Answer:
         raise Refusal("name_taken")
     members = [call.state.identity.bot_user_id]
     return {
-        "channel": describe_channel(call, call.state.open_channel(name, "group" if private else "channel", members, ""))
+        "channel": describe_channel(
+            call, call.state.create_channel(name, "group" if private else "channel", members, "")
+        )
     }
 
 
 async def invite_members(call: Call) -> Answer:
-    """Bring people into a channel."""
+    """Add people to a channel: all of `users`, or none if one of them cannot be added."""
     channel = call.find_writable_channel()
     call.require_scope("groups:write" if channel.kind == "group" else "channels:manage", "channels:write.invites")
     if channel.kind not in ("channel", "group"):
@@ -167,7 +169,7 @@ async def set_topic(call: Call) -> Answer:
     """Set a channel's topic."""
     channel, topic = call.find_writable_channel(), str(call.args["topic"])
     call.require_scope("groups:write" if channel.kind == "group" else "channels:manage", "channels:write.topic")
-    if len(topic) > MAX_TOPIC:
+    if len(topic) > MAX_TOPIC_CHARACTERS:
         raise Refusal("too_long")
     channel.topic = topic
     call.state.save_channel(channel)
@@ -192,7 +194,7 @@ async def join_channel(call: Call) -> Answer:
 
 
 def describe_channel(call: Call, channel: Channel) -> Json:
-    """Return a channel as Slack describes it."""
+    """Return a channel object of Slack's API. `is_member` is about the bot; direct messages lack it."""
     about: Json = {
         "id": channel.id,
         "created": channel.created,

@@ -14,7 +14,7 @@ from bot.workspace.refusal import Refusal
 from bot.workspace.web_api.api_call import Answer, ApiMethod, Call
 from bot.workspace.web_api.arguments import convert_arguments, read_arguments
 from bot.workspace.web_api.method_table import METHODS
-from bot.workspace.world import RecordedCall, World
+from bot.workspace.world import AppParts, RecordedCall
 
 SERVER_ERROR = 500
 SINGLE_TEAM_METHODS = frozenset(
@@ -28,17 +28,17 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class ApiDispatcher:
     """Answers Web API calls."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: AppParts) -> None:
         self._world = world
         self._scopes = ",".join(sorted(world.state.app.scopes))
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Answer one request as Slack would."""
+        """Answer one request as Slack would, and record the call. The token decides which app and workspace answer."""
         began, name = time.perf_counter(), request.match_info["method"]
-        if (neighbour := await self._find_other_handler(request)) is not None:
-            return await neighbour(request)
+        if (other_handler := await self._find_other_handler(request)) is not None:
+            return await other_handler(request)
         method = METHODS.get(name)
-        fault = self._world.faults.take_call_fault(name)
+        fault = self._world.faults.pop_call_fault(name)
         if fault and fault.kind == "server_error_before":
             return self._answer_server_error(name, began, "internal_error")
         if fault and fault.kind == "rate_limited":
@@ -49,7 +49,9 @@ class ApiDispatcher:
             if method is None:
                 raise Refusal("unknown_method", req_method=name)  # noqa: TRY301  # all refusals are answered below
             self._check_token(request, raw, method)
-            wait = self._world.limits.admit_call(name, method.rate, str(raw.get(method.rate.bucket_argument, "")))
+            wait = self._world.rate_limits.reserve_call(
+                name, method.rate, str(raw.get(method.rate.bucket_argument, ""))
+            )
             if wait:
                 return self._answer_rate_limited(name, raw, began, wait)
             body = await self._call_method(request, name, method, raw, fault)
@@ -70,9 +72,9 @@ class ApiDispatcher:
         owners = (world for world in self._world.apps if world.oauth.belongs_to_app(token, str(raw.get("client_id"))))
         owner = next(owners, self._world)
         if owner is not self._world:
-            return owner.oauth.answers[here]
+            return owner.oauth.api_handlers[here]
         team = oauth.find_team(token, raw)
-        return oauth.answers[team] if team not in ("", here) else None
+        return oauth.api_handlers[team] if team not in ("", here) else None
 
     async def _call_method(
         self, request: web.Request, name: str, method: ApiMethod, raw: dict[str, Any], fault: InjectedFault | None
@@ -83,9 +85,13 @@ class ApiDispatcher:
             raise Refusal(fault.error)
         oauth, token = self._world.oauth, _read_token(request, raw)
         call = Call(
-            self._world, name, {}, by_organisation=oauth.is_organisation_token(token), step_run=oauth.find_step(token)
+            self._world,
+            name,
+            {},
+            has_organisation_token=oauth.is_organisation_token(token),
+            step_run_id=oauth.find_step_run(token),
         )
-        if call.by_organisation and name in SINGLE_TEAM_METHODS and not raw.get("team_id"):
+        if call.has_organisation_token and name in SINGLE_TEAM_METHODS and not raw.get("team_id"):
             raise Refusal("missing_argument", "[ERROR] missing required field: team_id")
         if method.scopes:
             call.require_scope(*method.scopes)
@@ -105,7 +111,7 @@ class ApiDispatcher:
         token = _read_token(request, raw)
         if not token:
             raise Refusal("not_authed")
-        kind = self._world.oauth.find_token_kind(token, self._world.state)
+        kind = self._world.oauth.validate_token(token, self._world.state)
         if kind != method.auth_kind:
             raise Refusal("not_allowed_token_type")
         if self._world.token_error and kind == "bot":
@@ -151,8 +157,8 @@ class ApiDispatcher:
         self._world.calls.append(RecordedCall(name, args, self._world.state.clock.now(), not error, error))
         self._world.call_counts[name] += 1
         hints = [body.get("needed"), *(body.get("response_metadata") or {}).get("messages", ())] if error else []
-        said = ": ".join([error, *(str(hint) for hint in hints[:2] if hint)])
-        self._world.traffic.add_call(name, args, text, said, time.perf_counter() - started, fault)
+        error_text = ": ".join([error, *(str(hint) for hint in hints[:2] if hint)])
+        self._world.traffic.add_call(name, args, text, error_text, time.perf_counter() - started, fault)
         self._world.state.changes.wake_waiters()
 
 

@@ -8,7 +8,7 @@ from bot.workspace.workspace_state import Channel, Json
 
 
 async def get_upload_url(call: Call) -> Answer:
-    """Hand out a URL to upload to."""
+    """Return a new upload URL, and the id that the file will have."""
     if call.args["length"] <= 0:
         raise Refusal("invalid_arguments", "[ERROR] length must be more than 0 [json-pointer:/length]")
     url, file_id = call.world.files.start_upload(
@@ -18,7 +18,7 @@ async def get_upload_url(call: Call) -> Answer:
 
 
 async def complete_upload(call: Call) -> Answer:
-    """Turn uploads into files, and share them."""
+    """Turn uploads into files, and share them in the channels that the call names, if any."""
     wanted = call.args["files"]
     if (
         not isinstance(wanted, list)
@@ -51,7 +51,7 @@ async def get_file_info(call: Call) -> Answer:
 
 
 async def delete_file(call: Call) -> Answer:
-    """Delete a file of the app's own: a bot's token does no more."""
+    """Delete a file of the bot. Files of others are refused: a bot token does not reach them."""
     file = call.state.files.get(str(call.args["file"]))
     if file is None:
         raise Refusal("file_not_found")
@@ -63,11 +63,11 @@ async def delete_file(call: Call) -> Answer:
 
 def _find_channels(call: Call) -> list[Channel]:
     if "channels" in call.args:
-        named = [each for each in str(call.args["channels"]).split(",") if each]
+        channel_names = [each for each in str(call.args["channels"]).split(",") if each]
     else:
-        named = [call.args["channel_id"]] if call.args.get("channel_id") else []
+        channel_names = [call.args["channel_id"]] if call.args.get("channel_id") else []
     found = []
-    for name in named:
+    for name in channel_names:
         call.args["channel"] = name
         found.append(call.find_writable_channel())
     return found
@@ -75,11 +75,11 @@ def _find_channels(call: Call) -> list[Channel]:
 
 ACCESS_LEVELS = ("read", "write", "owner")
 CANVAS_OPERATIONS = ("insert_at_start", "insert_at_end", "replace", "rename")
-MAX_MARKDOWN = 100_000
+MAX_CANVAS_CHARACTERS = 100_000
 
 
 async def create_canvas(call: Call) -> Answer:
-    """Write a canvas, in a channel when one is named."""
+    """Create a canvas, and share it in `channel_id` if the call names one."""
     markdown = _read_markdown(call.args.get("document_content", {"type": "markdown", "markdown": ""}))
     channel = call.find_writable_channel("channel_id") if call.args.get("channel_id") else None
     title = call.args.get("title") or "Untitled"
@@ -90,7 +90,7 @@ async def create_canvas(call: Call) -> Answer:
 
 
 async def edit_canvas(call: Call) -> Answer:
-    """Change a canvas."""
+    """Apply one change to a canvas: insert, replace or rename."""
     canvas = _find_canvas(call)
     changes = call.args["changes"]
     if not isinstance(changes, list) or len(changes) != 1 or not isinstance(changes[0], dict):
@@ -106,7 +106,7 @@ async def delete_canvas(call: Call) -> Answer:
 
 
 async def set_canvas_access(call: Call) -> Answer:
-    """Let channels or people open a canvas, or make somebody its owner."""
+    """Give channels or people access to a canvas, or make people its owners."""
     canvas, level = _find_canvas(call), call.args["access_level"]
     channels, users = call.args.get("channel_ids") or [], call.args.get("user_ids") or []
     if bool(channels) == bool(users):
@@ -180,6 +180,6 @@ def _read_markdown(content: Any) -> str:
         raise Refusal(
             "invalid_arguments", "[ERROR] must be {type: markdown, markdown: ...} [json-pointer:/document_content]"
         )
-    if len(content["markdown"]) > MAX_MARKDOWN:
+    if len(content["markdown"]) > MAX_CANVAS_CHARACTERS:
         raise Refusal("canvas_too_large")
     return str(content["markdown"])

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.workspace.identity import new_id
+from bot.workspace.identity import make_id
 from bot.workspace.refusal import Refusal
 from bot.workspace.web_api.api_call import Answer, Call
 from bot.workspace.workspace_state import Json
 
 ACCESS_LEVELS = ("read", "write", "owner")
 COLUMN_TYPES = ("text", "rich_text", "number", "select", "date", "user", "checkbox", "link", "channel")
-MAX_NAME = 255
+MAX_NAME_CHARACTERS = 255
 
 
 async def create_list(call: Call) -> Answer:
-    """Make a list with the columns of the schema, one of which is the primary one and holds text."""
+    """Create a list with the columns of `schema`; without one, it has a single text column. One column is primary."""
     name = str(call.args["name"])
-    if not 0 < len(name) <= MAX_NAME:
+    if not 0 < len(name) <= MAX_NAME_CHARACTERS:
         raise Refusal("invalid_args", "[ERROR] a name has 1 to 255 characters [json-pointer:/name]")
-    given = call.args.get("schema") or [{"key": "name", "name": "Name", "type": "text", "is_primary_column": True}]
-    columns = [{**one, "id": new_id("Col")} for one in _check_columns(given)]
-    made: Json = {"id": new_id("F"), "name": name, "columns": columns, "items": [], "channels": {}}
-    call.state.lists[made["id"]] = made
-    _save_list(call, made)
-    return {"list_id": made["id"], "list_metadata": {"schema": columns}}
+    schema = call.args.get("schema") or [{"key": "name", "name": "Name", "type": "text", "is_primary_column": True}]
+    columns = [{**one, "id": make_id("Col")} for one in _check_columns(schema)]
+    slack_list: Json = {"id": make_id("F"), "name": name, "columns": columns, "items": [], "channels": {}}
+    call.state.lists[slack_list["id"]] = slack_list
+    _save_list(call, slack_list)
+    return {"list_id": slack_list["id"], "list_metadata": {"schema": columns}}
 
 
 async def create_item(call: Call) -> Answer:
     """Add a row."""
     found = _find_list(call)
     fields = call.args.get("initial_fields") or []
-    item = {"id": new_id("Rec"), "list_id": found["id"], "date_created": int(call.state.clock.now())}
+    item = {"id": make_id("Rec"), "list_id": found["id"], "date_created": int(call.state.clock.now())}
     item["created_by"] = call.state.identity.bot_user_id
     item["fields"] = [_check_field(found, one) for one in fields]
     found["items"].append(item)
@@ -40,7 +40,7 @@ async def create_item(call: Call) -> Answer:
 
 
 async def list_items(call: Call) -> Answer:
-    """Read the rows, oldest first, a page at a time."""
+    """List a page of rows, oldest first. The cursor is the index of the first row."""
     found, cursor = _find_list(call), str(call.args.get("cursor") or "0")
     if not cursor.isdigit():
         raise Refusal("invalid_cursor")

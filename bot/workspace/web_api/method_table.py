@@ -1,6 +1,6 @@
 """The table of the Web API methods that the workspace has: arguments, scopes and rate limits."""
 
-from bot.workspace.rate_limits import POST, SPECIAL, STATUS, TIER_2, TIER_3, TIER_4
+from bot.workspace.rate_limits import POST_MESSAGE_RATE, SPECIAL_TIER, STATUS_RATE, TIER_2, TIER_3, TIER_4
 from bot.workspace.web_api import (
     agent_methods,
     chat_methods,
@@ -52,7 +52,7 @@ CHAT_METHODS: dict[str, ApiMethod] = {
             "mrkdwn": "bool",
             "metadata": "json",
         },
-        POST,
+        POST_MESSAGE_RATE,
         ("channel",),
     ),
     "chat.update": ApiMethod(
@@ -73,7 +73,7 @@ CHAT_METHODS: dict[str, ApiMethod] = {
     "chat.getPermalink": ApiMethod(
         chat_methods.get_permalink,
         {"channel": "text", "message_ts": "text"},
-        SPECIAL,
+        SPECIAL_TIER,
         ("channel", "message_ts"),
         allows_get=True,
     ),
@@ -91,10 +91,12 @@ CHAT_METHODS: dict[str, ApiMethod] = {
         ("channel", "post_at"),
     ),
     "chat.scheduledMessages.list": ApiMethod(
-        chat_methods.list_scheduled, {**PAGE_ARGUMENTS, "channel": "text", "latest": "text", "oldest": "text"}, TIER_3
+        chat_methods.list_scheduled_messages,
+        {**PAGE_ARGUMENTS, "channel": "text", "latest": "text", "oldest": "text"},
+        TIER_3,
     ),
     "chat.deleteScheduledMessage": ApiMethod(
-        chat_methods.delete_scheduled,
+        chat_methods.delete_scheduled_message,
         {"channel": "text", "scheduled_message_id": "text", "as_user": "bool"},
         TIER_3,
         ("channel", "scheduled_message_id"),
@@ -127,7 +129,7 @@ READ_METHODS: dict[str, ApiMethod] = {
     "api.test": ApiMethod(
         user_methods.api_test, {"error": "text", "foo": "text"}, TIER_4, allows_get=True, auth_kind="none"
     ),
-    "auth.test": ApiMethod(user_methods.auth_test, {}, SPECIAL, allows_get=True),
+    "auth.test": ApiMethod(user_methods.auth_test, {}, SPECIAL_TIER, allows_get=True),
     "oauth.v2.access": ApiMethod(
         user_methods.oauth_access,
         dict.fromkeys(("client_id", "client_secret", "code", "grant_type", "redirect_uri", "refresh_token"), "text"),
@@ -136,7 +138,7 @@ READ_METHODS: dict[str, ApiMethod] = {
     ),
     "apps.connections.open": ApiMethod(user_methods.open_connection, {}, TIER_3, auth_kind="app"),
     "conversations.info": ApiMethod(
-        conversation_methods.get_info,
+        conversation_methods.get_channel_info,
         {"channel": "text", "include_locale": "bool", "include_num_members": "bool"},
         TIER_3,
         ("channel",),
@@ -184,10 +186,10 @@ READ_METHODS: dict[str, ApiMethod] = {
         allows_get=True,
     ),
     "users.lookupByEmail": ApiMethod(
-        user_methods.find_by_email, {"email": "text"}, TIER_3, ("email",), ("users:read.email",), allows_get=True
+        user_methods.find_user_by_email, {"email": "text"}, TIER_3, ("email",), ("users:read.email",), allows_get=True
     ),
     "usergroups.list": ApiMethod(
-        user_methods.list_groups,
+        user_methods.list_user_groups,
         {"include_count": "bool", "include_disabled": "bool", "include_users": "bool", "team_id": "text"},
         TIER_2,
         (),
@@ -195,7 +197,7 @@ READ_METHODS: dict[str, ApiMethod] = {
         allows_get=True,
     ),
     "usergroups.users.list": ApiMethod(
-        user_methods.list_group_users,
+        user_methods.list_user_group_members,
         {"usergroup": "text", "include_disabled": "bool", "team_id": "text"},
         TIER_2,
         ("usergroup",),
@@ -346,7 +348,7 @@ AGENT_METHODS: dict[str, ApiMethod] = {
     "assistant.threads.setStatus": ApiMethod(
         agent_methods.set_status,
         {**THREAD_ARGUMENTS, **PERSONA_ARGUMENTS, "status": "text", "loading_messages": "json"},
-        STATUS,
+        STATUS_RATE,
         ("channel_id", "thread_ts", "status"),
         ASSISTANT_SCOPES,
     ),
@@ -382,13 +384,13 @@ AGENT_METHODS: dict[str, ApiMethod] = {
 
 FUNCTION_METHODS: dict[str, ApiMethod] = {
     "functions.completeSuccess": ApiMethod(
-        view_methods.complete_success,
+        view_methods.complete_step,
         {"function_execution_id": "text", "outputs": "json"},
         TIER_3,
         ("function_execution_id", "outputs"),
     ),
     "functions.completeError": ApiMethod(
-        view_methods.complete_error,
+        view_methods.fail_step,
         {"function_execution_id": "text", "error": "text"},
         TIER_3,
         ("function_execution_id", "error"),

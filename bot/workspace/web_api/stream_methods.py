@@ -3,30 +3,30 @@
 from typing import Any
 
 from bot.workspace.agent_sessions import SESSION_STATES
-from bot.workspace.blocks import TASK_SOURCES, check_message_blocks, check_size
+from bot.workspace.blocks import TASK_SOURCES, check_message_blocks, check_task_message_size
 from bot.workspace.message_streams import TASK_STATES, MessageStream
 from bot.workspace.refusal import Refusal
 from bot.workspace.schema import Check, Complaints, accept_anything, by_type, items, string, typed_fields
 from bot.workspace.web_api.api_call import Answer, Call
-from bot.workspace.web_api.chat_methods import MAX_TEXT, check_markdown, check_metadata, find_own_message
+from bot.workspace.web_api.chat_methods import MAX_TEXT_CHARACTERS, check_markdown, check_metadata, find_own_message
 from bot.workspace.workspace_state import Channel, Message
 
 MAX_CHUNKS = 100
-CHUNK_TYPES: dict[str, Check] = {
+CHUNK_CHECKS: dict[str, Check] = {
     "markdown_text": typed_fields({"text": string(12_000)}),
-    "plan_update": typed_fields({"title": string(256, least=1)}),
+    "plan_update": typed_fields({"title": string(256, min_length=1)}),
     "task_update": typed_fields(
-        {"id": string(255, least=1), "title": string(256, least=1), "status": string(choices=TASK_STATES)},
+        {"id": string(255, min_length=1), "title": string(256, min_length=1), "status": string(choices=TASK_STATES)},
         {"details": string(), "output": string(), "sources": TASK_SOURCES},
     ),
     "blocks": typed_fields({"blocks": accept_anything}),
 }
-CHUNKS = items(by_type(lambda: CHUNK_TYPES), MAX_CHUNKS, least=0)
+CHUNKS_CHECK = items(by_type(lambda: CHUNK_CHECKS), MAX_CHUNKS, min_items=0)
 DISPLAY_MODES = ("timeline", "plan")
 
 
 async def start_stream(call: Call) -> Answer:
-    """Start a message that is written bit by bit."""
+    """Start a streamed message. Outside direct messages, the call must name its recipient."""
     call.require_scope("chat:write")
     channel = call.find_writable_channel()
     thread_ts = call.find_thread_ts(channel)
@@ -44,18 +44,18 @@ async def start_stream(call: Call) -> Answer:
 
 
 async def append_stream(call: Call) -> Answer:
-    """Write on."""
+    """Append text or chunks to a streamed message."""
     call.require_scope("chat:write")
     channel, message, stream = _find_live_stream(call)
     if not call.args.get("markdown_text") and not call.args.get("chunks"):
         raise Refusal("no_text")
     _add_chunks(call, stream)
-    call.world.messages.update_streamed(channel, message)
+    call.world.messages.update_streamed_message(channel, message)
     return {"channel": channel.id, "ts": message.ts}
 
 
 async def stop_stream(call: Call) -> Answer:
-    """Finish the message."""
+    """End a streamed message, with final blocks, metadata and a session status if the call has them."""
     call.require_scope("chat:write")
     channel, message, stream = _find_live_stream(call)
     status = call.args.get("session_status")
@@ -105,7 +105,7 @@ def _add_chunks(call: Call, stream: MessageStream, final_blocks: list[dict[str, 
     if text:
         check_markdown(text)
     complaints: Complaints = []
-    CHUNKS(chunks, "/chunks", complaints)
+    CHUNKS_CHECK(chunks, "/chunks", complaints)
     if complaints:
         raise Refusal("invalid_chunks", *complaints)
     for chunk in chunks:
@@ -121,7 +121,7 @@ def _check_whole_message(
 ) -> None:
     """Raise Refusal if the message would become too long. It runs before anything is added to the stream."""
     added = sum(len(chunk.get("text", "")) for chunk in chunks if chunk["type"] == "markdown_text")
-    if len(stream.text) + added > MAX_TEXT:
+    if len(stream.text) + added > MAX_TEXT_CHARACTERS:
         raise Refusal("msg_too_long")
     if stream.tasks or any(chunk["type"] == "task_update" for chunk in chunks):
         trial = MessageStream(
@@ -134,4 +134,4 @@ def _check_whole_message(
         )
         for chunk in chunks:
             trial.add_chunk(chunk)
-        check_size(trial.make_blocks(), "")
+        check_task_message_size(trial.make_blocks(), "")

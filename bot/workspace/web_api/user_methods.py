@@ -7,34 +7,34 @@ from bot.workspace.workspace_state import Json
 
 
 async def api_test(call: Call) -> Answer:
-    """Answer with the arguments that came in."""
+    """Return the arguments of the call, or fail with the code in `error`."""
     if call.args.get("error"):
         raise Refusal(str(call.args["error"]), args=call.args)
     return {"args": call.args}
 
 
 async def auth_test(call: Call) -> Answer:
-    """Tell whose token it is."""
+    """Return the workspace, the user and the bot that the token belongs to."""
     who = call.state.identity
     return {
         "url": f"{call.world.base_url}/",
         "team": who.team_name,
         "user": call.state.bot.name,
-        "team_id": who.enterprise_id if call.by_organisation else who.team_id,
+        "team_id": who.enterprise_id if call.has_organisation_token else who.team_id,
         "user_id": who.bot_user_id,
         "bot_id": who.bot_id,
         **({"enterprise_id": who.enterprise_id} if who.enterprise_id else {}),
-        "is_enterprise_install": call.by_organisation,
+        "is_enterprise_install": call.has_organisation_token,
     }
 
 
 async def oauth_access(call: Call) -> Answer:
-    """Give a token for a code of the page /oauth/v2/authorize, or for a refresh token."""
+    """Exchange a code of the page /oauth/v2/authorize, or a refresh token, for a token."""
     return call.world.oauth.exchange_code(call.args)
 
 
 async def open_connection(call: Call) -> Answer:
-    """Give the address of a Socket Mode connection."""
+    """Return the WebSocket address of one Socket Mode connection, with a ticket."""
     sockets = call.world.sockets
     if sockets is None:
         raise Refusal("socket_mode_not_enabled")
@@ -51,8 +51,8 @@ async def get_user_info(call: Call) -> Answer:
     return {"user": describe_user(call, user)}
 
 
-async def find_by_email(call: Call) -> Answer:
-    """Find a person by their address."""
+async def find_user_by_email(call: Call) -> Answer:
+    """Return the person with an email address, in upper or lower case. Deactivated accounts are not found."""
     wanted = str(call.args["email"]).lower()
     people = [describe_user(call, user) for user in call.state.people if not user.deleted]
     found = next((one for one in people if one["profile"]["email"] == wanted), None)
@@ -62,13 +62,13 @@ async def find_by_email(call: Call) -> Answer:
 
 
 async def list_users(call: Call) -> Answer:
-    """List everybody."""
+    """List all users on one page, bots and deactivated accounts included."""
     found = [describe_user(call, user) for user in call.state.users.values()]
     return {"members": found, "cache_ts": int(call.state.clock.now()), "response_metadata": {"next_cursor": ""}}
 
 
 async def get_bot_info(call: Call) -> Answer:
-    """Describe the bot."""
+    """Describe the app's bot or, if `bot` names it, the other app's bot."""
     who, wanted = call.state.identity, call.args.get("bot", call.state.identity.bot_id)
     if wanted == who.other_bot_id:
         user, app = call.state.other_bot, who.other_app_id
@@ -80,22 +80,22 @@ async def get_bot_info(call: Call) -> Answer:
     return {"bot": {**about, "app_id": app, "user_id": user.id, "icons": {}}}
 
 
-async def list_groups(call: Call) -> Answer:
-    """List the user groups, with who is in them if that is asked for."""
+async def list_user_groups(call: Call) -> Answer:
+    """List the user groups, with the ids of their active members if `include_users` is true."""
     whole = bool(call.args.get("include_users"))
-    return {"usergroups": [describe_group(call, group, whole) for group in call.state.groups.values()]}
+    return {"usergroups": [describe_user_group(call, group, whole) for group in call.state.groups.values()]}
 
 
-async def list_group_users(call: Call) -> Answer:
-    """List who is in a user group; people whose accounts were deactivated are not."""
+async def list_user_group_members(call: Call) -> Answer:
+    """List the ids of a user group's members, without deactivated accounts."""
     group = call.state.groups.get(str(call.args["usergroup"]))
     if group is None:
         raise Refusal("no_such_subteam")
     return {"users": _list_active_members(call, group)}
 
 
-def describe_group(call: Call, group: UserGroup, include_users: bool) -> Json:  # noqa: FBT001  # one private use
-    """Return a user group as Slack describes it. `include_users` adds its members."""
+def describe_user_group(call: Call, group: UserGroup, include_users: bool) -> Json:  # noqa: FBT001  # one private use
+    """Return a user group object of Slack's API. `include_users` adds the ids of its active members."""
     users = {"users": _list_active_members(call, group)} if include_users else {}
     about = {"id": group.id, "team_id": call.state.identity.team_id, "is_usergroup": True, "is_subteam": True}
     names = {"name": group.name, "handle": group.handle, "description": "", "is_external": False}
@@ -114,7 +114,7 @@ async def get_team_info(call: Call) -> Answer:
 
 
 def describe_user(call: Call, user: User) -> Json:
-    """Return a user as Slack describes one; a deactivated account has only a few fields."""
+    """Return a user object of Slack's API. A deactivated account has only a few fields."""
     who = call.state.identity
     profile: Json = {"real_name": user.real_name, "display_name": user.name, "team": user.team}
     if user.deleted:

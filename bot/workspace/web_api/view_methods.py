@@ -7,16 +7,16 @@ from bot.workspace.web_api.api_call import Answer, Call
 
 async def open_view(call: Call) -> Answer:
     """Open a modal."""
-    return {"view": call.world.views.open_modal(_read_trigger(call), _check_modal(call), call.step_run)}
+    return {"view": call.world.views.open_modal(_read_trigger(call), _check_modal(call), call.step_run_id)}
 
 
 async def push_view(call: Call) -> Answer:
-    """Put a modal on top of another."""
-    return {"view": call.world.views.push_modal(_read_trigger(call), _check_modal(call), call.step_run)}
+    """Put a modal on top of the open one."""
+    return {"view": call.world.views.push_modal(_read_trigger(call), _check_modal(call), call.step_run_id)}
 
 
 async def update_view(call: Call) -> Answer:
-    """Replace a view."""
+    """Replace the open view that `view_id` or `external_id` names. An outdated `hash` is refused."""
     args = call.args
     if not args.get("view_id") and not args.get("external_id"):
         raise Refusal("invalid_arguments", "[ERROR] missing required field: view_id or external_id")
@@ -51,16 +51,16 @@ def _check_modal(call: Call) -> dict[str, object]:
     return view
 
 
-async def complete_success(call: Call) -> Answer:
+async def complete_step(call: Call) -> Answer:
     """End a workflow step with its outputs."""
     outputs = call.args["outputs"]
     if not isinstance(outputs, dict):
         raise Refusal("invalid_arguments", "[ERROR] must be an object [json-pointer:/outputs]")
-    call.world.steps.complete_run(call.args["function_execution_id"], outputs)
+    call.world.workflow_steps.complete_run(call.args["function_execution_id"], outputs)
     return {}
 
 
-async def complete_error(call: Call) -> Answer:
-    """End a workflow step with an error that the person gets to read."""
-    call.world.steps.fail_run(call.args["function_execution_id"], call.args["error"])
+async def fail_step(call: Call) -> Answer:
+    """End a workflow step with an error, which the person who ran it can read."""
+    call.world.workflow_steps.fail_run(call.args["function_execution_id"], call.args["error"])
     return {}

@@ -1,7 +1,7 @@
 """The child process that draws charts, so that the bot itself never loads matplotlib (two seconds, much memory).
 
-Input: the fields of `ChartData`, the title, the axis labels and the unit, as JSON. Output: one line of JSON, then the
-PNG.
+Input: the fields of `ChartData`, the title, the axis labels and the unit, as JSON. Output: one line of JSON
+(`unseen`: True if letters lack a font, or `error`: a text for people), then the PNG.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ def _draw_chart(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     except ModuleNotFoundError as error:
         return {"error": f"Charts cannot be drawn here: {error.name} is missing. {explain_install('charts')}"}, b""
     fonts = list_drawing_fonts()
-    data, words, unseen = _drop_undrawable_text(request, fonts)
-    return {"unseen": unseen}, render_png(data, fonts=[name for name, _ in fonts], **words)
+    data, texts, unseen = _drop_undrawable_text(request, fonts)
+    return {"unseen": unseen}, render_png(data, fonts=[name for name, _ in fonts], **texts)
 
 
 def _drop_undrawable_text(
     request: dict[str, Any], fonts: list[tuple[str, str]]
 ) -> tuple[ChartData, dict[str, str], bool]:
-    """Remove symbols that no font has. Return the chart data, the other texts, and whether any letter lacks a font."""
+    """Remove symbols that no font has. Returns (chart data, the other texts by name, True if a letter lacks a font)."""
     from matplotlib.ft2font import FT2Font  # noqa: PLC0415
 
     faces = [FT2Font(file) for _, file in fonts]
-    missing = False
+    has_missing_letters = False
 
-    def clean(text: str) -> str:
-        nonlocal missing
+    def clean_text(text: str) -> str:
+        nonlocal has_missing_letters
         plain, lacks = drop_unprintable(text, lambda letter: any(face.get_char_index(ord(letter)) for face in faces))
-        missing = missing or lacks
+        has_missing_letters = has_missing_letters or lacks
         return plain
 
     x_kind = request["x_kind"]
@@ -59,13 +59,13 @@ def _drop_undrawable_text(
     if x_kind == "date":
         xs = tuple(dt.datetime.fromisoformat(x) for x in xs)
     elif x_kind == "text":
-        xs = tuple(clean(x) or "(no name)" for x in xs)
+        xs = tuple(clean_text(x) or "(no name)" for x in xs)
     data = ChartData(
         kind=request["kind"],
         x_kind=x_kind,
         x=xs,
-        series=tuple(Series(clean(name) or "(no name)", tuple(values)) for name, values in request["series"]),
-        notes=tuple(clean(note) for note in request["notes"]),
+        series=tuple(Series(clean_text(name) or "(no name)", tuple(values)) for name, values in request["series"]),
+        notes=tuple(clean_text(note) for note in request["notes"]),
     )
-    words = {name: clean(request[name]) for name in ("title", "x_label", "y_label", "unit")}
-    return data, words, missing
+    texts = {name: clean_text(request[name]) for name in ("title", "x_label", "y_label", "unit")}
+    return data, texts, has_missing_letters

@@ -1,4 +1,4 @@
-"""Chooses what a chart draws of the rows of a query: the series, their order, and what is left out."""
+"""Turns the rows of a query into the data of a chart: the series, their order, and notes on omitted points."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from specialists.tools.charts.chart_words import format_category_number
 
-Kind = Literal["bar", "barh", "line", "scatter", "pie"]
+ChartKind = Literal["bar", "barh", "line", "scatter", "pie"]
 XKind = Literal["date", "number", "text"]
 
 MAX_BARS = 30
@@ -32,7 +32,7 @@ class ChartRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line, or the bars of one colour: for every x a value, or None where it is missing."""
+    """A line, or the bars of one colour. It has one value for each x; None: the value is missing."""
 
     name: str
     values: tuple[float | None, ...]
@@ -42,7 +42,7 @@ class Series:
 class ChartData:
     """Data to draw. `x` holds dates, numbers or texts, as `x_kind` says; `notes` are printed below the chart."""
 
-    kind: Kind
+    kind: ChartKind
     x_kind: XKind
     x: tuple[Any, ...]
     series: tuple[Series, ...]
@@ -50,25 +50,27 @@ class ChartData:
 
 
 def make_chart_data(
-    kind: Kind, columns: Sequence[str], rows: Sequence[Sequence[Any]], x: str, y: Sequence[str]
+    kind: ChartKind, columns: Sequence[str], rows: Sequence[Sequence[Any]], x: str, y: Sequence[str]
 ) -> ChartData:
-    """Return what to draw of the rows: column `x` against one or more columns `y` of numbers.
+    """Make the data of a chart from rows: column `x` against one or more columns `y` of numbers.
 
     Raises:
         ChartRefused: a column is missing or has no numbers, x repeats itself, or the kind does not fit.
     """
     if not rows:
         raise ChartRefused("The query gave no rows, so there is nothing to draw.")
-    at = _find_column(columns, x)
-    ys = [_find_column(columns, name) for name in y]
-    table = [row for row in rows if row[at] is not None]
-    notes = [] if len(table) == len(rows) else [f"{len(rows) - len(table)} rows without {columns[at]} left out"]
+    x_index = _find_column(columns, x)
+    y_indexes = [_find_column(columns, name) for name in y]
+    table = [row for row in rows if row[x_index] is not None]
+    notes = [] if len(table) == len(rows) else [f"{len(rows) - len(table)} rows without {columns[x_index]} left out"]
     if not table:
-        raise ChartRefused(f"Column {columns[at]} is empty in every row.")
-    x_kind, xs = _convert_x(kind, columns[at], [row[at] for row in table])
-    series = [Series(columns[index], tuple(_to_float(row[index], columns[index]) for row in table)) for index in ys]
+        raise ChartRefused(f"Column {columns[x_index]} is empty in every row.")
+    x_kind, xs = _convert_x(kind, columns[x_index], [row[x_index] for row in table])
+    series = [
+        Series(columns[index], tuple(_to_float(row[index], columns[index]) for row in table)) for index in y_indexes
+    ]
     if kind != "scatter" and len(set(xs)) < len(xs):
-        xs, series = _split_into_series(columns, table, xs, series, {at, *ys})
+        xs, series = _split_into_series(columns, table, xs, series, {x_index, *y_indexes})
     data = ChartData(kind, x_kind, tuple(xs), tuple(series), tuple(notes))
     if not any(value is not None for each in data.series for value in each.values):
         raise ChartRefused(f"There are no numbers in {', '.join(y)}.")
@@ -76,14 +78,14 @@ def make_chart_data(
 
 
 def _find_column(columns: Sequence[str], name: str) -> int:
-    folded = [column.casefold() for column in columns]
-    wanted = name.strip().strip('"').casefold()
-    if wanted not in folded:
+    folded_names = [column.casefold() for column in columns]
+    folded_name = name.strip().strip('"').casefold()
+    if folded_name not in folded_names:
         raise ChartRefused(f"The query has no column {name!r}; it has {', '.join(columns)}.")
-    return folded.index(wanted)
+    return folded_names.index(folded_name)
 
 
-def _convert_x(kind: Kind, name: str, values: list[Any]) -> tuple[XKind, list[Any]]:
+def _convert_x(kind: ChartKind, name: str, values: list[Any]) -> tuple[XKind, list[Any]]:
     if all(isinstance(value, dt.date) for value in values):
         return "date", [_to_datetime(value) for value in values]
     if all(isinstance(value, str) and _MONTH.fullmatch(value) for value in values):
@@ -120,16 +122,16 @@ def _split_into_series(
 
     Raises ChartRefused unless one text column is the group.
     """
-    others = [index for index in range(len(columns)) if index not in used_columns]
-    texts = [index for index in others if all(isinstance(row[index], str) for row in rows)]
-    if len(series) != 1 or len(texts) != 1:
+    other_columns = [index for index in range(len(columns)) if index not in used_columns]
+    text_columns = [index for index in other_columns if all(isinstance(row[index], str) for row in rows)]
+    if len(series) != 1 or len(text_columns) != 1:
         raise ChartRefused("x occurs several times: GROUP BY x, or give one text column that tells the series apart.")
     order = list(dict.fromkeys(x_values))
     groups: dict[str, dict[Any, float | None]] = {}
     for x, row, value in zip(x_values, rows, series[0].values, strict=True):
-        group = groups.setdefault(row[texts[0]], {})
+        group = groups.setdefault(row[text_columns[0]], {})
         if x in group:
-            raise ChartRefused(f"x and {columns[texts[0]]} together occur several times: GROUP BY both.")
+            raise ChartRefused(f"x and {columns[text_columns[0]]} together occur several times: GROUP BY both.")
         group[x] = value
     return order, [Series(name, tuple(group.get(x) for x in order)) for name, group in groups.items()]
 
@@ -144,8 +146,8 @@ def _apply_limits(data: ChartData) -> ChartData:
     if len(data.series) > MAX_SERIES:
         largest = sorted(data.series, key=_sum_magnitudes, reverse=True)[:MAX_SERIES]
         note = f"the {MAX_SERIES} largest of {len(data.series)} series"
-        kept = tuple(each for each in data.series if each in largest)
-        data = replace(data, series=kept, notes=(*data.notes, note))
+        kept_series = tuple(each for each in data.series if each in largest)
+        data = replace(data, series=kept_series, notes=(*data.notes, note))
     if data.kind == "pie":
         return _prepare_pie(data)
     if data.kind in {"bar", "barh"} and data.x_kind == "text":
@@ -155,14 +157,14 @@ def _apply_limits(data: ChartData) -> ChartData:
             len(data.x) * (min(longest, _LABEL_WRAP_WIDTH) + 1) > _LABEL_LETTERS_ACROSS or longest > _LONGEST_BAR_LABEL
         ):
             data = replace(data, kind="barh")
-    data = replace(data, notes=(*data.notes, *_note_flat_series(data)))
-    holes = sum(1 for each in data.series for value in each.values if value is None)
-    if holes and len(data.series) * len(data.x) > holes:
-        data = replace(data, notes=(*data.notes, f"{holes} missing value{'' if holes == 1 else 's'}"))
+    data = replace(data, notes=(*data.notes, *_make_flat_note(data)))
+    missing_count = sum(1 for each in data.series for value in each.values if value is None)
+    if missing_count and len(data.series) * len(data.x) > missing_count:
+        data = replace(data, notes=(*data.notes, f"{missing_count} missing value{'' if missing_count == 1 else 's'}"))
     return data
 
 
-def _note_flat_series(data: ChartData) -> list[str]:
+def _make_flat_note(data: ChartData) -> list[str]:
     """Return a note that names the series too small to be seen beside a far larger one; [] if there are none."""
     heights = [max((abs(value) for value in each.values if value is not None), default=0.0) for each in data.series]
     flat = [
@@ -175,15 +177,15 @@ def _note_flat_series(data: ChartData) -> list[str]:
 
 def _limit_categories(data: ChartData) -> ChartData:
     """Keep all categories in their order or, if there are too many, only the largest, sorted by size."""
-    most = max(MAX_BARS // len(data.series), 5)
-    if len(data.x) <= most:
+    max_categories = max(MAX_BARS // len(data.series), 5)
+    if len(data.x) <= max_categories:
         return data
 
-    def size(index: int) -> float:
+    def measure_category(index: int) -> float:
         return max(abs(each.values[index] or 0.0) for each in data.series)
 
-    largest = sorted(range(len(data.x)), key=size, reverse=True)[:most]
-    note = f"the {most} largest of {len(data.x):,}; {len(data.x) - most:,} others not shown"
+    largest = sorted(range(len(data.x)), key=measure_category, reverse=True)[:max_categories]
+    note = f"the {max_categories} largest of {len(data.x):,}; {len(data.x) - max_categories:,} others not shown"
     return replace(_pick_points(data, largest), notes=(*data.notes, note))
 
 
@@ -195,12 +197,12 @@ def _prepare_pie(data: ChartData) -> ChartData:
         raise ChartRefused("A pie needs positive values. Use bar.")
     order = sorted(range(len(values)), key=lambda index: values[index], reverse=True)
     whole = sum(values)
-    kept = [index for index in order[:MAX_SLICES] if values[index] >= _SMALLEST_SLICE_SHARE * whole]
-    if len(order) == len(kept) + 1:
-        kept = order  # an "Other" slice of one category would only hide its name
-    labels = [_format_label(data.x[index], data.x_kind) for index in kept]
-    sizes = [values[index] for index in kept]
-    rest = [values[index] for index in order if index not in set(kept) and values[index]]
+    kept_indexes = [index for index in order[:MAX_SLICES] if values[index] >= _SMALLEST_SLICE_SHARE * whole]
+    if len(order) == len(kept_indexes) + 1:
+        kept_indexes = order  # an "Other" slice of one category would only hide its name
+    labels = [_format_label(data.x[index], data.x_kind) for index in kept_indexes]
+    sizes = [values[index] for index in kept_indexes]
+    rest = [values[index] for index in order if index not in set(kept_indexes) and values[index]]
     if rest:
         labels.append(f"Other ({len(rest)})")
         sizes.append(sum(rest))

@@ -12,7 +12,7 @@ _INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn"}
 
 
 def format_tick(value: float, largest: float) -> str:
-    """Format a number for an axis that ends at `largest`: 12,000 or 1.2M, with an exponent only at extremes."""
+    """Format a number for an axis with the largest magnitude `largest`: 12,000 or 1.2M; 1e-05 only at extremes."""
     if largest >= 1000 * _MAGNITUDES[0][0] or largest < 1e-4:
         return f"{value:.3g}"
     for size, letter in _MAGNITUDES:
@@ -27,10 +27,10 @@ def format_label(value: float, largest: float, unit: str) -> str:
     """Format a number to stand beside a bar or point: a few significant digits, and a percent sign if `unit` is %."""
     ending = "%" if unit == "%" else ""
     if largest >= _MAGNITUDES[-1][0]:
-        near = next(size for size, _ in _MAGNITUDES if largest >= size) / 100
+        smallest_scaled = next(size for size, _ in _MAGNITUDES if largest >= size) / 100
         return (
             format_tick(value, largest) + ending
-            if not value or abs(value) >= near
+            if not value or abs(value) >= smallest_scaled
             else format_label(value, abs(value), unit)
         )
     digits = 0 if largest >= 1000 or float(value).is_integer() else 1 if largest >= 10 else 2
@@ -40,12 +40,12 @@ def format_label(value: float, largest: float, unit: str) -> str:
 
 
 def format_category_number(value: float) -> str:
-    """Format a number that names a category, so that different numbers have different names."""
+    """Format a number that names a category, with 15 digits, so that different numbers have different names."""
     return f"{value:.15g}"
 
 
 def format_share(value: float, whole: float) -> str:
-    """Format `value` as a percentage of `whole`: 0% only if it is nothing, 100% only if it is all."""
+    """Format `value` as a percentage of `whole`: 0% only for 0, 100% only for `whole`; `<1%` and `>99%` beside them."""
     if 0 < value < 0.005 * whole:
         return "<1%"
     if 0.995 * whole < value < whole:
@@ -60,11 +60,11 @@ def label_dates(dates: Sequence[dt.datetime]) -> list[str]:
     if yearly and len(dates) > 1:
         return [f"{date.year}" for date in dates]
     with_time = any(date.hour or date.minute for date in dates)
-    day = f"{'%b' if monthly else '%-d %b'}{' %H:%M' if with_time else ''}"
+    date_format = f"{'%b' if monthly else '%-d %b'}{' %H:%M' if with_time else ''}"
     labels = []
     for index, date in enumerate(dates):
-        new_year = not index or date.year != dates[index - 1].year
-        labels.append(date.strftime(day) + (f"\n{date.year}" if new_year else ""))
+        begins_year = not index or date.year != dates[index - 1].year
+        labels.append(date.strftime(date_format) + (f"\n{date.year}" if begins_year else ""))
     return labels
 
 
@@ -93,14 +93,14 @@ def drop_unprintable(text: str, is_drawable: Callable[[str], bool]) -> tuple[str
 
     Returns the text, and whether letters remain that no font can draw.
     """
-    kept, missing = [], False
+    kept_letters, has_missing_letters = [], False
     for letter in text:
         category = unicodedata.category(letter)
         if category in _INVISIBLE_CATEGORIES:
-            kept.append(" " if letter in "\n\t" else "")
+            kept_letters.append(" " if letter in "\n\t" else "")
         elif is_drawable(letter):
-            kept.append(letter)
+            kept_letters.append(letter)
         elif not category.startswith(("S", "M")):
-            kept.append(letter)
-            missing = True
-    return " ".join("".join(kept).split()), missing
+            kept_letters.append(letter)
+            has_missing_letters = True
+    return " ".join("".join(kept_letters).split()), has_missing_letters

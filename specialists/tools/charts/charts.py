@@ -1,4 +1,4 @@
-"""Charts of attached tables, drawn here or by Slack. The numbers come from SQL, so no model retypes them."""
+"""The tool `draw_chart`: charts of attached tables. The numbers come from SQL, so no model retypes them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import ChartSeries, ChartShape
-from specialists.formats.table_text import TABLE_ENDINGS
+from specialists.formats.table_text import TABLE_TOOL_SUFFIXES
 from specialists.sandbox.child_process import BUSY_MESSAGE, UNSANDBOXED_MESSAGE, ChildInputs, ChildLimits, run_child
-from specialists.tools.charts.chart_data import ChartData, ChartRefused, Kind, Series, make_chart_data
+from specialists.tools.charts.chart_data import ChartData, ChartKind, ChartRefused, Series, make_chart_data
 from specialists.tools.charts.chart_words import format_category_number, label_column
 from specialists.tools.tables.cells import format_cell
 from specialists.tools.tables.tables import QueryFailed, QueryResult, run_query
@@ -22,11 +22,11 @@ from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 _DRAWING_SECONDS = 60.0
 _LIMITS = ChildLimits(memory_mb=2000, cpu_seconds=40, file_mb=16)
-_FONT_LISTS = "fontlist-*.json"
+_FONT_LIST_PATTERN = "fontlist-*.json"
 _LARGEST_PNG_BYTES = 8 * 1024 * 1024
 _MAX_ROWS = 5000
 _MAX_POINTS_LISTED = 60
-_FAILURES = {
+_FAILURE_TEXTS = {
     "time": "Drawing took too long and was stopped.",
     "cpu": "Drawing took too much processor time and was stopped.",
     "busy": BUSY_MESSAGE,
@@ -41,7 +41,7 @@ class DrawChartArguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     title: str
-    kind: Kind
+    kind: ChartKind
     sql: str = Field(description="DuckDB SELECT")
     x: str = Field(description="column")
     y: list[str] = Field(description="numeric columns", min_length=1)
@@ -52,7 +52,7 @@ class DrawChartArguments(BaseModel):
 
 def tools() -> tuple[Tool, ...]:
     """Return the chart tools."""
-    return (Tool("draw_chart", "read", DrawChartArguments, draw_chart, endings=TABLE_ENDINGS, query="sql"),)
+    return (Tool("draw_chart", "read", DrawChartArguments, draw_chart, endings=TABLE_TOOL_SUFFIXES, query="sql"),)
 
 
 async def draw_chart(arguments: DrawChartArguments, workbench: Workbench) -> ToolOutcome:
@@ -90,7 +90,7 @@ async def draw_chart(arguments: DrawChartArguments, workbench: Workbench) -> Too
 
 
 def _describe_cut_rows(rows: QueryResult) -> tuple[str, ...]:
-    if rows.total == len(rows.rows):
+    if rows.row_count == len(rows.rows):
         return ()
     return (f"the chart shows the first {len(rows.rows):,} rows only: aggregate in SQL",)
 
@@ -115,12 +115,12 @@ async def _draw_png(arguments: DrawChartArguments, data: ChartData) -> tuple[byt
         "specialists.tools.charts.chart_child",
         request,
         limits=_LIMITS,
-        deadline=_DRAWING_SECONDS,
-        largest_reply=_LARGEST_PNG_BYTES,
+        timeout_seconds=_DRAWING_SECONDS,
+        max_reply_bytes=_LARGEST_PNG_BYTES,
         inputs=await make_font_inputs(),
     )
     if reply.failure:
-        raise ChartRefused(_FAILURES[reply.failure])
+        raise ChartRefused(_FAILURE_TEXTS[reply.failure])
     head, _, picture = reply.output.partition(b"\n")
     answer = json.loads(head)
     if "error" in answer:
@@ -144,16 +144,16 @@ async def _prepare_font_folder() -> Path | None:
     folder = home / "leadhand" / "matplotlib"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        listed = any(folder.glob(_FONT_LISTS))
+        has_font_list = any(folder.glob(_FONT_LIST_PATTERN))
     except OSError:
         return None
-    if not listed:  # a process that draws may not write there
+    if not has_font_list:  # a process that draws may not write there
         await run_child(
             "specialists.tools.charts.font_list",
             {},
             limits=_LIMITS,
-            deadline=_DRAWING_SECONDS,
-            largest_reply=1,
+            timeout_seconds=_DRAWING_SECONDS,
+            max_reply_bytes=1,
             inputs=ChildInputs(writable_paths=[folder], environment=_make_matplotlib_environment(folder)),
         )
     return folder
@@ -169,10 +169,10 @@ def _make_file_name(title: str) -> str:
 
 
 def _describe_chart(arguments: DrawChartArguments, data: ChartData, name: str) -> str:
-    """Describe the picture with its numbers, so that the model can write about it."""
-    turned = " (horizontal, because of the labels)" if data.kind != arguments.kind else ""
+    """Describe the picture and its numbers for the model; only the range of each series if there are many points."""
+    turned_note = " (horizontal, because of the labels)" if data.kind != arguments.kind else ""
     unit = f" in {arguments.unit}" if arguments.unit else ""
-    lines = [f"{name} is kept and will be posted: a {data.kind} chart{turned} of {len(data.x)} values of x{unit}."]
+    lines = [f"{name} is kept and will be posted: a {data.kind} chart{turned_note} of {len(data.x)} values of x{unit}."]
     lines += [_describe_numbers(data, series) for series in data.series]
     lines += [f"Note in the picture: {note}" for note in data.notes]
     return "\n".join(lines)
@@ -182,13 +182,17 @@ def _describe_numbers(data: ChartData, series: Series) -> str:
     pairs = list(zip(data.x, series.values, strict=True))
     if len(pairs) * len(data.series) <= _MAX_POINTS_LISTED:
         return f"{series.name}: " + ", ".join(f"{_format_x(data, x)} {format_cell(value)}" for x, value in pairs)
-    there = [(value, x) for x, value in pairs if value is not None]
-    if not there:
+    present_points = [(value, x) for x, value in pairs if value is not None]
+    if not present_points:
         return f"{series.name}: no values"
-    (low, low_at), (high, high_at) = min(there, key=lambda each: each[0]), max(there, key=lambda each: each[0])
+    (low, low_at), (high, high_at) = (
+        min(present_points, key=lambda each: each[0]),
+        max(present_points, key=lambda each: each[0]),
+    )
     return (
-        f"{series.name}: {len(there)} values, first {_format_x(data, there[0][1])} {format_cell(there[0][0])}, "
-        f"last {_format_x(data, there[-1][1])} {format_cell(there[-1][0])}, "
+        f"{series.name}: {len(present_points)} values, first {_format_x(data, present_points[0][1])} "
+        f"{format_cell(present_points[0][0])}, "
+        f"last {_format_x(data, present_points[-1][1])} {format_cell(present_points[-1][0])}, "
         f"lowest {_format_x(data, low_at)} {format_cell(low)}, highest {_format_x(data, high_at)} {format_cell(high)}"
     )
 
@@ -200,7 +204,7 @@ def _format_x(data: ChartData, value: Any) -> str:
 
 
 def make_chart_shape(data: ChartData, title: str, x_label: str, y_label: str, unit: str) -> ChartShape | None:
-    """Return a chart for Slack to draw; None for a scatter chart, or if values are missing, as they are not zeros."""
+    """Make the form of a chart that Slack can draw; None for a scatter chart, or if a value is missing."""
     if data.kind == "scatter" or any(value is None for one in data.series for value in one.values):
         return None
     return ChartShape(

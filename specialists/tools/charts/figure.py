@@ -48,7 +48,7 @@ STYLE: dict[Any, Any] = {
 
 
 def render_png(data: ChartData, *, title: str, x_label: str, y_label: str, unit: str, fonts: list[str]) -> bytes:
-    """Draw the chart as PNG."""
+    """Draw the chart and return the bytes of its PNG. `fonts` are names of fonts, preferred first."""
     with rc_context(STYLE | {"font.family": fonts}):
         figure = Figure(figsize=_SIZE_INCHES, dpi=_DPI, layout="constrained")
         FigureCanvasAgg(figure)
@@ -67,14 +67,14 @@ def _set_axis_labels(axes: Axes, data: ChartData, x_label: str, y_label: str, un
     value = y_label or (chart_words.label_column(data.series[0].name) if len(data.series) == 1 else "")
     if unit and unit.casefold() not in value.casefold():
         value = f"{value} ({unit})" if value else unit
-    value, across = chart_words.wrap_text(value, _LABEL_WIDTH, 2), chart_words.wrap_text(x_label, 2 * _LABEL_WIDTH, 1)
-    sides: dict[str, Any] = {"labelpad": 6}
+    value, x_text = chart_words.wrap_text(value, _LABEL_WIDTH, 2), chart_words.wrap_text(x_label, 2 * _LABEL_WIDTH, 1)
+    label_options: dict[str, Any] = {"labelpad": 6}
     if data.kind == "barh":
-        axes.set_xlabel(value, **sides)
-        axes.set_ylabel(chart_words.wrap_text(x_label, _LABEL_WIDTH, 2), **sides)
+        axes.set_xlabel(value, **label_options)
+        axes.set_ylabel(chart_words.wrap_text(x_label, _LABEL_WIDTH, 2), **label_options)
     else:
-        axes.set_xlabel(across, **sides)
-        axes.set_ylabel(value, **sides)
+        axes.set_xlabel(x_text, **label_options)
+        axes.set_ylabel(value, **label_options)
 
 
 def _draw_legend(axes: Axes, data: ChartData) -> None:
@@ -91,13 +91,13 @@ def _draw_title_and_notes(figure: Figure, title: str, notes: tuple[str, ...]) ->
     """Draw the title above and the notes below the area that matplotlib lays out."""
     heading = chart_words.wrap_text(title, _TITLE_WIDTH, 3)
     top = 0.015 + 0.058 * (heading.count("\n") + 1) if heading else 0.02
-    foot = "; ".join(notes)
-    foot = chart_words.wrap_text(foot[:1].upper() + foot[1:], _NOTE_WIDTH, 2)
-    bottom = 0.02 + 0.04 * (foot.count("\n") + 1) if foot else 0.015
+    footer = "; ".join(notes)
+    footer = chart_words.wrap_text(footer[:1].upper() + footer[1:], _NOTE_WIDTH, 2)
+    bottom = 0.02 + 0.04 * (footer.count("\n") + 1) if footer else 0.015
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.set(rect=(0.012, bottom, 0.976, 1 - top - bottom - 0.01))  # type: ignore[call-arg]
     figure.text(
         0.02, 0.975, heading, ha="left", va="top", fontsize=12.5, fontweight="bold", linespacing=1.2
     ).set_in_layout(False)
-    figure.text(0.02, 0.018, foot, ha="left", va="bottom", fontsize=7.5, color=_FAINT_INK).set_in_layout(False)
+    figure.text(0.02, 0.018, footer, ha="left", va="bottom", fontsize=7.5, color=_FAINT_INK).set_in_layout(False)

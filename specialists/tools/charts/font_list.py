@@ -1,6 +1,6 @@
-"""The child process that makes matplotlib's list of fonts: that takes seconds, so processes that draw reuse the list.
+"""The child process that makes matplotlib's list of fonts. That takes seconds, so drawing processes reuse the list.
 
-It gets no data of users, so it may write into the folder that the processes that draw only read.
+This child gets no data of users, so it may write into the folder that drawing processes can only read.
 """
 
 from __future__ import annotations

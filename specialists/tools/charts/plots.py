@@ -22,7 +22,7 @@ _MAX_LABELLED_ROWS = 32
 _MAX_TWO_LINE_LABELS = 10
 _MAX_TICKS = 24
 _MAX_DIRECT_LABELS = 6
-_MAX_OWN_DATE_TICKS = 12
+_MAX_DATA_DATE_TICKS = 12
 _LABEL_LETTERS_ACROSS = 100
 _NARROWEST_LABEL = 14
 _MAX_MARKED_POINTS = 40
@@ -40,29 +40,29 @@ def draw_data(axes: Axes, data: ChartData, unit: str) -> None:
 
 
 def _draw_bars(axes: Axes, data: ChartData, unit: str) -> None:
-    flat = data.kind == "barh"
-    count, thick = len(data.series), _BAR_GROUP_WIDTH / len(data.series)
-    largest = _find_largest(data)
-    every = len(data.x) * count <= (_MAX_LABELLED_ROWS if flat else _MAX_LABELLED_BARS)
+    is_horizontal = data.kind == "barh"
+    count, bar_width = len(data.series), _BAR_GROUP_WIDTH / len(data.series)
+    largest = _find_largest_magnitude(data)
+    are_bars_labelled = len(data.x) * count <= (_MAX_LABELLED_ROWS if is_horizontal else _MAX_LABELLED_BARS)
     for number, series in enumerate(data.series):
-        places = [index + (number - (count - 1) / 2) * thick for index in range(len(data.x))]
+        places = [index + (number - (count - 1) / 2) * bar_width for index in range(len(data.x))]
         values = [value if value is not None else math.nan for value in series.values]
-        size = thick * (0.94 if count > 1 else 0.9)
+        size = bar_width * (0.94 if count > 1 else 0.9)
         name, colour = chart_words.label_column(series.name), COLOURS[number]
         bars: Any = (
             axes.barh(places, values, size, color=colour, label=name)
-            if flat
+            if is_horizontal
             else axes.bar(places, values, size, color=colour, label=name)
         )
-        if every:
+        if are_bars_labelled:
             texts = ["" if math.isnan(value) else chart_words.format_label(value, largest, unit) for value in values]
-            small = len(data.x) * count > _MAX_LABELLED_BARS
-            axes.bar_label(bars, texts, padding=2.5, fontsize=6 if small and count > 1 else 7 if small else 8)
-    labels: Any = _make_category_labels(data, horizontal=flat)
-    ticks = list(range(len(labels))) if flat or data.x_kind == "text" else _choose_ticks(labels)
+            is_crowded = len(data.x) * count > _MAX_LABELLED_BARS
+            axes.bar_label(bars, texts, padding=2.5, fontsize=6 if is_crowded and count > 1 else 7 if is_crowded else 8)
+    labels: Any = _make_category_labels(data, horizontal=is_horizontal)
+    ticks = list(range(len(labels))) if is_horizontal or data.x_kind == "text" else _choose_ticks(labels)
     if data.x_kind == "date":  # labelled again for the ticks that remain, as the first of a year has to name the year
         labels = dict(zip(ticks, chart_words.label_dates([data.x[index] for index in ticks]), strict=True))
-    if flat:
+    if is_horizontal:
         axes.set_yticks(ticks, [labels[index] for index in ticks])
         axes.set_ylim(len(data.x) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0, labelsize=8.5 if len(data.x) <= _MAX_LABELLED_BARS else 7)
@@ -71,31 +71,31 @@ def _draw_bars(axes: Axes, data: ChartData, unit: str) -> None:
         side = 1.1 if len(data.x) == 1 else 0.6  # a single bar does not fill the whole width
         axes.set_xlim(-side, len(data.x) - 1 + side)
         axes.tick_params(axis="x", length=0)
-    _format_value_axis(axes, data, horizontal=flat)
-    axes.grid(visible=False, axis="y" if flat else "x")
-    (axes.axvline if flat else axes.axhline)(0, color="#8d8d90", linewidth=0.9)
+    _format_value_axis(axes, data, horizontal=is_horizontal)
+    axes.grid(visible=False, axis="y" if is_horizontal else "x")
+    (axes.axvline if is_horizontal else axes.axhline)(0, color="#8d8d90", linewidth=0.9)
     if not largest:
-        (axes.set_xlim if flat else axes.set_ylim)(0, 1)  # nothing but zeros
-    room = 0.1 if every else 0.05
-    axes.margins(x=room if flat else None, y=None if flat else room)
+        (axes.set_xlim if is_horizontal else axes.set_ylim)(0, 1)  # nothing but zeros
+    room = 0.1 if are_bars_labelled else 0.05
+    axes.margins(x=room if is_horizontal else None, y=None if is_horizontal else room)
 
 
 def _draw_lines(axes: Axes, data: ChartData, _unit: str) -> None:
-    places = _place_points(axes, data)
+    places = _set_x_ticks(axes, data)
     marker = "o" if len(data.x) <= _MAX_MARKED_POINTS else ""
-    direct = 1 < len(data.series) <= _MAX_DIRECT_LABELS
+    has_direct_labels = 1 < len(data.series) <= _MAX_DIRECT_LABELS
     for number, series in enumerate(data.series):
         values = [value if value is not None else math.nan for value in series.values]
-        alone = "o" if _has_lone_points(values) else marker
+        line_marker = "o" if _has_lone_points(values) else marker
         axes.plot(
             places,
             values,
             color=COLOURS[number],
             linewidth=2,
-            marker=alone,
+            marker=line_marker,
             markersize=3.5,
             clip_on=False,
-            label="_" if direct else chart_words.label_column(series.name),
+            label="_" if has_direct_labels else chart_words.label_column(series.name),
         )
     _format_value_axis(axes, data, horizontal=False)
     low, high = _find_value_range(data)
@@ -103,24 +103,24 @@ def _draw_lines(axes: Axes, data: ChartData, _unit: str) -> None:
         axes.set_ylim(bottom=0)  # the axis of a line may start above zero, but not when zero is this near
     if low < 0 < high:
         axes.axhline(0, color="#8d8d90", linewidth=0.9)
-    if direct:
+    if has_direct_labels:
         _label_lines(axes, data, places)
 
 
 def _has_lone_points(values: list[float]) -> bool:
-    """Return whether a point has no neighbour to be joined with, so that only a marker can show it."""
-    there = [False, *(not math.isnan(value) for value in values), False]
-    return any(there[i] and not there[i - 1] and not there[i + 1] for i in range(1, len(there) - 1))
+    """Return True if a value has no neighbour to be joined with (NaN on both sides), so that only a marker shows it."""
+    is_present = [False, *(not math.isnan(value) for value in values), False]
+    return any(is_present[i] and not is_present[i - 1] and not is_present[i + 1] for i in range(1, len(is_present) - 1))
 
 
 def _label_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
-    """Write each line's name at its end; names are moved apart where ends are close."""
+    """Write each line's name at its right end; names whose ends are close are moved apart."""
     low, high = axes.get_ylim()
     ends: list[tuple[float, int]] = []
     for number, series in enumerate(data.series):
-        there = [value for value in series.values if value is not None]
-        if there:
-            ends.append((there[-1], number))
+        values = [value for value in series.values if value is not None]
+        if values:
+            ends.append((values[-1], number))
     ends.sort()
     heights = _spread_heights([(value - low) / (high - low or 1.0) for value, _ in ends], _LINE_GAP)
     style: dict[str, Any] = {"fontsize": 8.5, "fontweight": "bold", "va": "center", "ha": "left"}
@@ -135,8 +135,8 @@ def _spread_heights(heights: list[float], gap: float) -> list[float]:
     moved: list[float] = []
     for height in heights:
         moved.append(max(height, moved[-1] + gap) if moved else height)
-    over = moved[-1] - 1 if moved else 0.0
-    if over > 0:
+    excess = moved[-1] - 1 if moved else 0.0
+    if excess > 0:
         top = 1.0
         for index in range(len(moved) - 1, -1, -1):
             moved[index] = min(moved[index], top)
@@ -145,15 +145,15 @@ def _spread_heights(heights: list[float], gap: float) -> list[float]:
 
 
 def _draw_scatter(axes: Axes, data: ChartData, _unit: str) -> None:
-    places = _place_points(axes, data)
-    many = len(data.x) * len(data.series)
+    places = _set_x_ticks(axes, data)
+    point_count = len(data.x) * len(data.series)
     for number, series in enumerate(data.series):
         pairs = [(x, y) for x, y in zip(places, series.values, strict=True) if y is not None]
         axes.scatter(
             [x for x, _ in pairs],
             [y for _, y in pairs],
-            s=26 if many < 300 else 12,
-            alpha=0.8 if many < 300 else 0.5,
+            s=26 if point_count < 300 else 12,
+            alpha=0.8 if point_count < 300 else 0.5,
             color=COLOURS[number],
             edgecolors="white",
             linewidths=0.4,
@@ -188,11 +188,11 @@ def _draw_pie(axes: Axes, data: ChartData, unit: str) -> None:
 
 def _label_slices(axes: Axes, values: list[float], names: list[str]) -> None:
     """Write each name right or left of the ring, beside its slice; names are moved apart where slices are thin."""
-    whole, before = sum(values), 0.0
+    whole, drawn_sum = sum(values), 0.0
     sides: dict[int, list[tuple[float, float, str]]] = {1: [], -1: []}
     for value, name in zip(values, names, strict=True):
-        angle = 2 * math.pi * (before + value / 2) / whole  # clockwise from the top
-        before += value
+        angle = 2 * math.pi * (drawn_sum + value / 2) / whole  # clockwise from the top
+        drawn_sum += value
         sides[1 if angle <= math.pi else -1].append((math.cos(angle), math.sin(angle), name))
     for side, slices in sides.items():
         slices.sort()
@@ -209,20 +209,20 @@ def _label_slices(axes: Axes, values: list[float], names: list[str]) -> None:
     axes.set_ylim(-1.25, 1.25)
 
 
-def _place_points(axes: Axes, data: ChartData) -> list[float]:
+def _set_x_ticks(axes: Axes, data: ChartData) -> list[float]:
     """Set the ticks of the x axis, and return the position of each point on it."""
     if data.x_kind == "date":
         round_dates = _choose_date_ticks(data.x)
-        at = [float(place) for place in date2num(round_dates)]  # type: ignore[no-untyped-call]
-        axes.set_xticks(at, chart_words.label_dates(round_dates))
+        tick_positions = [float(place) for place in date2num(round_dates)]  # type: ignore[no-untyped-call]
+        axes.set_xticks(tick_positions, chart_words.label_dates(round_dates))
         return [float(place) for place in date2num(list(data.x))]  # type: ignore[no-untyped-call]
     if data.x_kind == "number":
-        whole = all(float(x).is_integer() for x in data.x)
-        years = whole and all(1800 <= x <= 2200 for x in data.x)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=whole, steps=[1, 2, 2.5, 5, 10]))
+        are_whole_numbers = all(float(x).is_integer() for x in data.x)
+        are_years = are_whole_numbers and all(1800 <= x <= 2200 for x in data.x)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=are_whole_numbers, steps=[1, 2, 2.5, 5, 10]))
         largest = max((abs(x) for x in data.x), default=1.0)
         axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: f"{value:.0f}" if years else chart_words.format_tick(value, largest))
+            FuncFormatter(lambda value, _: f"{value:.0f}" if are_years else chart_words.format_tick(value, largest))
         )
         return [float(x) for x in data.x]
     labels = _make_category_labels(data, horizontal=False)
@@ -240,14 +240,16 @@ def _choose_ticks(labels: list[str]) -> list[int]:
 
 def _choose_date_ticks(dates: Sequence[dt.datetime]) -> list[dt.datetime]:
     """Choose round dates (months, Mondays, hours) in the range, or the dates themselves if few and spread out."""
-    own = sorted(set(dates))
-    gaps = [later - earlier for earlier, later in pairwise(own)]
-    if len(own) <= _MAX_OWN_DATE_TICKS and all(gap * _MAX_OWN_DATE_TICKS > own[-1] - own[0] for gap in gaps):
-        return own
+    own_dates = sorted(set(dates))
+    gaps = [later - earlier for earlier, later in pairwise(own_dates)]
+    if len(own_dates) <= _MAX_DATA_DATE_TICKS and all(
+        gap * _MAX_DATA_DATE_TICKS > own_dates[-1] - own_dates[0] for gap in gaps
+    ):
+        return own_dates
     locator = AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
-    values = locator.tick_values(own[0], own[-1])  # type: ignore[no-untyped-call]
+    values = locator.tick_values(own_dates[0], own_dates[-1])  # type: ignore[no-untyped-call]
     rounded = [num2date(value).replace(tzinfo=None) for value in values]  # type: ignore[no-untyped-call]
-    return [tick for tick in rounded if own[0] <= tick <= own[-1]] or [own[0], own[-1]]
+    return [tick for tick in rounded if own_dates[0] <= tick <= own_dates[-1]] or [own_dates[0], own_dates[-1]]
 
 
 def _make_category_labels(data: ChartData, *, horizontal: bool) -> list[str]:
@@ -265,14 +267,14 @@ def _make_category_labels(data: ChartData, *, horizontal: bool) -> list[str]:
 
 
 def _format_value_axis(axes: Axes, data: ChartData, *, horizontal: bool) -> None:
-    axis, largest = axes.xaxis if horizontal else axes.yaxis, _find_largest(data)
+    axis, largest = axes.xaxis if horizontal else axes.yaxis, _find_largest_magnitude(data)
     # Whole numbers are mostly counts, so no tick stands at a half.
-    whole = all(value is None or value.is_integer() for series in data.series for value in series.values)
-    axis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10], integer=whole))
+    are_whole_numbers = all(value is None or value.is_integer() for series in data.series for value in series.values)
+    axis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10], integer=are_whole_numbers))
     axis.set_major_formatter(FuncFormatter(lambda value, _: chart_words.format_tick(value, largest)))
 
 
-def _find_largest(data: ChartData) -> float:
+def _find_largest_magnitude(data: ChartData) -> float:
     low, high = _find_value_range(data)
     return max(abs(low), abs(high))
 

@@ -45,7 +45,7 @@ class BareCopies:
 
     Args:
         data_folder: The data folder of the bot; the copies lie in its folder `repositories`.
-        tokens: The token of each forge, by `github` or `gitlab`; "" without one.
+        tokens: The tokens of the forges `github` and `gitlab`; "" without one.
         env: The environment of the bot; git gets its proxies and certificate authorities.
     """
 
@@ -55,10 +55,12 @@ class BareCopies:
         self._tokens = tokens
         self._copy_tasks: dict[str, asyncio.Task[Path]] = {}
         self.stale_reasons: dict[str, str] = {}
-        """By the name of a repository: why its copy could not be renewed."""
+        """Name of a repository -> why its copy could not be renewed, and how old it is."""
 
-    async def find_copy(self, repository: Repository) -> Path:
-        """Return the path of a repository's copy: at most `FRESH_SECONDS` old, or older if it cannot be renewed.
+    async def ensure_copy(self, repository: Repository) -> Path:
+        """Make or renew a repository's copy if it is older than `FRESH_SECONDS`, and return its path.
+
+        If renewing fails, the old copy stays, and `stale_reasons` says why.
 
         Raises:
             RepositoryUnavailable: No copy exists and none can be made, or copying takes longer than
@@ -105,18 +107,26 @@ class BareCopies:
         return copy
 
     async def _clone(self, repository: Repository, copy: Path) -> None:
-        """Make the copy under another name and rename it at the end, so that a copy that exists is always complete."""
+        """Clone into a temporary name and rename it at the end, so that an existing copy is always complete."""
         await asyncio.to_thread(self._folder.mkdir, mode=0o700, parents=True, exist_ok=True)
-        part = copy.with_name(f"{copy.name}.{os.getpid()}.part")
-        await asyncio.to_thread(shutil.rmtree, part, ignore_errors=True)
+        partial_copy = copy.with_name(f"{copy.name}.{os.getpid()}.part")
+        await asyncio.to_thread(shutil.rmtree, partial_copy, ignore_errors=True)
         try:
-            arguments = ("clone", "-q", "--bare", "--no-local", "--template=", _make_clone_url(repository), str(part))
+            arguments = (
+                "clone",
+                "-q",
+                "--bare",
+                "--no-local",
+                "--template=",
+                _make_clone_url(repository),
+                str(partial_copy),
+            )
             _check_reply(await self._run_git(repository, *arguments), repository)
             if repository.is_local:
-                await self._fetch(repository, part)
-            await asyncio.to_thread(_move_into_place, part, copy)
+                await self._fetch(repository, partial_copy)
+            await asyncio.to_thread(_move_into_place, partial_copy, copy)
         finally:
-            await asyncio.to_thread(shutil.rmtree, part, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, partial_copy, ignore_errors=True)
 
     async def _fetch(self, repository: Repository, copy: Path) -> None:
         refs = (*_REFS, _REMOTE_BRANCHES) if repository.is_local else _REFS
@@ -128,19 +138,19 @@ class BareCopies:
         environment |= {} if repository.is_local else make_git_variables(_make_clone_url(repository), self._env)
         if repository.ssh is not None:
             environment = dict(await asyncio.to_thread(repository.ssh.make_git_environment, repository.name))
-        owners = self._folder / f"{repository.name}.owners"
+        safe_config = self._folder / f"{repository.name}.owners"
         if repository.is_local:  # git refuses other owners' folders; its helpers read only this file
             path = repository.address.replace("\\", "\\\\").replace('"', '\\"')
             text = "".join(f'[safe]\n\tdirectory = "{each}"\n' for each in (path, f"{path}/.git"))
-            await asyncio.to_thread(_write_owners_file, owners, text)
-            environment |= {"GIT_CONFIG_GLOBAL": str(owners)}
+            await asyncio.to_thread(_write_safe_directories, safe_config, text)
+            environment |= {"GIT_CONFIG_GLOBAL": str(safe_config)}
         elif repository.ssh is None and (token := self._tokens.get(repository.forge or "")):
             user = "x-access-token" if repository.forge == "github" else "oauth2"
-            signed = base64.b64encode(f"{user}:{token}".encode()).decode()
+            credentials = base64.b64encode(f"{user}:{token}".encode()).decode()
             environment |= {
                 "GIT_CONFIG_COUNT": "1",
                 "GIT_CONFIG_KEY_0": f"http.{_make_clone_url(repository)}.extraHeader",
-                "GIT_CONFIG_VALUE_0": f"Authorization: Basic {signed}",
+                "GIT_CONFIG_VALUE_0": f"Authorization: Basic {credentials}",
             }
         return await run_git(arguments, seconds=COPY_TIMEOUT_SECONDS, file_mb=LARGEST_FILE_MB, environment=environment)
 
@@ -151,35 +161,35 @@ def _make_clone_url(repository: Repository) -> str:
     return f"file://{quote(repository.address)}" if repository.is_local else f"{repository.address}.git"
 
 
-def _move_into_place(part: Path, copy: Path) -> None:
+def _move_into_place(partial_copy: Path, copy: Path) -> None:
     if not copy.exists():
-        part.rename(copy)
+        partial_copy.rename(copy)
 
 
 def _read_copy_age(stamp: Path) -> float | None:
-    """Return the seconds since a copy was renewed; None if there is none."""
+    """Return the seconds since a copy was renewed; None if there is no copy."""
     try:
         return max(0.0, time.time() - stamp.stat().st_mtime)
     except FileNotFoundError:
         return None
 
 
-def _write_owners_file(path: Path, text: str) -> None:
+def _write_safe_directories(path: Path, text: str) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
 
 
 def _check_reply(reply: GitReply, repository: Repository) -> None:
-    """Raise RepositoryUnavailable, with git's last error message, if copying failed."""
+    """Raise RepositoryUnavailable, with git's or ssh's error explained, if copying failed."""
     if reply.code == 0:
         return
     if repository.ssh is not None:
         why = repository.ssh.explain_error(repository.name, reply.error or "it took too long")
         raise RepositoryUnavailable(f"{repository.name} cannot be copied: {why}.")
-    said = next((line for line in reversed(reply.error.splitlines()) if line.startswith(("fatal", "error"))), "")
-    reason = said.partition(": ")[2] or (reply.error.splitlines() or ["git gave no reason"])[-1]
-    where = repository.address if repository.is_local else f"{repository.address}, and its token if it is private"
-    text = f"{repository.name} cannot be copied ({reason[:200]}); look at {where}."
+    error_line = next((line for line in reversed(reply.error.splitlines()) if line.startswith(("fatal", "error"))), "")
+    reason = error_line.partition(": ")[2] or (reply.error.splitlines() or ["git gave no reason"])[-1]
+    place_hint = repository.address if repository.is_local else f"{repository.address}, and its token if it is private"
+    text = f"{repository.name} cannot be copied ({reason[:200]}); look at {place_hint}."
     raise RepositoryUnavailable(text)
 
 
@@ -192,29 +202,44 @@ def _check_repository(repository: Repository) -> None:
 
 
 def _check_folder(folder: Path, name: str) -> None:
-    """Raise RepositoryUnavailable for a folder that is no repository, or uses objects or settings from elsewhere."""
+    """Raise RepositoryUnavailable for a folder that is no complete repository, or uses data from elsewhere."""
     if not folder.is_dir():
         raise RepositoryUnavailable(f"{name}: there is no folder {folder}; correct LEADHAND_REPOSITORIES, or mount it.")
-    inside = folder / ".git"
-    if inside.is_symlink() or inside.is_file():
+    git_folder = folder / ".git"
+    if git_folder.is_symlink() or git_folder.is_file():
         raise RepositoryUnavailable(
-            f"{name}: {inside} leads elsewhere (a worktree or submodule); name the repository itself."
+            f"{name}: {git_folder} leads elsewhere (a worktree or submodule); name the repository itself."
         )
-    home = inside if inside.is_dir() else folder
-    if not ((home / "HEAD").is_file() and (home / "objects").is_dir()):
+    repository_folder = git_folder if git_folder.is_dir() else folder
+    if not ((repository_folder / "HEAD").is_file() and (repository_folder / "objects").is_dir()):
         raise RepositoryUnavailable(f"{name}: {folder} is no git repository; correct LEADHAND_REPOSITORIES.")
-    borrowed = [home / "objects/info/alternates", home / "objects/info/http-alternates", home / "commondir"]
-    linked = [each for each in (home / "objects", home / "refs", home / "config", home / "HEAD") if each.is_symlink()]
-    if found := next((each for each in (*borrowed, *linked) if each.exists() or each.is_symlink()), None):
-        raise RepositoryUnavailable(f"{name}: {found} takes objects or settings from elsewhere, so it is not read.")
-    for config in (home / "config", home / "config.worktree"):
+    link_files = [
+        repository_folder / "objects/info/alternates",
+        repository_folder / "objects/info/http-alternates",
+        repository_folder / "commondir",
+    ]
+    symlinks = [
+        each
+        for each in (
+            repository_folder / "objects",
+            repository_folder / "refs",
+            repository_folder / "config",
+            repository_folder / "HEAD",
+        )
+        if each.is_symlink()
+    ]
+    if outside_path := next((each for each in (*link_files, *symlinks) if each.exists() or each.is_symlink()), None):
+        raise RepositoryUnavailable(
+            f"{name}: {outside_path} takes objects or settings from elsewhere, so it is not read."
+        )
+    for config in (repository_folder / "config", repository_folder / "config.worktree"):
         if config.exists() and (
             word := _OUTSIDE_CONFIG.search(config.read_bytes()[:_LARGEST_CONFIG_BYTES].decode("latin-1"))
         ):
             raise RepositoryUnavailable(
                 f"{name}: {config} has {word[0].strip('[ ')!r}, so it is not read; take that out."
             )
-    if next((home / "objects/pack").glob("*.promisor"), None) is not None:
+    if next((repository_folder / "objects/pack").glob("*.promisor"), None) is not None:
         raise RepositoryUnavailable(
             f"{name}: it holds only a part of its objects (a partial clone); name the whole one."
         )

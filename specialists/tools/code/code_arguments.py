@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import BaseModel, Field
 
 LONGEST_PATH = 400
-"""Characters of the longest path that a tool accepts."""
-_Name = Annotated[str, Field(max_length=60)]
+"""Most characters of a path that a tool accepts."""
+_RepositoryName = Annotated[str, Field(max_length=60)]
 _Path = Annotated[str, Field(max_length=LONGEST_PATH)]
 _Revision = Annotated[str, Field(max_length=120)]
 _Line = Annotated[int, Field(ge=1, le=1_000_000)]
@@ -18,7 +18,7 @@ class ListFilesArguments(BaseModel):
     """Arguments of list_files."""
 
     pattern: _Path = "**"
-    repository: _Name = ""
+    repository: _RepositoryName = ""
     revision: _Revision = ""
 
 
@@ -28,7 +28,7 @@ class ReadCodeArguments(BaseModel):
     path: _Path
     start: _Line = 1
     lines: int = Field(default=200, ge=1, le=1000)
-    repository: _Name = ""
+    repository: _RepositoryName = ""
     revision: _Revision = ""
 
 
@@ -37,7 +37,7 @@ class SearchCodeArguments(BaseModel):
 
     pattern: str = Field(min_length=1, max_length=200)
     path: _Path = ""
-    repository: _Name = ""
+    repository: _RepositoryName = ""
     revision: _Revision = ""
 
 
@@ -48,7 +48,7 @@ class CodeLogArguments(BaseModel):
     words: str = Field(default="", max_length=200)
     code: str = Field(default="", max_length=200)
     count: int = Field(default=15, ge=1, le=60)
-    repository: _Name = ""
+    repository: _RepositoryName = ""
     revision: _Revision = ""
 
 
@@ -58,7 +58,7 @@ class LinesArguments(BaseModel):
     path: _Path
     start: _Line
     end: _Line
-    repository: _Name = ""
+    repository: _RepositoryName = ""
     revision: _Revision = ""
 
 
@@ -67,10 +67,10 @@ class CodeDiffArguments(BaseModel):
 
     revisions: str = Field(min_length=1, max_length=250)
     path: _Path = ""
-    repository: _Name = ""
+    repository: _RepositoryName = ""
 
 
-class ReadRequestArguments(BaseModel):
+class ReadPullRequestArguments(BaseModel):
     """Arguments of read_pull_request. `link` is its address, or `repository#number`; `part` is the part to read."""
 
     link: str = Field(min_length=1, max_length=300)

@@ -1,6 +1,6 @@
 """The code tools: files and history of the repositories that the operator names, pull and merge requests, reviews.
 
-`LEADHAND_REPOSITORIES` names the repositories. Git runs only on our own copies of them; see `bare_copy`.
+`LEADHAND_REPOSITORIES` names the repositories. Git runs only on our own copies of them (`bare_copy`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from specialists.tools.code.code_arguments import (
     ListFilesArguments,
     PostReviewArguments,
     ReadCodeArguments,
-    ReadRequestArguments,
+    ReadPullRequestArguments,
     SearchCodeArguments,
 )
 from specialists.tools.code.diff_text import find_commentable_lines
@@ -45,7 +45,7 @@ def code_toolkit(settings: ToolSettings) -> Toolkit:
         Tool("code_blame", "read", LinesArguments, code.code_blame),
         Tool("code_diff", "read", CodeDiffArguments, code.code_diff),
         Tool("line_history", "read", LinesArguments, code.line_history),
-        Tool("read_pull_request", "read", ReadRequestArguments, code.read_pull_request),
+        Tool("read_pull_request", "read", ReadPullRequestArguments, code.read_pull_request),
         Tool(
             *("post_review", "write", PostReviewArguments, code.post_review),
             key="marks",
@@ -60,8 +60,8 @@ def code_toolkit(settings: ToolSettings) -> Toolkit:
 
 def _describe_review(arguments: PostReviewArguments) -> str:
     count = len(arguments.comments)
-    at_lines = f" with {count} comment{'' if count == 1 else 's'} at lines" if count else ""
-    return f"post a review on {arguments.link}{at_lines}"
+    comments_text = f" with {count} comment{'' if count == 1 else 's'} at lines" if count else ""
+    return f"post a review on {arguments.link}{comments_text}"
 
 
 class CodeTools:
@@ -102,7 +102,7 @@ class CodeTools:
         """Show the earlier changes of these lines, newest first, with the commits' messages."""
         return await _catch_refusal(code_history.list_line_changes(arguments, self.reader))
 
-    async def read_pull_request(self, arguments: ReadRequestArguments, _workbench: Workbench) -> ToolOutcome:
+    async def read_pull_request(self, arguments: ReadPullRequestArguments, _workbench: Workbench) -> ToolOutcome:
         """Read a pull or merge request: its text, comments and diff, or a part of them, or the diff of one path.
 
         link: its address, repository#number, or repository@commit for the one that a commit came with.
@@ -116,7 +116,10 @@ class CodeTools:
     async def look_up_review(
         self, arguments: PostReviewArguments, _workbench: Workbench, key: str
     ) -> ToolOutcome | None:
-        """Return the outcome of an earlier call with this key; None if its review was not posted."""
+        """Return the outcome of an earlier call with this key; None if its review was not posted.
+
+        If that cannot be looked up, the outcome is a failed one.
+        """
         try:
             forge, number = await self.find_forge(arguments.link)
             return await find_posted_review(forge, number, key)
@@ -125,10 +128,10 @@ class CodeTools:
 
     async def find_forge(self, link: str) -> tuple[Forge, int]:
         """Return the forge and the number of the pull or merge request behind a link. Raises RepositoryCallRefused."""
-        repository, number = pull_requests.find_named_request(link, self.named_repositories)
+        repository, number = pull_requests.find_named_pull_request(link, self.named_repositories)
         http = ForgeHttp(repository, self._tokens[cast("str", repository.forge)])
         forge: Forge = GithubForge(http) if repository.forge == "github" else GitlabForge(http)
-        return forge, number if isinstance(number, int) else await forge.find_request_number(number)
+        return forge, number if isinstance(number, int) else await forge.find_pull_request_number(number)
 
     async def fetch_named_changes(self, text: str) -> FoundMaterial:
         """Fetch the diffs of the pull and merge requests, or of the pairs of revisions, that a text names."""
@@ -137,18 +140,18 @@ class CodeTools:
     async def check_repositories(self) -> tuple[str, ...]:
         """Copy each repository, or renew its copy, and return one line for each fault."""
         repositories = self.named_repositories.repositories.values()
-        found = await asyncio.gather(*map(self.reader.find_copy, repositories), return_exceptions=True)
-        broken = [each for each in found if isinstance(each, BaseException)]
-        for each in broken:
+        results = await asyncio.gather(*map(self.reader.ensure_copy, repositories), return_exceptions=True)
+        errors = [each for each in results if isinstance(each, BaseException)]
+        for each in errors:
             if not isinstance(each, RepositoryCallRefused):
                 raise each
-        return (*self.named_repositories.faults, *dict.fromkeys(map(str, broken)), *self._copies.stale_reasons.values())
+        return (*self.named_repositories.faults, *dict.fromkeys(map(str, errors)), *self._copies.stale_reasons.values())
 
     async def close(self) -> None:
         """Cancel the copying that is under way."""
         await self._copies.close()
 
-    async def _show_pull_request(self, arguments: ReadRequestArguments) -> ToolOutcome:
+    async def _show_pull_request(self, arguments: ReadPullRequestArguments) -> ToolOutcome:
         forge, number = await self.find_forge(arguments.link)
         return await pull_requests.show_pull_request(arguments, forge, number)
 
@@ -170,22 +173,31 @@ def make_review_mark(key: str) -> str:
 
 
 async def post_review(arguments: PostReviewArguments, forge: Forge, number: int, key: str) -> ToolOutcome:
-    """Post a review. Raises RepositoryCallRefused if nothing was posted, and NoForgeAnswer if that is unknown."""
-    request = await forge.get_request(number)
+    """Post a review; comments at lines that the diff does not show go into its summary.
+
+    Raises RepositoryCallRefused if nothing was posted, and ForgeOutcomeUnknown if that is unknown.
+    """
+    pull_request = await forge.get_pull_request(number)
     diff = await forge.get_diff(number)
     lines = await asyncio.to_thread(find_commentable_lines, diff)
     if isinstance(lines, str):
         raise RepositoryCallRefused(lines)
-    at_lines = [one for one in arguments.comments if one.line in lines.get(one.path, {})]
-    apart = [one for one in arguments.comments if one not in at_lines]
-    summary = "\n\n".join((arguments.summary, *map(_render_comment, apart)))
-    address = await forge.post_review(request, summary, at_lines, diff, make_review_mark(key))
-    left = f" {len(apart)} stand in the summary, as the request does not show their lines." if apart else ""
-    return ToolOutcome(f"Posted with {len(at_lines)} comments at lines: {address}.{left}", sources=(address,))
+    line_comments = [one for one in arguments.comments if one.line in lines.get(one.path, {})]
+    summary_comments = [one for one in arguments.comments if one not in line_comments]
+    summary = "\n\n".join((arguments.summary, *map(_render_comment, summary_comments)))
+    address = await forge.post_review(pull_request, summary, line_comments, diff, make_review_mark(key))
+    summary_note = (
+        f" {len(summary_comments)} stand in the summary, as the request does not show their lines."
+        if summary_comments
+        else ""
+    )
+    return ToolOutcome(
+        f"Posted with {len(line_comments)} comments at lines: {address}.{summary_note}", sources=(address,)
+    )
 
 
 async def find_posted_review(forge: Forge, number: int, key: str) -> ToolOutcome | None:
-    """Return the outcome of the review with a key; None if none was posted. Raises RepositoryCallRefused if unknown."""
+    """Return the outcome of the review with a key; None if none was posted. Raises RepositoryCallRefused if unclear."""
     address = await forge.find_review(number, make_review_mark(key))
     return None if address is None else ToolOutcome(f"It was posted: {address}.", sources=(address,))
 

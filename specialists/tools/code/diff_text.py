@@ -14,7 +14,7 @@ _HUNK_HEADER = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@ ?(.*)$", re.
 
 
 def summarize_diff(text: str) -> list[str]:
-    """Return one line for each file of a diff: the number of added and removed lines, and where its hunks begin."""
+    """Return one line for each file of a diff: the numbers of added and removed lines, and its first 12 hunks."""
     lines = []
     for path, part in split_by_file(text).items():
         body = part.partition("\n@@ ")[2]
@@ -27,13 +27,13 @@ def summarize_diff(text: str) -> list[str]:
 
 def split_by_file(text: str) -> dict[str, str]:
     """Return the diff of each file, by its path in the new version; for a deleted file, in the old version."""
-    found: dict[str, str] = {}
+    diff_by_path: dict[str, str] = {}
     for part in _FILE_START.split(text):
-        new, git = _NEW_PATH.search(part), _GIT_HEADER.match(part)
-        path = new[1] if new and new[1] != "/dev/null" else git[1] if git else ""
+        new_path, git_header = _NEW_PATH.search(part), _GIT_HEADER.match(part)
+        path = new_path[1] if new_path and new_path[1] != "/dev/null" else git_header[1] if git_header else ""
         if path:
-            found[path] = found.get(path, "") + part
-    return found
+            diff_by_path[path] = diff_by_path.get(path, "") + part
+    return diff_by_path
 
 
 def find_commentable_lines(text: str) -> Mapping[str, Mapping[int, int]] | str:

@@ -12,7 +12,7 @@ from specialists.outbound.faults import describe_network_fault
 from specialists.tools.code.named_repositories import Repository
 from specialists.tools.code.repository_reader import RepositoryCallRefused
 
-CALL_SECONDS = 30.0
+CALL_TIMEOUT_SECONDS = 30.0
 LARGEST_ANSWER_BYTES = 4 * 1024 * 1024
 PAGE_SIZE, MAX_PAGES = 100, 5
 _TOKEN_SETTINGS = {"github": "GITHUB_TOKEN", "gitlab": "GITLAB_TOKEN"}
@@ -30,25 +30,25 @@ class ForgeHttp:
         self._token = token
 
     async def get(self, path: str, **parameters: str | int) -> Any:
-        """Get JSON. Raises RepositoryCallRefused, which says what went wrong."""
+        """Get a path of the API and return its parsed JSON. Raises RepositoryCallRefused."""
         return _parse_json(await self._call_api("GET", path, "application/json", parameters=parameters))
 
     async def get_pages(self, path: str, **parameters: str | int) -> list[Any]:
-        """Get a list page by page, `MAX_PAGES` at most. Raises RepositoryCallRefused."""
-        found: list[Any] = []
+        """Get a list, at most `MAX_PAGES` pages of it; later items are left out. Raises RepositoryCallRefused."""
+        items: list[Any] = []
         for page in range(1, MAX_PAGES + 1):
-            more = await self.get(path, per_page=PAGE_SIZE, page=page, **parameters)
-            found += more if isinstance(more, list) else []
-            if not isinstance(more, list) or len(more) < PAGE_SIZE:
+            page_items = await self.get(path, per_page=PAGE_SIZE, page=page, **parameters)
+            items += page_items if isinstance(page_items, list) else []
+            if not isinstance(page_items, list) or len(page_items) < PAGE_SIZE:
                 break
-        return found
+        return items
 
     async def get_text(self, path: str, media_type: str) -> str:
-        """Get a text, in the form that `media_type` names. Raises RepositoryCallRefused."""
+        """Get a path of the API as text, in the form that `media_type` names. Raises RepositoryCallRefused."""
         return (await self._call_api("GET", path, media_type)).decode("utf-8", "replace")
 
     async def post(self, path: str, body: dict[str, Any]) -> Any:
-        """Post JSON. Raises RepositoryCallRefused if nothing was done, and NoForgeAnswer if that is unknown."""
+        """Post JSON. Raises RepositoryCallRefused if nothing was done, and ForgeOutcomeUnknown if that is unknown."""
         return _parse_json(await self._call_api("POST", path, "application/json", body=body))
 
     async def _call_api(
@@ -59,10 +59,10 @@ class ForgeHttp:
         parameters: dict[str, str | int] | None = None,
         body: dict[str, Any] | None = None,
     ) -> bytes:
-        url, writes = f"{self.repository.api}/{path}", method == "POST"
+        url, is_writing = f"{self.repository.api}/{path}", method == "POST"
         try:
             async with (
-                open_session(seconds=CALL_SECONDS, headers=self._make_headers(media_type)) as session,
+                open_session(seconds=CALL_TIMEOUT_SECONDS, headers=self._make_headers(media_type)) as session,
                 session.request(method, url, params=parameters, json=body, allow_redirects=False) as answer,
             ):
                 data = await _read_answer(answer)
@@ -76,14 +76,14 @@ class ForgeHttp:
                 f"{self._api_host} cannot be reached ({_describe_client_error(error)})."
             ) from None
         except (aiohttp.ClientError, TimeoutError) as error:
-            if writes:
+            if is_writing:
                 raise ForgeOutcomeUnknown(f"{self._api_host} gave no answer") from error
             raise RepositoryCallRefused(f"{self._api_host} gave no answer; try again.") from None
-        if writes and (status >= 500 or status == 408):
+        if is_writing and (status >= 500 or status == 408):
             raise ForgeOutcomeUnknown(f"{self._api_host} answered {status}")
         if status not in {200, 201}:
             raise RepositoryCallRefused(self._describe_status_fault(status, data))
-        if len(data) > LARGEST_ANSWER_BYTES and not writes:
+        if len(data) > LARGEST_ANSWER_BYTES and not is_writing:
             raise RepositoryCallRefused(
                 f"{self._api_host} gave more than {LARGEST_ANSWER_BYTES >> 20} MB; ask for less."
             )
@@ -105,24 +105,24 @@ class ForgeHttp:
             hint = f"{variable} may not read or do this" if self._token else f"{variable} is not set"
             return f"{self._api_host} answered {status}: there is no such thing in {self.repository.path}, or {hint}."
         try:
-            said = json.loads(data).get("message", "")
+            message = json.loads(data).get("message", "")
         except (ValueError, AttributeError):
-            said = ""
-        return f"{self._api_host} answered {status}{f': {str(said)[:300]}' if said else ''}."
+            message = ""
+        return f"{self._api_host} answered {status}{f': {str(message)[:300]}' if message else ''}."
 
 
 def _describe_client_error(error: aiohttp.ClientError) -> str:
-    """Say why nothing was sent, and what to do."""
+    """Return why nothing was sent, and what to do, without a full stop."""
     return describe_network_fault(error) or f"{getattr(error, 'strerror', None) or 'no connection'}; try again"
 
 
 async def _read_answer(answer: aiohttp.ClientResponse) -> bytes:
-    read = bytearray()
+    body = bytearray()
     async for piece in answer.content.iter_chunked(64 * 1024):
-        read += piece
-        if len(read) > LARGEST_ANSWER_BYTES:
+        body += piece
+        if len(body) > LARGEST_ANSWER_BYTES:
             break
-    return bytes(read)
+    return bytes(body)
 
 
 def _parse_json(data: bytes) -> Any:

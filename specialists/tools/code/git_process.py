@@ -1,7 +1,7 @@
 """Runs git so that a repository cannot influence it: only our configuration, no pager, no prompt, all within limits.
 
-See docs/security.md for the attacks of a hostile repository. Git runs only on our own copies, with our own
-configuration; the one exception is making such a copy, see `bare_copy`.
+docs/security.md lists the attacks of a hostile repository. Git runs only on our own copies, with our own configuration.
+The one exception is making such a copy (`bare_copy`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from specialists.sandbox.scratch import get_scratch_folder
 
 NO_GIT = "git is not installed here; whoever runs the bot can install it."
-READING_SECONDS = 20.0
+GIT_TIMEOUT_SECONDS = 20.0
 MAX_OUTPUT_BYTES = 4 * 1024 * 1024
 """Most bytes of output that are read from one call; git is ended after that."""
 _MEMORY_KB, _PROCESSOR_SECONDS = 2_000_000, 120
@@ -50,7 +50,11 @@ _LIMIT_SCRIPT = 'ulimit -v "$1" -t "$2" 2>/dev/null; [ "$3" = 0 ] || ulimit -f "
 
 @dataclass(frozen=True, slots=True)
 class GitReply:
-    """The output of git. `code` is its exit status, or None after a timeout. `is_cut`: not all output was read."""
+    """The output of git.
+
+    `code` is its exit status; None after a timeout. If `is_cut`, the output was too long: git was ended, `code` is 0
+    and `error` is "".
+    """
 
     code: int | None
     output: str
@@ -72,8 +76,8 @@ def _find_git() -> str:
 async def run_git(
     arguments: Sequence[str],
     *,
-    seconds: float = READING_SECONDS,
-    most_bytes: int = MAX_OUTPUT_BYTES,
+    seconds: float = GIT_TIMEOUT_SECONDS,
+    max_output_bytes: int = MAX_OUTPUT_BYTES,
     file_mb: int = 0,
     environment: Mapping[str, str] | None = None,
 ) -> GitReply:
@@ -81,8 +85,8 @@ async def run_git(
 
     Args:
         arguments: The arguments after our flags. The caller ensures that no name among them begins with a dash.
-        seconds: How long git may take.
-        most_bytes: Most bytes of output that are read.
+        seconds: Most seconds that git may take.
+        max_output_bytes: Most bytes of output that are read.
         file_mb: Largest file that git may write, in megabytes; 0 for no limit.
         environment: Variables that are added to ours, or replace them.
     """
@@ -99,7 +103,7 @@ async def run_git(
     )
     try:
         async with asyncio.timeout(seconds):
-            return await _read_reply(process, most_bytes)
+            return await _read_reply(process, max_output_bytes)
     except TimeoutError:
         return GitReply(None, "", f"it took longer than {seconds:g} s")
     finally:
@@ -109,33 +113,35 @@ async def run_git(
         await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
 
 
-async def _read_reply(process: asyncio.subprocess.Process, most_bytes: int) -> GitReply:
+async def _read_reply(process: asyncio.subprocess.Process, max_bytes: int) -> GitReply:
     if process.stdout is None or process.stderr is None:
         raise RuntimeError("git was started without pipes")
     errors = asyncio.ensure_future(_read_beginning(process.stderr, 4_000))
     try:
-        output, cut = await _read_beginning(process.stdout, most_bytes, stop=True)
-        code = 0 if cut else await process.wait()
-        said = b"" if cut else (await errors)[0]
+        output, is_cut = await _read_beginning(process.stdout, max_bytes, stops_there=True)
+        code = 0 if is_cut else await process.wait()
+        error_output = b"" if is_cut else (await errors)[0]
     finally:
         errors.cancel()
         await asyncio.gather(errors, return_exceptions=True)
-    return GitReply(code, output.decode("utf-8", "replace"), said.decode("utf-8", "replace").strip(), cut)
+    return GitReply(code, output.decode("utf-8", "replace"), error_output.decode("utf-8", "replace").strip(), is_cut)
 
 
-async def _read_beginning(stream: asyncio.StreamReader, most_bytes: int, *, stop: bool = False) -> tuple[bytes, bool]:
-    """Read up to `most_bytes` bytes of a stream. Return them, and whether there are more.
+async def _read_beginning(
+    stream: asyncio.StreamReader, max_bytes: int, *, stops_there: bool = False
+) -> tuple[bytes, bool]:
+    """Read the first `max_bytes` bytes of a stream. Returns (the bytes, True if there are more).
 
-    `stop`: read no further then.
+    With `stops_there`, reading ends there; otherwise the rest is read and dropped.
     """
-    read = bytearray()
+    beginning = bytearray()
     while piece := await stream.read(64 * 1024):
-        read += piece[: max(0, most_bytes + 1 - len(read))]
-        if stop and len(read) > most_bytes:
+        beginning += piece[: max(0, max_bytes + 1 - len(beginning))]
+        if stops_there and len(beginning) > max_bytes:
             break
-    return bytes(read[:most_bytes]), len(read) > most_bytes
+    return bytes(beginning[:max_bytes]), len(beginning) > max_bytes
 
 
 def make_copy_arguments(copy: Path, *arguments: str) -> tuple[str, ...]:
-    """Return the arguments that run git on a copy of ours."""
+    """Return git's arguments for running it on a copy of ours; they follow the flags of `run_git`."""
     return (f"--git-dir={copy}", *arguments)

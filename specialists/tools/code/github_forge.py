@@ -10,17 +10,17 @@ from specialists.tools.code.pull_requests import PullRequest, ReviewComment
 from specialists.tools.code.repository_reader import RepositoryCallRefused
 
 DIFF_MEDIA_TYPE = "application/vnd.github.diff"
-TOO_LARGE_ANSWER = "answered 406"
+TOO_LARGE_STATUS_TEXT = "answered 406"
 
 
 class GithubForge:
-    """The pull requests of one repository of GitHub: see `pull_requests.Forge`."""
+    """The pull requests of one repository of GitHub: a `pull_requests.Forge`."""
 
     def __init__(self, http: ForgeHttp) -> None:
         self._http = http
         self._repository_path = f"repos/{http.repository.path}"
 
-    async def get_request(self, number: int) -> PullRequest:
+    async def get_pull_request(self, number: int) -> PullRequest:
         """Return a pull request by its number."""
         one = await self._http.get(f"{self._repository_path}/pulls/{number}")
         return PullRequest(
@@ -35,19 +35,19 @@ class GithubForge:
             address=str(one.get("html_url") or ""),
         )
 
-    async def find_request_number(self, commit: str) -> int:
+    async def find_pull_request_number(self, commit: str) -> int:
         """Return the number of the pull request that a commit came with."""
-        found = await self._http.get(f"{self._repository_path}/commits/{commit}/pulls")
-        if not isinstance(found, list) or not found:
+        pull_requests = await self._http.get(f"{self._repository_path}/commits/{commit}/pulls")
+        if not isinstance(pull_requests, list) or not pull_requests:
             raise RepositoryCallRefused(f"{commit} came with no pull request.")
-        return int(found[0]["number"])
+        return int(pull_requests[0]["number"])
 
     async def get_diff(self, number: int) -> str:
-        """Return the diff of a pull request; if GitHub finds it too large, the joined diffs of its files."""
+        """Return the diff of a pull request; if GitHub finds it too large, the joined diffs of its first 500 files."""
         try:
             return await self._http.get_text(f"{self._repository_path}/pulls/{number}", DIFF_MEDIA_TYPE)
         except RepositoryCallRefused as error:
-            if TOO_LARGE_ANSWER not in str(error):
+            if TOO_LARGE_STATUS_TEXT not in str(error):
                 raise
         return "".join(
             map(_render_file_diff, await self._http.get_pages(f"{self._repository_path}/pulls/{number}/files"))
@@ -55,34 +55,34 @@ class GithubForge:
 
     async def list_comments(self, number: int) -> list[ReviewComment]:
         """List the comments and reviews of a pull request, oldest first."""
-        at_lines = await self._http.get_pages(f"{self._repository_path}/pulls/{number}/comments")
-        plain = await self._http.get_pages(f"{self._repository_path}/issues/{number}/comments")
+        line_comments = await self._http.get_pages(f"{self._repository_path}/pulls/{number}/comments")
+        issue_comments = await self._http.get_pages(f"{self._repository_path}/issues/{number}/comments")
         reviews = await self._http.get_pages(f"{self._repository_path}/pulls/{number}/reviews")
-        found = [
+        dated_comments = [
             (str(one.get("created_at") or one.get("submitted_at") or ""), one)
-            for one in (*at_lines, *plain, *reviews)
+            for one in (*line_comments, *issue_comments, *reviews)
             if one.get("body")
         ]
         return [
             ReviewComment(
                 _read_author(one), at[:10], str(one["body"]), str(one.get("path") or ""), _read_comment_line(one)
             )
-            for at, one in sorted(found, key=lambda each: each[0])
+            for at, one in sorted(dated_comments, key=lambda each: each[0])
         ]
 
     async def post_review(
-        self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str
+        self, pull_request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str
     ) -> str:
         """Post a review in one call, so that it exists completely or not at all. Return its address."""
         del diff
         body = {
-            "commit_id": request.head,
+            "commit_id": pull_request.head,
             "body": f"{summary}\n\n{mark}",
             "event": "COMMENT",
             "comments": [{"path": one.path, "line": one.line, "side": "RIGHT", "body": one.text} for one in comments],
         }
-        made = await self._http.post(f"{self._repository_path}/pulls/{request.number}/reviews", body)
-        return str(made.get("html_url") or request.address)
+        review = await self._http.post(f"{self._repository_path}/pulls/{pull_request.number}/reviews", body)
+        return str(review.get("html_url") or pull_request.address)
 
     async def find_review(self, number: int, mark: str) -> str | None:
         """Return the address of the review with this mark; None if there is none."""
@@ -93,15 +93,15 @@ class GithubForge:
 
 
 def _render_file_diff(file: Any) -> str:
-    """Return the diff of one file with the header lines of git."""
+    """Return the diff of one file with git's header lines; a note in place of a diff that is not given."""
     new = str(file.get("filename") or "")
     old = str(file.get("previous_filename") or new)
     head = f"diff --git a/{old} b/{new}\n"
     if not file.get("patch"):
         return f"{head}(its diff is not given: it is too large, or no text)\n"
-    before = "/dev/null" if file.get("status") == "added" else f"a/{old}"
-    after = "/dev/null" if file.get("status") == "removed" else f"b/{new}"
-    return f"{head}--- {before}\n+++ {after}\n{str(file['patch']).rstrip()}\n"
+    old_label = "/dev/null" if file.get("status") == "added" else f"a/{old}"
+    new_label = "/dev/null" if file.get("status") == "removed" else f"b/{new}"
+    return f"{head}--- {old_label}\n+++ {new_label}\n{str(file['patch']).rstrip()}\n"
 
 
 def _read_author(item: Any) -> str:

@@ -13,14 +13,14 @@ from specialists.tools.code.repository_reader import RepositoryCallRefused
 
 
 class GitlabForge:
-    """The merge requests of one project of GitLab: see `pull_requests.Forge`."""
+    """The merge requests of one project of GitLab: a `pull_requests.Forge`."""
 
     def __init__(self, http: ForgeHttp) -> None:
         self._http = http
         self._project_path = f"projects/{quote(http.repository.path, safe='')}"
         self._requests_path = f"{self._project_path}/merge_requests"
 
-    async def get_request(self, number: int) -> PullRequest:
+    async def get_pull_request(self, number: int) -> PullRequest:
         """Return a merge request by its number."""
         one = await self._http.get(f"{self._requests_path}/{number}")
         refs = one.get("diff_refs") or {}
@@ -38,19 +38,19 @@ class GitlabForge:
             comment_refs=(base, start, head),
         )
 
-    async def find_request_number(self, commit: str) -> int:
+    async def find_pull_request_number(self, commit: str) -> int:
         """Return the number of the merge request that a commit came with."""
-        found = await self._http.get(f"{self._project_path}/repository/commits/{commit}/merge_requests")
-        if not isinstance(found, list) or not found:
+        merge_requests = await self._http.get(f"{self._project_path}/repository/commits/{commit}/merge_requests")
+        if not isinstance(merge_requests, list) or not merge_requests:
             raise RepositoryCallRefused(f"{commit} came with no merge request.")
-        return int(found[0]["iid"])
+        return int(merge_requests[0]["iid"])
 
     async def get_diff(self, number: int) -> str:
-        """Return the diff of a merge request, joined from the diffs of its files."""
+        """Return the diff of a merge request, joined from the diffs of its first 500 files."""
         return "".join(map(_render_file_diff, await self._http.get_pages(f"{self._requests_path}/{number}/diffs")))
 
     async def list_comments(self, number: int) -> list[ReviewComment]:
-        """List the comments on a merge request, oldest first."""
+        """List the comments on a merge request, oldest first, without GitLab's own notes."""
         notes = await self._http.get_pages(f"{self._requests_path}/{number}/notes", sort="asc")
         return [
             ReviewComment(
@@ -64,29 +64,31 @@ class GitlabForge:
         ]
 
     async def post_review(
-        self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str
+        self, pull_request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str
     ) -> str:
-        """Post the comments at their lines, and the summary last, as proof of a complete review. Return its address."""
+        """Post the comments at their lines, then the summary, which marks the review complete. Returns its address."""
         lines = find_commentable_lines(diff)
-        old = {} if isinstance(lines, str) else lines
-        done = 0
+        lines_by_path = {} if isinstance(lines, str) else lines
+        posted_count = 0
         try:
             for one in comments:
-                position = _make_position(request, one, old.get(one.path, {}).get(one.line, 0))
+                position = _make_position(pull_request, one, lines_by_path.get(one.path, {}).get(one.line, 0))
                 body = {"body": f"{one.text}\n\n{mark}", "position": position}
-                await self._http.post(f"{self._requests_path}/{request.number}/discussions", body)
-                done += 1
-            made = await self._http.post(
-                f"{self._requests_path}/{request.number}/notes", {"body": f"{summary}\n\n{mark} whole"}
+                await self._http.post(f"{self._requests_path}/{pull_request.number}/discussions", body)
+                posted_count += 1
+            summary_note = await self._http.post(
+                f"{self._requests_path}/{pull_request.number}/notes", {"body": f"{summary}\n\n{mark} whole"}
             )
         except RepositoryCallRefused as error:
-            if done:
-                raise ForgeOutcomeUnknown(f"{done} of {len(comments)} comments were posted, then: {error}") from error
+            if posted_count:
+                raise ForgeOutcomeUnknown(
+                    f"{posted_count} of {len(comments)} comments were posted, then: {error}"
+                ) from error
             raise
-        return f"{request.address}#note_{made.get('id', '')}"
+        return f"{pull_request.address}#note_{summary_note.get('id', '')}"
 
     async def find_review(self, number: int, mark: str) -> str | None:
-        """Return the address of the review with this mark, or None. Raises RepositoryCallRefused for a part of one."""
+        """Return the address of the review with this mark, or None. Raises RepositoryCallRefused if incomplete."""
         notes = [
             one
             for one in await self._http.get_pages(f"{self._requests_path}/{number}/notes")
@@ -94,28 +96,28 @@ class GitlabForge:
         ]
         if not notes:
             return None
-        whole = next((one for one in notes if f"{mark} whole" in str(one["body"])), None)
-        if whole is None:
+        summary_note = next((one for one in notes if f"{mark} whole" in str(one["body"])), None)
+        if summary_note is None:
             raise RepositoryCallRefused(f"{len(notes)} comments of the review are there, and its summary is not.")
-        return f"{self._http.repository.address}/-/merge_requests/{number}#note_{whole.get('id', '')}"
+        return f"{self._http.repository.address}/-/merge_requests/{number}#note_{summary_note.get('id', '')}"
 
 
-def _make_position(request: PullRequest, comment: LineComment, old_line: int) -> dict[str, Any]:
-    base, start, head = request.comment_refs
+def _make_position(pull_request: PullRequest, comment: LineComment, old_line: int) -> dict[str, Any]:
+    base, start, head = pull_request.comment_refs
     place: dict[str, Any] = {"position_type": "text", "base_sha": base, "start_sha": start, "head_sha": head}
     place |= {"new_path": comment.path, "old_path": comment.path, "new_line": comment.line}
     return place | ({"old_line": old_line} if old_line else {})
 
 
 def _render_file_diff(file: Any) -> str:
-    """Return the diff of one file with the header lines of git."""
+    """Return the diff of one file with git's header lines; a note in place of a diff that is not given."""
     old, new = str(file.get("old_path") or ""), str(file.get("new_path") or "")
     head = f"diff --git a/{old} b/{new}\n"
     if not file.get("diff"):
         return f"{head}(its diff is not given: it is too large, or no text)\n"
-    before = "/dev/null" if file.get("new_file") else f"a/{old}"
-    after = "/dev/null" if file.get("deleted_file") else f"b/{new}"
-    return f"{head}--- {before}\n+++ {after}\n{str(file['diff']).rstrip()}\n"
+    old_label = "/dev/null" if file.get("new_file") else f"a/{old}"
+    new_label = "/dev/null" if file.get("deleted_file") else f"b/{new}"
+    return f"{head}--- {old_label}\n+++ {new_label}\n{str(file['diff']).rstrip()}\n"
 
 
 def _read_author(item: Any) -> str:

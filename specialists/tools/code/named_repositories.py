@@ -14,11 +14,11 @@ from specialists.tools.code import ssh_remote
 from specialists.tools.code.ssh_remote import SshRemote
 
 REPOSITORIES_SETTING = "LEADHAND_REPOSITORIES"
-Forge = Literal["github", "gitlab"]
+ForgeKind = Literal["github", "gitlab"]
 _ENTRY_FORMS = "NAME=PATH, NAME=https://host/owner/repository or NAME=git@host:path"
 _NAME_PATTERN = re.compile(r"[A-Za-z0-9][\w.-]{0,59}")
 _GITHUB, _GITLAB = "https://api.github.com", "https://gitlab.com"
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+_LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class Repository:
     """A repository that the operator names.
 
     Attributes:
-        name: What people and models call it.
-        address: A folder of this machine, or an https address without its `.git`. Of a repository reached over ssh: its
-            page at its forge or, if its forge is unknown, its ssh address.
+        name: Its name for people and models.
+        address: A folder of this machine, or an https address without its `.git`. A repository reached over ssh has its
+            page at its forge here, or its ssh address if the forge is unknown.
         forge: The service that has its pull or merge requests; None if it is unknown or there is none.
         api: The base address of the forge's API.
         path: The repository's path at the forge: `acme/shop`.
@@ -37,7 +37,7 @@ class Repository:
 
     name: str
     address: str
-    forge: Forge | None = None
+    forge: ForgeKind | None = None
     api: str = ""
     path: str = ""
     ssh: SshRemote | None = None
@@ -55,8 +55,8 @@ class Repository:
         """Return the web address of a line; "" if the repository has no forge."""
         if self.forge is None:
             return ""
-        between = "/-/blob/" if self.forge == "gitlab" else "/blob/"
-        return f"{self.address}{between}{revision}/{path}#L{line}"
+        path_prefix = "/-/blob/" if self.forge == "gitlab" else "/blob/"
+        return f"{self.address}{path_prefix}{revision}/{path}#L{line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,23 +68,23 @@ class NamedRepositories:
 
 
 def read_repositories(env: Mapping[str, str]) -> NamedRepositories:
-    """Read the setting. A wrong entry becomes a fault, and the others are used."""
-    found: dict[str, Repository] = {}
+    """Read `LEADHAND_REPOSITORIES`. A wrong entry becomes a fault, and the others are used."""
+    repositories: dict[str, Repository] = {}
     faults = []
     entries = filter(None, map(str.strip, re.split(r"[,\n]", env.get(REPOSITORIES_SETTING, ""))))
     for number, entry in enumerate(entries, 1):
-        name, equals, address = (part.strip() for part in entry.partition("="))
-        if not equals or not address or not _NAME_PATTERN.fullmatch(name):
+        name, separator, address = (part.strip() for part in entry.partition("="))
+        if not separator or not address or not _NAME_PATTERN.fullmatch(name):
             faults.append(f"{REPOSITORIES_SETTING}: entry {number} is not {_ENTRY_FORMS}.")
-        elif name in found:
+        elif name in repositories:
             faults.append(
                 f"{REPOSITORIES_SETTING}: entry {number} has the name of another; give one of them another name."
             )
         elif isinstance(one := _read_entry(name, address, env), Repository):
-            found[name] = one
+            repositories[name] = one
         else:
             faults.append(f"{REPOSITORIES_SETTING}: entry {number}: {one}")
-    return NamedRepositories(found, tuple(faults))
+    return NamedRepositories(repositories, tuple(faults))
 
 
 def _read_entry(name: str, address: str, env: Mapping[str, str]) -> Repository | str:
@@ -107,14 +107,14 @@ def _read_entry(name: str, address: str, env: Mapping[str, str]) -> Repository |
 def _make_web_repository(name: str, address: str, env: Mapping[str, str]) -> Repository:
     parts = urlsplit(address)
     path = parts.path.strip("/").removesuffix(".git")
-    plain = f"{parts.scheme}://{parts.netloc}/{path}"
+    clean_address = f"{parts.scheme}://{parts.netloc}/{path}"
     github, gitlab = env.get("GITHUB_API_URL", _GITHUB).rstrip("/"), env.get("GITLAB_URL", _GITLAB).rstrip("/")
     hosts = {urlsplit(github).netloc, urlsplit(github).netloc.removeprefix("api.")}
     if parts.netloc in hosts:
-        return Repository(name, plain, "github", github, path)
+        return Repository(name, clean_address, "github", github, path)
     if parts.netloc == urlsplit(gitlab).netloc:
-        return Repository(name, plain, "gitlab", f"{gitlab}/api/v4", path)
-    return Repository(name, plain)
+        return Repository(name, clean_address, "gitlab", f"{gitlab}/api/v4", path)
+    return Repository(name, clean_address)
 
 
 def _find_address_fault(address: str) -> str:
@@ -125,7 +125,7 @@ def _find_address_fault(address: str) -> str:
         parts = parse_service_url(address, ("https", "http"))
     except BadUrl as error:
         return f"the address cannot be used: {error}; or give a path, or one for ssh."
-    if parts.scheme != "https" and parts.host not in _LOOPBACK:
+    if parts.scheme != "https" and parts.host not in _LOOPBACK_HOSTS:
         return "http:// is not used here; give a path, an https address or one for ssh."
     if "@" in address or "?" in address or "#" in address:
         return "give the address without a user, a password or a query; tokens go into GITHUB_TOKEN or GITLAB_TOKEN."

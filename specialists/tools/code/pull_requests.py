@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
-from specialists.tools.code.code_arguments import LineComment, ReadRequestArguments
+from specialists.tools.code.code_arguments import LineComment, ReadPullRequestArguments
 from specialists.tools.code.diff_text import split_by_file, summarize_diff
 from specialists.tools.code.named_repositories import NamedRepositories, Repository
 from specialists.tools.code.repository_reader import LONGEST_REPLY, RepositoryCallRefused, make_outcome, normalize_path
@@ -16,12 +16,12 @@ _ADDRESS = re.compile(r"(https?://[^\s<>|]+?)(?:/pull|/-/merge_requests)/(\d{1,9
 _SHORT_NAME = re.compile(r"([\w.-]+)[#!](\d{1,9})")
 _COMMIT_NAME = re.compile(r"([\w.-]+)@([0-9a-f]{7,64})")
 LONGEST_DESCRIPTION = 3_000
-"""Most characters of a request's description that are shown."""
+"""Most characters of a pull request's description that are shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewComment:
-    """A comment on a request: its author, day and text, and its line in the new file (0 if it is at none)."""
+    """A comment on a pull request. `day` is YYYY-MM-DD; `line` is in the new file, 0 if it is at no line."""
 
     author: str
     day: str
@@ -54,17 +54,17 @@ class PullRequest:
 
     @property
     def summary_line(self) -> str:
-        """The request in one line."""
+        """The pull request in one line: repository and number, title, author, state and address."""
         return f"{self.repository.name}#{self.number} “{self.title}” by {self.author}, {self.state}, {self.address}"
 
 
 class Forge(Protocol):
     """The pull or merge requests of a repository. All methods raise RepositoryCallRefused, which says why."""
 
-    async def get_request(self, number: int) -> PullRequest:
+    async def get_pull_request(self, number: int) -> PullRequest:
         """Return a request by its number."""
 
-    async def find_request_number(self, commit: str) -> int:
+    async def find_pull_request_number(self, commit: str) -> int:
         """Return the number of the request that a commit came with."""
 
     async def get_diff(self, number: int) -> str:
@@ -74,7 +74,7 @@ class Forge(Protocol):
         """List the comments on a request, oldest first."""
 
     async def post_review(
-        self, request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str
+        self, pull_request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str
     ) -> str:
         """Post a review and return its address. Raises ForgeOutcomeUnknown if it is unknown whether it was posted."""
 
@@ -82,63 +82,70 @@ class Forge(Protocol):
         """Return the address of the review with this mark; None if there is none."""
 
 
-def find_named_request(link: str, named_repositories: NamedRepositories) -> tuple[Repository, int | str]:
-    """Return the repository that a link names, and its request's number or commit. Raises RepositoryCallRefused."""
+def find_named_pull_request(link: str, named_repositories: NamedRepositories) -> tuple[Repository, int | str]:
+    """Return (repository, pull request number or commit id) that a link names. Raises RepositoryCallRefused."""
     text = link.strip().strip("<>").partition("|")[0]
     by_address = {
         one.address.casefold(): one for one in named_repositories.repositories.values() if one.forge is not None
     }
-    if found := _ADDRESS.fullmatch(text):
-        if (repository := by_address.get(found[1].casefold())) is not None:
-            return repository, int(found[2])
-    elif found := _SHORT_NAME.fullmatch(text) or _COMMIT_NAME.fullmatch(text):
-        repository = named_repositories.repositories.get(found[1])
+    if match := _ADDRESS.fullmatch(text):
+        if (repository := by_address.get(match[1].casefold())) is not None:
+            return repository, int(match[2])
+    elif match := _SHORT_NAME.fullmatch(text) or _COMMIT_NAME.fullmatch(text):
+        repository = named_repositories.repositories.get(match[1])
         if repository is not None and repository.forge is not None:
-            return repository, int(found[2]) if "@" not in text else found[2]
+            return repository, int(match[2]) if "@" not in text else match[2]
     known = ", ".join(f"{one.name} ({one.address})" for one in by_address.values()) or "none"
     raise RepositoryCallRefused(
         f"{text[:100]!r} is no request of a repository that is set up here with its web address: {known}."
     )
 
 
-def find_requests(text: str, named_repositories: NamedRepositories) -> list[tuple[Repository, int]]:
-    """Return the requests that a text names by address or as `shop#7`, each once, as (repository, number)."""
-    found: dict[tuple[str, int], tuple[Repository, int]] = {}
+def find_pull_requests(text: str, named_repositories: NamedRepositories) -> list[tuple[Repository, int]]:
+    """Return the pull requests that a text names by address or as `shop#7`, each once, as (repository, number)."""
+    pull_requests: dict[tuple[str, int], tuple[Repository, int]] = {}
     for each in (*_ADDRESS.finditer(text), *_SHORT_NAME.finditer(text)):
         try:
-            repository, number = find_named_request(
+            repository, number = find_named_pull_request(
                 each[0].split("#")[0] if "://" in each[0] else each[0], named_repositories
             )
         except RepositoryCallRefused:
             continue
         if isinstance(number, int):
-            found[repository.name, number] = (repository, number)
-    return list(found.values())
+            pull_requests[repository.name, number] = (repository, number)
+    return list(pull_requests.values())
 
 
-async def show_pull_request(arguments: ReadRequestArguments, forge: Forge, number: int) -> ToolOutcome:
-    """Show a request, or the part of it that `arguments` ask for. Raises RepositoryCallRefused."""
-    request = await forge.get_request(number)
-    wanted = {"about", "comments", "diff"} if arguments.part == "all" else {arguments.part}
+async def show_pull_request(arguments: ReadPullRequestArguments, forge: Forge, number: int) -> ToolOutcome:
+    """Show a pull request, or the part of it that `arguments` ask for. Raises RepositoryCallRefused."""
+    pull_request = await forge.get_pull_request(number)
+    parts = {"about", "comments", "diff"} if arguments.part == "all" else {arguments.part}
     path = normalize_path(arguments.path)
-    wanted = {"diff"} if path else wanted
+    parts = {"diff"} if path else parts
     lines: list[str] = []
-    if "about" in wanted and request.text.strip():
-        lines += ["## Description", *request.text.strip()[:LONGEST_DESCRIPTION].splitlines()]
-    if "comments" in wanted:
-        said = await forge.list_comments(number)
-        lines += [f"## Comments ({len(said)})", *(line for one in said for line in one.text_with_place.splitlines())]
-    if "diff" in wanted:
-        lines += _render_diff_lines(await forge.get_diff(number), path, request)
-    return make_outcome(f"{request.summary_line}.", lines, more="name a part or a path", sources=(request.address,))
+    if "about" in parts and pull_request.text.strip():
+        lines += ["## Description", *pull_request.text.strip()[:LONGEST_DESCRIPTION].splitlines()]
+    if "comments" in parts:
+        comments = await forge.list_comments(number)
+        lines += [
+            f"## Comments ({len(comments)})",
+            *(line for one in comments for line in one.text_with_place.splitlines()),
+        ]
+    if "diff" in parts:
+        lines += _render_diff_lines(await forge.get_diff(number), path, pull_request)
+    return make_outcome(
+        f"{pull_request.summary_line}.", lines, more="name a part or a path", sources=(pull_request.address,)
+    )
 
 
-def _render_diff_lines(text: str, path: str, request: PullRequest) -> list[str]:
+def _render_diff_lines(text: str, path: str, pull_request: PullRequest) -> list[str]:
     if path:
-        of_path = split_by_file(text).get(path)
-        if of_path is None:
-            raise RepositoryCallRefused(f"{request.repository.name}#{request.number} does not change {path!r}.")
-        return of_path.splitlines()
+        file_diff = split_by_file(text).get(path)
+        if file_diff is None:
+            raise RepositoryCallRefused(
+                f"{pull_request.repository.name}#{pull_request.number} does not change {path!r}."
+            )
+        return file_diff.splitlines()
     if len(text) < LONGEST_REPLY // 2:
         return ["## Diff", *text.splitlines()]
     return ["## Diff, in brief: name a path to see its part", *summarize_diff(text)]

@@ -1,15 +1,15 @@
 """The child process that queries a database: an answer that is too large or hostile harms only this process.
 
-Input: JSON with `url`, `kind`, `any_user` and one of these tasks. `tag` is a comment in the statement, by which
-another connection can find and end it. Output: JSON.
+Input: JSON with `url`, `kind`, `any_user` and one of these tasks. `most` is the most rows, and `seconds` the time limit
+of the statement. `tag` is a comment in the statement, by which another connection can find and end it. Output: JSON.
 
 - `{"task": "query", "sql", "most", "seconds", "tag"}` -> `{"columns", "rows", "more"}`
 - `{"task": "tables"}` -> `{"tables"}`
 - `{"task": "rights"}` -> `{}`
 - `{"task": "stop", "tag"}` -> `{"stopped"}`, the number of statements
 
-If a task fails: `{"away"}` (no connection) or `{"error"}`, each with the driver's message; or `{"refused"}` with the
-rights of a user who has too many, unless `any_user` is true.
+If a task fails: `{"away"}` (no connection) or `{"error"}`, each with a message; or `{"refused"}` with the excess rights
+of the user, which are not checked if `any_user` is true.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def main() -> None:
     request = json.load(sys.stdin)
     reply = claim_stdout()
     sys.setrecursionlimit(2000)
-    told = _answer_request(request)
+    reply_fields = _answer_request(request)
     with reply:
-        reply.write(json.dumps(told).encode())
+        reply.write(json.dumps(reply_fields).encode())
 
 
 def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
@@ -68,10 +68,12 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _make_engine(url: str, kind: str) -> Engine:
-    more: dict[str, Any] = {"timeout": _CONNECT_SECONDS} if kind == "sqlite" else {"connect_timeout": _CONNECT_SECONDS}
+    connect_options: dict[str, Any] = (
+        {"timeout": _CONNECT_SECONDS} if kind == "sqlite" else {"connect_timeout": _CONNECT_SECONDS}
+    )
     if kind == "mysql":
-        more |= {"charset": "utf8mb4", "local_infile": False}
-    return create_engine(url, poolclass=NullPool, connect_args=more)
+        connect_options |= {"charset": "utf8mb4", "local_infile": False}
+    return create_engine(url, poolclass=NullPool, connect_args=connect_options)
 
 
 def _list_excess_rights(connection: Connection, request: dict[str, Any]) -> list[str]:
@@ -84,67 +86,69 @@ def _list_excess_rights(connection: Connection, request: dict[str, Any]) -> list
 
 
 def _run_query(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
-    """Run a statement in a read-only session, and return its first rows."""
+    """Run a statement in a read-only session, and return at most `most` rows; `more` is True if there are others."""
     make_read_only(connection, request["kind"], int(request["seconds"]))
-    refused = install_sqlite_authorizer(connection) if request["kind"] == "sqlite" else []
+    refused_names = install_sqlite_authorizer(connection) if request["kind"] == "sqlite" else []
     if request["kind"] == "postgresql":  # for its administrators, who see only a FETCH of a statement that streams
         connection.exec_driver_sql(f"SET application_name = '{request['tag']}'")
     options = {"stream_results": True, "max_row_buffer": 20, "no_parameters": True}
     try:
         result = connection.execution_options(**options).exec_driver_sql(f"/* {request['tag']} */ {request['sql']}")
     except DBAPIError:
-        if refused:
-            return {"error": f"{refused[0][:80]} is SQLite's own, and is not read or called here."}
+        if refused_names:
+            return {"error": f"{refused_names[0][:80]} is SQLite's own, and is not read or called here."}
         raise
     rows: list[list[Any]] = []
-    length, more = 0, False
+    character_count, has_more = 0, False
     for row in result:
-        if len(rows) == request["most"] or length > _MAX_CHARACTERS:
-            more = True
+        if len(rows) == request["most"] or character_count > _MAX_CHARACTERS:
+            has_more = True
             break
         rows.append([to_json_value(cell) for cell in row])
-        length += sum(len(str(cell)) for cell in rows[-1])
-    return {"columns": [str(key) for key in result.keys()], "rows": rows, "more": more}  # noqa: SIM118 - it is no dict
+        character_count += sum(len(str(cell)) for cell in rows[-1])
+    return {"columns": [str(key) for key in result.keys()], "rows": rows, "more": has_more}  # noqa: SIM118 - it is no dict
 
 
 def _describe_tables(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
     """Describe each table and view: its columns with their types, primary keys and foreign keys."""
     inspector = inspect(connection)
-    usual = inspector.default_schema_name
-    schemas = [None] if request["kind"] != "postgresql" else [usual, *_list_other_schemas(inspector, usual)]
+    default_schema = inspector.default_schema_name
+    schemas = (
+        [None] if request["kind"] != "postgresql" else [default_schema, *_list_other_schemas(inspector, default_schema)]
+    )
     tables: dict[str, list[str]] = {}
     for schema in schemas:
         keys = inspector.get_multi_pk_constraint(schema=schema)
-        links = _list_foreign_keys(inspector, schema)
+        foreign_keys = _list_foreign_keys(inspector, schema)
         for table, columns in inspector.get_multi_columns(schema=schema, kind=ObjectKind.ANY).items():
-            name = table[1] if schema in (None, usual) else f"{schema}.{table[1]}"
+            name = table[1] if schema in (None, default_schema) else f"{schema}.{table[1]}"
             key = keys.get(table)
-            primary = set(key["constrained_columns"]) if key else set()
-            words = [
+            primary_columns = set(key["constrained_columns"]) if key else set()
+            column_texts = [
                 f"{one['name']} {str(one['type']).lower()[:40]}"
-                f"{' key' if one['name'] in primary else ''}{links.get((*table, one['name']), '')}"
+                f"{' key' if one['name'] in primary_columns else ''}{foreign_keys.get((*table, one['name']), '')}"
                 for one in columns
             ]
-            tables[name] = words
+            tables[name] = column_texts
     return {"tables": tables}
 
 
-def _list_other_schemas(inspector: Inspector, usual: str | None) -> list[str]:
-    found = [one for one in inspector.get_schema_names() if one != usual and one not in _SYSTEM_SCHEMAS]
-    return [one for one in found if not one.startswith("pg_")][:_MAX_SCHEMAS]
+def _list_other_schemas(inspector: Inspector, default_schema: str | None) -> list[str]:
+    schemas = [one for one in inspector.get_schema_names() if one != default_schema and one not in _SYSTEM_SCHEMAS]
+    return [one for one in schemas if not one.startswith("pg_")][:_MAX_SCHEMAS]
 
 
 def _list_foreign_keys(inspector: Inspector, schema: str | None) -> dict[tuple[Any, ...], str]:
-    found = {}
+    references = {}
     for table, keys in inspector.get_multi_foreign_keys(schema=schema).items():
         for key in keys:
             for column, other in zip(key["constrained_columns"], key["referred_columns"], strict=False):
-                found[(*table, column)] = f" -> {key['referred_table']}.{other}"
-    return found
+                references[(*table, column)] = f" -> {key['referred_table']}.{other}"
+    return references
 
 
 def _stop_statement(connection: Connection, request: dict[str, Any]) -> dict[str, Any]:
-    """End the statement with this tag, which another connection of the same user runs in MySQL."""
+    """End the statements with this tag that other connections of the same user run. MySQL only."""
     ask = "SELECT id FROM information_schema.processlist WHERE info LIKE :tag AND id <> connection_id()"
     ids = [int(row[0]) for row in connection.execute(text(ask), {"tag": f"%/* {request['tag']} */%"})]
     for one in ids:
@@ -153,8 +157,14 @@ def _stop_statement(connection: Connection, request: dict[str, Any]) -> dict[str
 
 
 def _read_driver_message(error: Exception) -> str:
-    """Return what the driver said, without the statement that SQLAlchemy adds."""
+    """Return the driver's message, at most 400 characters, without the statement that SQLAlchemy adds."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    own = getattr(getattr(cause, "diag", None), "message_primary", None)  # PostgreSQL's, without the statement
-    parts = [str(own)] if own else [str(one) for one in getattr(cause, "args", ())] or [str(cause)]
+    postgres_message = getattr(
+        getattr(cause, "diag", None), "message_primary", None
+    )  # PostgreSQL's, without the statement
+    parts = (
+        [str(postgres_message)]
+        if postgres_message
+        else [str(one) for one in getattr(cause, "args", ())] or [str(cause)]
+    )
     return " ".join(" ".join(parts).split())[:400]

@@ -14,7 +14,7 @@ from specialists.tools.databases.read_only import read_allowed_functions
 
 # ---------------------------------------------------------------- rights
 
-_POSTGRESQL_RIGHTS = """
+_POSTGRESQL_RIGHTS_SQL = """
 WITH mine AS (SELECT oid, rolname, rolsuper FROM pg_roles
   WHERE pg_has_role(session_user, oid, 'MEMBER') OR pg_has_role(current_user, oid, 'MEMBER'))
 SELECT 1, 'superuser' FROM mine WHERE rolsuper
@@ -38,26 +38,26 @@ _HARMLESS_RIGHTS = frozenset(
 def find_excess_rights(connection: Connection, kind: Kind) -> tuple[str, ...]:
     """Return the rights of the session's user that reach beyond tables, to the server and its files; () if none.
 
-    Raises DBAPIError if the server does not say which rights there are.
+    A superuser of PostgreSQL gives ("superuser",) alone. Raises DBAPIError if the server refuses to list the rights.
     """
     if kind == "sqlite":  # it is opened read-only, and has no users
         return ()
     if kind == "postgresql":
-        found = tuple(str(row[1]) for row in connection.exec_driver_sql(_POSTGRESQL_RIGHTS))
+        excess_rights = tuple(str(row[1]) for row in connection.exec_driver_sql(_POSTGRESQL_RIGHTS_SQL))
         connection.rollback()
-        return found[:1] if found[:1] == ("superuser",) else found
-    granted = {right.strip() for line in _list_grants(connection) for right in line.split(",")}
+        return excess_rights[:1] if excess_rights[:1] == ("superuser",) else excess_rights
+    granted = {right.strip() for line in _iterate_global_grants(connection) for right in line.split(",")}
     return tuple(sorted(granted - _HARMLESS_RIGHTS))
 
 
-def _list_grants(connection: Connection) -> Iterator[str]:
+def _iterate_global_grants(connection: Connection) -> Iterator[str]:
     """Yield the global grants of the user and of its active role, such as `SELECT, FILE`."""
     lines = [str(row[0]) for row in connection.exec_driver_sql("SHOW GRANTS")]
     if not getattr(connection.dialect, "is_mariadb", False):  # MariaDB includes the grants of the role
         role = _query_first_cell(connection, "SELECT CURRENT_ROLE()")
         if role not in ("", "NONE"):
-            said = connection.exec_driver_sql(f"SHOW GRANTS FOR CURRENT_USER() USING {role}")
-            lines += [str(row[0]) for row in said]
+            rows = connection.exec_driver_sql(f"SHOW GRANTS FOR CURRENT_USER() USING {role}")
+            lines += [str(row[0]) for row in rows]
     for line in lines:
         if match := _GLOBAL_GRANT.match(line):
             yield match[1]
@@ -74,7 +74,7 @@ def _query_first_cell(connection: Connection, query: str) -> str:
 
 # ---------------------------------------------------------------- read-only sessions
 
-_HARMLESS_MODES = frozenset(
+_HARMLESS_SQL_MODES = frozenset(
     """ONLY_FULL_GROUP_BY STRICT_TRANS_TABLES STRICT_ALL_TABLES NO_ZERO_IN_DATE NO_ZERO_DATE
     ERROR_FOR_DIVISION_BY_ZERO NO_ENGINE_SUBSTITUTION NO_AUTO_CREATE_USER NO_UNSIGNED_SUBTRACTION
     PAD_CHAR_TO_FULL_LENGTH TIME_TRUNCATE_FRACTIONAL TIME_ROUND_FRACTIONAL ALLOW_INVALID_DATES""".split()  # noqa: SIM905 - shorter
@@ -85,7 +85,8 @@ _HARMLESS_MODES = frozenset(
 def make_read_only(connection: Connection, kind: Kind, seconds: int) -> None:
     """Make the server refuse any change in this session, and end statements that take longer than `seconds`.
 
-    SQLite has no such time limit. The server's modes are set so that it reads strings and names as `read_only` does.
+    SQLite has no such time limit. In the other servers, modes are set in which they read strings and names as the
+    parser of `read_only` does.
     """
     if kind == "sqlite":
         connection.exec_driver_sql("PRAGMA trusted_schema = OFF")
@@ -106,7 +107,7 @@ def make_read_only(connection: Connection, kind: Kind, seconds: int) -> None:
         modes = _query_first_cell(connection, "SELECT @@SESSION.sql_mode").split(",")
         _run_and_commit(
             connection,
-            f"SET SESSION sql_mode = '{','.join(one for one in modes if one in _HARMLESS_MODES)}'",
+            f"SET SESSION sql_mode = '{','.join(one for one in modes if one in _HARMLESS_SQL_MODES)}'",
             "SET SESSION TRANSACTION READ ONLY",
         )
         _try_and_commit(connection, f"SET SESSION max_execution_time = {seconds}000")  # MySQL
@@ -135,7 +136,7 @@ _READABLE_SYSTEM_TABLES = frozenset(
     """sqlite_master sqlite_schema sqlite_temp_master sqlite_temp_schema sqlite_sequence sqlite_stat1 sqlite_stat4
     json_each json_tree jsonb_each jsonb_tree generate_series""".split()  # noqa: SIM905 - shorter
 )
-_OPERATORS = frozenset({"->", "->>"})
+_ALLOWED_OPERATORS = frozenset({"->", "->>"})
 _ALLOWED_PRAGMAS = frozenset({"data_version", "page_size"})
 """Pragmas that SQLite's full-text and R-tree tables read themselves."""
 
@@ -143,20 +144,23 @@ _ALLOWED_PRAGMAS = frozenset({"data_version", "page_size"})
 def install_sqlite_authorizer(connection: Connection) -> list[str]:
     """Let SQLite only read the tables and views of the file, and call only allowed functions.
 
-    Returns a list to which the name of each thing is added that a later statement tries and SQLite refuses.
+    Returns a list that grows later, by the name of each table, function or pragma that SQLite refuses to a statement.
     """
     rows = connection.exec_driver_sql("SELECT name, sql FROM sqlite_master").all()
     tables = {str(name).lower() for name, _ in rows}
-    virtual = [str(name) for name, sql in rows if str(sql).upper().startswith("CREATE VIRTUAL TABLE")]
-    for name in ("json_each", "json_tree", *virtual):  # its first use counts as making a table
+    virtual_tables = [str(name) for name, sql in rows if str(sql).upper().startswith("CREATE VIRTUAL TABLE")]
+    for name in ("json_each", "json_tree", *virtual_tables):  # its first use counts as making a table
         _try_and_commit(connection, "SELECT * FROM `{}` LIMIT 0".format(name.replace("`", "``")))  # noqa: S608 - in quotes
-    readable, callable_ = tables | _READABLE_SYSTEM_TABLES, read_allowed_functions("sqlite") | _OPERATORS
+    readable_tables, callable_functions = (
+        tables | _READABLE_SYSTEM_TABLES,
+        read_allowed_functions("sqlite") | _ALLOWED_OPERATORS,
+    )
     refused: list[str] = []
 
     def authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:
-        if action in _READING_ACTIONS or (action == sqlite3.SQLITE_READ and str(first).lower() in readable):
+        if action in _READING_ACTIONS or (action == sqlite3.SQLITE_READ and str(first).lower() in readable_tables):
             return sqlite3.SQLITE_OK
-        if action == sqlite3.SQLITE_FUNCTION and str(second).lower() in callable_:
+        if action == sqlite3.SQLITE_FUNCTION and str(second).lower() in callable_functions:
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_PRAGMA and first in _ALLOWED_PRAGMAS and second is None:
             return sqlite3.SQLITE_OK

@@ -18,26 +18,26 @@ from specialists.tools.tables.cells import format_cell
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
-NOT_SET_UP = (
+NO_DATABASE_MESSAGE = (
     "No database is set up here. Whoever runs the bot can name some in LEADHAND_DATABASES, such as "
     "orders=postgresql://reader:password@host/orders."
 )
 STATEMENT_SECONDS = 15
 """Seconds that a statement may take in the server. `CALL_SECONDS` is wall-clock time here and includes connecting."""
 CALL_SECONDS = 25.0
-MAX_ROWS, LONGEST_TEXT, MAX_TABLES = 100, 12_000, 60
+MAX_ROWS, MAX_TEXT_CHARS, MAX_TABLES = 100, 12_000, 60
 _CHILD = "specialists.tools.databases.database_child"
 _LIMITS = ChildLimits(memory_mb=1000, cpu_seconds=15)
-_LARGEST_REPLY = 4 * 1024 * 1024
-_UNREACHABLE = (
+_MAX_REPLY_BYTES = 4 * 1024 * 1024
+_UNREACHABLE_MESSAGE = (
     "The database {name} cannot be reached ({reason}). Try it again in a while; whoever runs the bot can look at it "
     "with leadhand check."
 )
-_REFUSED = (
+_REFUSED_MESSAGE = (
     "The database {name} is not queried: its user has {rights}, more than reading tables needs. Whoever runs the "
     "bot can give it a user that may only read (docs/documents.md), or allow this one with {setting}={name}."
 )
-_FAILURES = {
+_FAILURE_MESSAGES = {
     "time": f"That took longer than {CALL_SECONDS:g} s and was stopped. Filter or aggregate earlier, or ask for less.",
     "cpu": "That gave more than can be read. Select fewer columns, or LIMIT the rows.",
     "crash": "That gave more than fits into memory. Select fewer columns, or LIMIT the rows.",
@@ -70,13 +70,13 @@ def make_database_toolkit(settings: ToolSettings) -> Toolkit:
     text = settings.env.get(DATABASES_SETTING, "")
     any_user = settings.env.get(ANY_USER_SETTING, "")
     databases, faults = read_databases(text, any_user) if text.strip() else ({}, ())
-    desk = _DatabaseCalls(databases, faults)
+    calls = _DatabaseCalls(databases, faults)
     tools = (
-        Tool("list_tables", "read", ListTablesArguments, desk.list_tables),
-        Tool("query_database", "read", QueryDatabaseArguments, desk.query_database, query="sql"),
+        Tool("list_tables", "read", ListTablesArguments, calls.list_tables),
+        Tool("query_database", "read", QueryDatabaseArguments, calls.query_database, query="sql"),
     )
     return (
-        Toolkit(DATABASES_SETTING, tools, desk.check_databases, desk.close, desk.log_refused_databases)
+        Toolkit(DATABASES_SETTING, tools, calls.check_databases, calls.close, calls.log_refused_databases)
         if text.strip()
         else Toolkit("", tools)
     )
@@ -95,8 +95,8 @@ class _DatabaseCalls:
         chosen = [self._databases[arguments.database]] if arguments.database in self._databases else []
         if arguments.database and not chosen:
             return self._make_missing_database_outcome(arguments.database)
-        if absent := self._describe_missing_package():
-            return ToolOutcome(absent, failed=True)
+        if problem := self._describe_unavailability():
+            return ToolOutcome(problem, failed=True)
         databases = chosen or list(self._databases.values())
         answers = await asyncio.gather(*(self._ask_database(one, {"task": "tables"}) for one in databases))
         lines = [_render_outline(one, answer, arguments.words) for one, answer in zip(databases, answers, strict=True)]
@@ -108,26 +108,26 @@ class _DatabaseCalls:
         name = arguments.database or (next(iter(self._databases)) if len(self._databases) == 1 else "")
         if name not in self._databases:
             return self._make_missing_database_outcome(name)
-        if absent := self._describe_missing_package():
-            return ToolOutcome(absent, failed=True)
-        question = {"task": "query", "sql": arguments.sql, "most": MAX_ROWS, "seconds": STATEMENT_SECONDS}
-        answer = await self._ask_database(self._databases[name], question)
+        if problem := self._describe_unavailability():
+            return ToolOutcome(problem, failed=True)
+        task = {"task": "query", "sql": arguments.sql, "most": MAX_ROWS, "seconds": STATEMENT_SECONDS}
+        answer = await self._ask_database(self._databases[name], task)
         if isinstance(answer, str):
             return ToolOutcome(answer, failed=True)
         return ToolOutcome(_render_table(answer), sources=(f"database {name}",))
 
     async def check_databases(self) -> tuple[str, ...]:
         """Return one line for each database that cannot be queried, and for each fault of the settings."""
-        absent = self._describe_missing_package()
-        if not self._databases or absent:
-            return (*self._faults, absent) if absent else self._faults
-        names = list(self._databases.values())
-        answers = await asyncio.gather(*(self._ask_database(one, {"task": "tables"}) for one in names))
+        problem = self._describe_unavailability()
+        if not self._databases or problem:
+            return (*self._faults, problem) if problem else self._faults
+        databases = list(self._databases.values())
+        answers = await asyncio.gather(*(self._ask_database(one, {"task": "tables"}) for one in databases))
         return (*self._faults, *(answer for answer in answers if isinstance(answer, str)))
 
     async def log_refused_databases(self) -> None:
         """Log the databases that are not queried because their user has too many rights; called once, at the start."""
-        if self._describe_missing_package():
+        if self._describe_unavailability():
             return
         answers = await asyncio.gather(*(self._run_task(one, {"task": "rights"}) for one in self._databases.values()))
         for database, answer in zip(self._databases.values(), answers, strict=True):
@@ -138,18 +138,18 @@ class _DatabaseCalls:
         """Wait until the statements of calls that were cancelled or took too long have stopped."""
         await asyncio.gather(*self._stop_tasks, return_exceptions=True)
 
-    def _describe_missing_package(self) -> str:
+    def _describe_unavailability(self) -> str:
         return (
             describe_unavailable_tool("databases", "sqlalchemy", "sqlglot", "psycopg", "pymysql")
             if self._databases
-            else NOT_SET_UP
+            else NO_DATABASE_MESSAGE
         )
 
     def _make_missing_database_outcome(self, name: str) -> ToolOutcome:
         if not self._databases:
-            return ToolOutcome(NOT_SET_UP, failed=True)
-        said = f"There is no database {name!r}" if name else "Say which database"
-        return ToolOutcome(f"{said}; there are: {', '.join(self._databases)}.", failed=True)
+            return ToolOutcome(NO_DATABASE_MESSAGE, failed=True)
+        problem = f"There is no database {name!r}" if name else "Say which database"
+        return ToolOutcome(f"{problem}; there are: {', '.join(self._databases)}.", failed=True)
 
     async def _ask_database(self, database: Database, task: Mapping[str, Any]) -> dict[str, Any] | str:
         """Send a task to the child. Return the database's answer, or a line that says why there is none."""
@@ -157,21 +157,29 @@ class _DatabaseCalls:
         return answer if isinstance(answer, str) else unwrap_answer(database, answer)
 
     async def _run_task(self, database: Database, task: Mapping[str, Any]) -> dict[str, Any] | str:
-        """Return the child's answer, or a line if the child failed. Its statement is then stopped in the server."""
+        """Return the child's answer, or a line that says how the child failed.
+
+        If the child failed or the call was cancelled, the statement is stopped in the server.
+        """
         tag = f"leadhand {secrets.token_hex(8)}"
-        where = {"url": database.url, "kind": database.kind, "any_user": database.allows_any_user, "tag": tag}
+        connection_fields = {
+            "url": database.url,
+            "kind": database.kind,
+            "any_user": database.allows_any_user,
+            "tag": tag,
+        }
         try:
-            reply = await _run_database_child({**where, **task})
+            reply = await _run_database_child({**connection_fields, **task})
         except asyncio.CancelledError:
-            self._start_stopping(database, where)
+            self._start_stop_task(database, connection_fields)
             raise
         if reply.failure:
-            self._start_stopping(database, where)
-            return _FAILURES[reply.failure]
+            self._start_stop_task(database, connection_fields)
+            return _FAILURE_MESSAGES[reply.failure]
         answer: dict[str, Any] = json.loads(reply.output)
         return answer
 
-    def _start_stopping(self, database: Database, connection_fields: Mapping[str, Any]) -> None:
+    def _start_stop_task(self, database: Database, connection_fields: Mapping[str, Any]) -> None:
         if database.kind != "mysql":  # other servers notice that the child is gone
             return
         task = asyncio.create_task(_run_database_child({**connection_fields, "task": "stop"}))
@@ -182,18 +190,20 @@ class _DatabaseCalls:
 def unwrap_answer(database: Database, answer: dict[str, Any]) -> dict[str, Any] | str:
     """Return the child's answer, or a line that says why the database gave none."""
     if "away" in answer:
-        return _UNREACHABLE.format(name=database.name, reason=database.remove_password(answer["away"]))
+        return _UNREACHABLE_MESSAGE.format(name=database.name, reason=database.redact_secrets(answer["away"]))
     if "refused" in answer:
-        return _REFUSED.format(name=database.name, rights=", ".join(answer["refused"])[:300], setting=ANY_USER_SETTING)
+        return _REFUSED_MESSAGE.format(
+            name=database.name, rights=", ".join(answer["refused"])[:300], setting=ANY_USER_SETTING
+        )
     if "error" in answer:
-        return f"{database.name}: {database.remove_password(answer['error'])}"
+        return f"{database.name}: {database.redact_secrets(answer['error'])}"
     return answer
 
 
 async def _run_database_child(request: Mapping[str, Any]) -> Any:
-    given = ChildInputs(has_network=True)
+    inputs = ChildInputs(has_network=True)
     return await run_child(
-        _CHILD, request, limits=_LIMITS, deadline=CALL_SECONDS, largest_reply=_LARGEST_REPLY, inputs=given
+        _CHILD, request, limits=_LIMITS, timeout_seconds=CALL_SECONDS, max_reply_bytes=_MAX_REPLY_BYTES, inputs=inputs
     )
 
 
@@ -201,32 +211,32 @@ def _render_outline(database: Database, answer: dict[str, Any] | str, words: str
     if isinstance(answer, str):
         return answer
     tables: dict[str, list[str]] = answer["tables"]
-    wanted = words.casefold().split()
-    held = {
+    search_words = words.casefold().split()
+    matching_tables = {
         name: columns
         for name, columns in tables.items()
-        if not wanted or any(word in f"{name} {' '.join(columns)}".casefold() for word in wanted)
+        if not search_words or any(word in f"{name} {' '.join(columns)}".casefold() for word in search_words)
     }
     lines = [f"# {database.name} ({database.kind}): {len(tables):,} tables and views"]
-    lines += [f"{name}({', '.join(columns)})"[:2000] for name, columns in list(held.items())[:MAX_TABLES]]
-    if len(held) > MAX_TABLES:
-        lines.append(f"({MAX_TABLES} of {len(held):,}; name words to see others)")
-    elif wanted and len(held) < len(tables):
-        lines.append(f"({len(held):,} of {len(tables):,} hold these words)")
-    return "\n".join(lines)[:LONGEST_TEXT]
+    lines += [f"{name}({', '.join(columns)})"[:2000] for name, columns in list(matching_tables.items())[:MAX_TABLES]]
+    if len(matching_tables) > MAX_TABLES:
+        lines.append(f"({MAX_TABLES} of {len(matching_tables):,}; name words to see others)")
+    elif search_words and len(matching_tables) < len(tables):
+        lines.append(f"({len(matching_tables):,} of {len(tables):,} hold these words)")
+    return "\n".join(lines)[:MAX_TEXT_CHARS]
 
 
 def _render_table(answer: dict[str, Any]) -> str:
     lines = [" | ".join(answer["columns"])]
-    length, cut = 0, bool(answer["more"])
+    length, is_cut = 0, bool(answer["more"])
     for row in answer["rows"]:
         line = " | ".join(format_cell(cell) for cell in row)
         length += len(line)
-        if length > LONGEST_TEXT:
-            cut = True
+        if length > MAX_TEXT_CHARS:
+            is_cut = True
             break
         lines.append(line)
-    given = len(lines) - 1
-    rows = f"{given} row{'' if given == 1 else 's'}"
-    lines.append(f"(the first {rows}; there are more: aggregate or LIMIT)" if cut else f"({rows})")
+    row_count = len(lines) - 1
+    rows = f"{row_count} row{'' if row_count == 1 else 's'}"
+    lines.append(f"(the first {rows}; there are more: aggregate or LIMIT)" if is_cut else f"({rows})")
     return "\n".join(lines)

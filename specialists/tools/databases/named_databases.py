@@ -38,19 +38,19 @@ class Database:
     display_address: str
     allows_any_user: bool = False
 
-    def remove_password(self, text: str) -> str:
-        """Remove the password from a driver's message."""
-        for one in sorted(find_secrets(self.url), key=len, reverse=True):
-            text = text.replace(one, "***")
+    def redact_secrets(self, text: str) -> str:
+        """Return a driver's message with `***` in place of each password or token of `url`."""
+        for secret in sorted(find_secrets(self.url), key=len, reverse=True):
+            text = text.replace(secret, "***")
         return text
 
 
-def read_databases(text: str, any_user: str = "") -> tuple[dict[str, Database], tuple[str, ...]]:
+def read_databases(text: str, any_user_names: str = "") -> tuple[dict[str, Database], tuple[str, ...]]:
     """Read the settings. Return the databases by name, and one line for each wrong entry.
 
-    `any_user` has the names, with commas, of databases that are queried whatever rights their user has.
+    `any_user_names` has the names, with commas, of databases that are queried whatever rights their user has.
     """
-    found: dict[str, Database] = {}
+    databases: dict[str, Database] = {}
     faults = []
     parts = _ENTRY_START.split(text.strip())
     if parts[0].strip():
@@ -61,20 +61,20 @@ def read_databases(text: str, any_user: str = "") -> tuple[dict[str, Database], 
         database = _read_entry(number, name, address.strip().rstrip(","))
         if isinstance(database, str):
             faults.append(database)
-        elif name in found:
+        elif name in databases:
             faults.append(f"{DATABASES_SETTING} names {name} twice; rename one")
         else:
-            found[name] = database
-    for name in filter(None, re.split(r"[,\s]+", any_user)):
-        if name in found:
-            found[name] = replace(found[name], allows_any_user=True)
+            databases[name] = database
+    for name in filter(None, re.split(r"[,\s]+", any_user_names)):
+        if name in databases:
+            databases[name] = replace(databases[name], allows_any_user=True)
         else:
             faults.append(f"{ANY_USER_SETTING} names {name[:40]!r}, which {DATABASES_SETTING} does not")
-    return found, tuple(faults)
+    return databases, tuple(faults)
 
 
 def _read_entry(number: int, name: str, address: str) -> Database | str:
-    """Return the database of an entry, or a fault, which does not quote the entry: it may be part of a password."""
+    """Return the database of an entry, or a fault. The fault quotes no address, since that may hold a password."""
     scheme, _, rest = address.partition("://")
     kind = _KINDS_BY_SCHEME.get(scheme.lower().partition("+")[0])
     if kind is None or not rest:
@@ -90,6 +90,6 @@ def _read_entry(number: int, name: str, address: str) -> Database | str:
     except BadUrl as error:
         return f"{DATABASES_SETTING}: the address of {name} cannot be used: {error}"
     host = parts.host or "localhost"
-    where = f"{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
+    display_address = f"{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
     login = f"{quote(parts.user, safe='')}:{quote(parts.password, safe='')}@" if parts.user or parts.password else ""
-    return Database(name, kind, f"{_DRIVERS[kind]}://{login}{rest.rpartition('@')[2]}", where)
+    return Database(name, kind, f"{_DRIVERS[kind]}://{login}{rest.rpartition('@')[2]}", display_address)

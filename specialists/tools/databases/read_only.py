@@ -1,4 +1,4 @@
-"""Checks that a piece of SQL is one statement that only reads, and writes that statement anew. Pure.
+"""Checks that a piece of SQL is one statement that only reads, and writes that statement anew.
 
 The statement that runs is generated from the syntax tree, never copied from the SQL that came in. The generated text
 is parsed again, and that second tree is checked. Node types, functions and characters are checked against lists of
@@ -19,7 +19,7 @@ from specialists.tools.databases import verbatim_dialects as verbatim
 from specialists.tools.databases.named_databases import Kind
 from specialists.tools.databases.verbatim_dialects import DIALECTS
 
-LONGEST_STATEMENT = 20_000
+MAX_STATEMENT_CHARS = 20_000
 _SERVER_NAMES: Mapping[Kind, str] = {"postgresql": "PostgreSQL", "mysql": "MySQL and MariaDB", "sqlite": "SQLite"}
 
 
@@ -29,19 +29,19 @@ class NotReadOnly(Exception):
 
 def make_read_only_statement(sql: str, kind: Kind) -> str:
     """Return the statement to run in place of a piece of SQL. Raises NotReadOnly unless all of it only reads."""
-    if len(sql) > LONGEST_STATEMENT:
-        raise NotReadOnly(f"The statement is longer than {LONGEST_STATEMENT:,} characters; ask for less at once.")
+    if len(sql) > MAX_STATEMENT_CHARS:
+        raise NotReadOnly(f"The statement is longer than {MAX_STATEMENT_CHARS:,} characters; ask for less at once.")
     _check_spelling(sql, kind)
     try:
-        statement = _write_statement(_spell_out_names(_parse_statement(sql, kind), kind), kind)
+        statement = _write_statement(_normalize_names(_parse_statement(sql, kind), kind), kind)
         tree = _parse_statement(statement, kind)
         _check_tree(tree, kind)
-        again = _write_statement(tree, kind)
+        second_statement = _write_statement(tree, kind)
     except (sqlglot.errors.SqlglotError, ValueError, TypeError, AttributeError, NotImplementedError) as error:
         raise NotReadOnly(f"That is no SELECT that is run here on {kind}: {_shorten_error(str(error))}") from None
     except RecursionError:
         raise NotReadOnly("The statement is nested too deeply; ask for less at once.") from None
-    if again != statement or not _is_unambiguous(statement, kind):
+    if second_statement != statement or not _is_unambiguous(statement, kind):
         raise NotReadOnly("SQL written in this way is not run here; write it in a more usual way.")
     return statement
 
@@ -70,18 +70,18 @@ def _check_spelling(sql: str, kind: Kind) -> None:
     """Raise NotReadOnly for spellings that the parser and a server may read differently."""
     if _QUOTED_PLACEHOLDER in sql:
         raise NotReadOnly("The statement holds a character of code 0; leave it out.")
-    outside = _QUOTED_PIECES[kind].sub(_QUOTED_PLACEHOLDER, sql)
-    if _COMMENT_STARTS[kind].search(outside):
-        hint = " (minus minus a number is written with a space or brackets)" if "--" in outside else ""
+    unquoted_sql = _QUOTED_PIECES[kind].sub(_QUOTED_PLACEHOLDER, sql)
+    if _COMMENT_STARTS[kind].search(unquoted_sql):
+        hint = " (minus minus a number is written with a space or brackets)" if "--" in unquoted_sql else ""
         raise NotReadOnly(f"Comments are not allowed in a statement; leave them out{hint}.")
-    if strange := re.search(r"[^\x00\t\n\r\x20-\x7e]", outside):
+    if strange := re.search(r"[^\x00\t\n\r\x20-\x7e]", unquoted_sql):
         raise NotReadOnly(
             f"The character U+{ord(strange[0]):04X} is allowed only in quotes; write spaces as usual ones, and put "
             "names of other letters than a to z in quotes."
         )
-    if re.search(rf"[uU]&\s*{_QUOTED_PLACEHOLDER}", outside):
+    if re.search(rf"[uU]&\s*{_QUOTED_PLACEHOLDER}", unquoted_sql):
         raise NotReadOnly("U& before quotes is not allowed; write the characters themselves.")
-    if brace := re.search(r"[{}\\]", outside):
+    if brace := re.search(r"[{}\\]", unquoted_sql):
         raise NotReadOnly(f"The character {brace[0]} is allowed only in quotes.")
 
 
@@ -99,17 +99,20 @@ def _write_statement(tree: exp.Expr, kind: Kind) -> str:
     return DIALECTS[kind]().generate(tree, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
 
 
-def _spell_out_names(tree: exp.Expr, kind: Kind) -> exp.Expr:
-    """Spell unquoted names as the server would read them, since all names are written in quotes later."""
+def _normalize_names(tree: exp.Expr, kind: Kind) -> exp.Expr:
+    """Lower-case the unquoted names of PostgreSQL and drop FROM dual of MySQL, in place, and return the tree.
+
+    The servers read such names so themselves, but not once they are written in quotes.
+    """
     for node in list(tree.walk()):
         if isinstance(node, exp.Identifier) and not node.quoted and kind == "postgresql":
             node.set("this", node.name.lower())
-        if kind == "mysql" and isinstance(node, exp.From) and _is_dual(node.this) and node.parent is not None:
+        if kind == "mysql" and isinstance(node, exp.From) and _is_dual_table(node.this) and node.parent is not None:
             node.pop()
     return tree
 
 
-def _is_dual(node: exp.Expr) -> bool:
+def _is_dual_table(node: exp.Expr) -> bool:
     return isinstance(node, exp.Table) and isinstance(node.this, exp.Identifier) and node.sql().lower() == "dual"
 
 
@@ -166,7 +169,7 @@ _NODE_DESCRIPTIONS: Mapping[type[exp.Expr], str] = {
     exp.Operator: "OPERATOR(...)",
 }
 _BARE_WORD = re.compile(r"[A-Za-z_]\w*(?: \w+)*", re.ASCII)
-_BARE_FORMS: Mapping[tuple[type[exp.Expr], str], re.Pattern[str]] = {
+_BARE_STRING_PATTERNS: Mapping[tuple[type[exp.Expr], str], re.Pattern[str]] = {
     (exp.HexString, "this"): re.compile(r"[0-9A-Fa-f]*"),
     (exp.BitString, "this"): re.compile(r"[01]*"),
     (exp.Anonymous, "this"): re.compile(r"[A-Za-z_]\w*", re.ASCII),
@@ -181,8 +184,8 @@ def _check_tree(tree: exp.Expr, kind: Kind) -> None:
         raise NotReadOnly("Only SELECT is run here (WITH, UNION and VALUES too): nothing may be changed.")
     for node in tree.walk():
         if type(node) not in _ALLOWED_NODES:
-            said = _NODE_DESCRIPTIONS.get(type(node), type(node).__name__)
-            raise NotReadOnly(f"Only reading is allowed, in usual SQL: {said} is not run here.")
+            description = _NODE_DESCRIPTIONS.get(type(node), type(node).__name__)
+            raise NotReadOnly(f"Only reading is allowed, in usual SQL: {description} is not run here.")
         _check_bare_strings(node)
         _check_node(node, kind)
     if kind == "postgresql":
@@ -214,7 +217,7 @@ def _check_bare_strings(node: exp.Expr) -> None:
     if isinstance(node, exp.Identifier) or (isinstance(node, exp.Literal) and node.is_string):
         return
     for name, value in _iterate_bare_strings(node):
-        form = _NUMBER if isinstance(node, exp.Literal) else _BARE_FORMS.get((type(node), name), _BARE_WORD)
+        form = _NUMBER if isinstance(node, exp.Literal) else _BARE_STRING_PATTERNS.get((type(node), name), _BARE_WORD)
         if not form.fullmatch(value):
             raise NotReadOnly(f"That is not run here: {value[:40]!r}.")
 
@@ -260,12 +263,14 @@ def _check_qualified_columns(tree: exp.Expr) -> None:
     for column in tree.find_all(exp.Column):
         if not column.table or isinstance(column.this, exp.Star):
             continue
-        behind = sources.get(column.table, [])
-        calls = [_list_call_columns(source, column.table) for source in behind if not _has_rows(source)]
-        if behind and not calls:
+        named_sources = sources.get(column.table, [])
+        call_columns = [
+            _list_call_columns(source, column.table) for source in named_sources if not _is_row_source(source)
+        ]
+        if named_sources and not call_columns:
             continue
-        known = frozenset.intersection(*calls) if calls else frozenset()
-        if column.name not in known | _FUNCTION_COLUMNS | read_allowed_functions("postgresql"):
+        common_columns = frozenset.intersection(*call_columns) if call_columns else frozenset()
+        if column.name not in common_columns | _FUNCTION_COLUMNS | read_allowed_functions("postgresql"):
             raise NotReadOnly(
                 f"{column.table}.{column.name} may be a call of a function; give what {column.table} stands for names "
                 f"of its columns, as in FROM f(...) AS {column.table}(a, b), or write the name without {column.table}."
@@ -276,8 +281,8 @@ def _iterate_sources(tree: exp.Expr) -> Iterator[tuple[exp.Expr, str]]:
     """Yield each source of a FROM, with the name by which columns refer to it."""
     for node in tree.find_all(*_SOURCE_NODES):
         call = node.args.get("this")
-        own = call.name if isinstance(call, exp.Identifier) else _find_call_name(node)
-        yield node, node.alias or own
+        own_name = call.name if isinstance(call, exp.Identifier) else _find_call_name(node)
+        yield node, node.alias or own_name
 
 
 def _find_call_name(node: exp.Expr) -> str:
@@ -286,8 +291,8 @@ def _find_call_name(node: exp.Expr) -> str:
     return call.name.lower() if isinstance(call, exp.Anonymous) else type(call).__name__.lower()
 
 
-def _has_rows(source: exp.Expr) -> bool:
-    """Return True for a table, a view, a query or VALUES, whose rows have columns; a call may return bare values."""
+def _is_row_source(source: exp.Expr) -> bool:
+    """Return True for a table, a view, a query or VALUES; False for a call, which may return values without columns."""
     if isinstance(source, exp.Lateral):
         return isinstance(source.this, exp.Subquery)
     if isinstance(source, exp.Table):
@@ -300,11 +305,11 @@ def _has_rows(source: exp.Expr) -> bool:
 
 
 def _list_call_columns(source: exp.Expr, alias: str) -> frozenset[str]:
-    """Return the column names that an alias gives to a call in a FROM; without any, the alias itself is the column."""
-    given = source.args.get("alias")
-    columns = given.args.get("columns") if isinstance(given, exp.TableAlias) else None
-    number = source.args.get("offset")  # of UNNEST ... WITH ORDINALITY
-    numbers = [number] if isinstance(number, exp.Identifier) else []
+    """Return the column names that an alias gives to a call in a FROM, or the alias itself if it names no columns."""
+    alias_node = source.args.get("alias")
+    columns = alias_node.args.get("columns") if isinstance(alias_node, exp.TableAlias) else None
+    ordinality_column = source.args.get("offset")  # of UNNEST ... WITH ORDINALITY
+    numbers = [ordinality_column] if isinstance(ordinality_column, exp.Identifier) else []
     return frozenset(one.name for one in (*columns, *numbers)) if columns else frozenset({alias})
 
 
@@ -313,7 +318,7 @@ _SYSTEM_SCHEMAS: Mapping[Kind, frozenset[str]] = {
     "mysql": frozenset({"mysql", "performance_schema", "sys"}),
     "sqlite": frozenset(),
 }
-_READABLE_CATALOGUE = frozenset(
+_READABLE_CATALOG_TABLES = frozenset(
     """pg_attrdef pg_attribute pg_class pg_collation pg_constraint pg_database pg_depend pg_description pg_enum
     pg_extension pg_index pg_indexes pg_inherits pg_language pg_locks pg_matviews pg_namespace pg_opclass
     pg_operator pg_partitioned_table pg_policies pg_proc pg_range pg_roles pg_rules pg_sequence pg_sequences
@@ -340,11 +345,11 @@ def _check_table(node: exp.Table, kind: Kind) -> None:
     if not isinstance(node.this, exp.Identifier):
         return
     name, schema = node.name, node.db
-    own = kind == "postgresql" and name.startswith("pg_") and schema in ("", "pg_catalog")
-    hidden = schema.lower() in _SYSTEM_SCHEMAS[kind] or (kind == "postgresql" and schema.startswith("pg_t"))
+    is_system_table = kind == "postgresql" and name.startswith("pg_") and schema in ("", "pg_catalog")
+    is_hidden = schema.lower() in _SYSTEM_SCHEMAS[kind] or (kind == "postgresql" and schema.startswith("pg_t"))
     if schema.lower() == "information_schema":
-        hidden = name.lower() not in (_READABLE_POSTGRESQL_VIEWS if kind == "postgresql" else _READABLE_SCHEMA_VIEWS)
-    if hidden or (own and name not in _READABLE_CATALOGUE):
+        is_hidden = name.lower() not in (_READABLE_POSTGRESQL_VIEWS if kind == "postgresql" else _READABLE_SCHEMA_VIEWS)
+    if is_hidden or (is_system_table and name not in _READABLE_CATALOG_TABLES):
         raise NotReadOnly(f"{'.'.join(filter(None, (schema, name)))[:80]} is the server's own, and is not read here.")
 
 
@@ -373,12 +378,12 @@ def _is_unambiguous(statement: str, kind: Kind) -> bool:
     That holds if there are only ASCII words, numbers and known signs outside of quotes, no comment begins, and quoted
     pieces touch neither words nor each other.
     """
-    outside = _WRITTEN_QUOTED_PIECES[kind].sub(_QUOTED_PLACEHOLDER, statement)
+    unquoted_sql = _WRITTEN_QUOTED_PIECES[kind].sub(_QUOTED_PLACEHOLDER, statement)
     signs = re.escape(_ALLOWED_SIGNS[kind])
     return (
-        re.fullmatch(rf"[\x00A-Za-z0-9_ .,()+*/%<>=!|&{signs}-]*", outside) is not None
-        and not _COMMENT_STARTS["postgresql"].search(outside)
-        and not _TOUCHES_QUOTES.search(outside)
+        re.fullmatch(rf"[\x00A-Za-z0-9_ .,()+*/%<>=!|&{signs}-]*", unquoted_sql) is not None
+        and not _COMMENT_STARTS["postgresql"].search(unquoted_sql)
+        and not _TOUCHES_QUOTES.search(unquoted_sql)
     )
 
 

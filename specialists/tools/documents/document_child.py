@@ -1,8 +1,9 @@
 """The child process that makes a Word document.
 
 Input: `{"title", "markdown", "names"}`; `names` maps the input files of this process to the names by which the text
-embeds them. Output: a line of JSON, then the .docx. `{"wanted": [...]}` lists pictures that the text embeds and this
-process did not get; `{"unusable"}` names a file that is no picture that Word can show.
+embeds them. Output: a line of JSON, then the .docx. The line is `{}` if the document was made. Otherwise
+`{"wanted": [...]}` lists the embedded pictures that this process did not get, or `{"unusable": "..."}` names a file
+that Word cannot show as a picture.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ def _make_document(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
 
     tree = markdown_docx.parse_markdown(request["markdown"])
     files = {name: Path(make_input_path(file)) for file, name in request["names"].items()}
-    wanted = [name for name in markdown_docx.list_pictures(tree) if name not in files]
+    wanted = [name for name in markdown_docx.list_picture_names(tree) if name not in files]
     if wanted:
         return {"wanted": wanted}, b""
     try:
         return {}, markdown_docx.render_docx(request["title"], tree, files)
-    except markdown_docx.PictureUnusable as error:
+    except markdown_docx.UnusablePicture as error:
         return {"unusable": str(error)}, b""

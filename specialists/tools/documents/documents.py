@@ -28,18 +28,18 @@ MARKDOWN_MEDIA_TYPE = "text/markdown"
 RENDERING_SECONDS = 30.0
 """Seconds that making a document may take, including the wait for a free child process."""
 _LIMITS = ChildLimits(memory_mb=1000, cpu_seconds=25)
-_LARGEST_DOCUMENT = 64 * 1024 * 1024
-_TOOK_TOO_LONG = f"The document took longer than {RENDERING_SECONDS:g} s to make; shorten or split it."
-_FAILURES = {
-    "time": _TOOK_TOO_LONG,
-    "cpu": _TOOK_TOO_LONG,
+_MAX_DOCUMENT_BYTES = 64 * 1024 * 1024
+_TIMEOUT_MESSAGE = f"The document took longer than {RENDERING_SECONDS:g} s to make; shorten or split it."
+_FAILURE_MESSAGES = {
+    "time": _TIMEOUT_MESSAGE,
+    "cpu": _TIMEOUT_MESSAGE,
     "crash": "The document could not be made: it needs too much memory. Shorten or split it.",
     "too_much": "The document became too large: embed fewer or smaller pictures, or split it.",
     "busy": BUSY_MESSAGE,
     "unwalled": UNSANDBOXED_MESSAGE,
 }
 
-_LONGEST_NAME = 60
+_MAX_NAME_CHARS = 60
 _PICTURE_START = re.compile(r"(?<!\\)!\[")
 
 
@@ -61,15 +61,15 @@ async def publish_document(arguments: PublishArguments, workbench: Workbench) ->
 
     Write whole Markdown; ![caption](chart.png) embeds a picture from the files (docx only).
     """
-    seen = {"title": remove_invisible(arguments.title), "markdown": remove_invisible(arguments.markdown)}
-    arguments = arguments.model_copy(update=seen)
+    visible_fields = {"title": remove_invisible(arguments.title), "markdown": remove_invisible(arguments.markdown)}
+    arguments = arguments.model_copy(update=visible_fields)
     if not arguments.markdown.strip():
         return _make_failed_outcome("The text is empty; give the whole of it as Markdown.")
     if arguments.format == "canvas":
         return await _publish_canvas(arguments, workbench)
-    absent = describe_unavailable_tool("documents", "docx", "markdown_it")
-    if absent:
-        return _make_failed_outcome(absent)
+    problem = describe_unavailable_tool("documents", "docx", "markdown_it")
+    if problem:
+        return _make_failed_outcome(problem)
     return await _publish_docx(arguments, workbench)
 
 
@@ -93,21 +93,23 @@ def _drop_title(text: str, title: str) -> str:
 
 
 async def _publish_docx(arguments: PublishArguments, workbench: Workbench) -> ToolOutcome:
-    known = {artifact.name: artifact for artifact in workbench.artifacts}
+    artifacts_by_name = {artifact.name: artifact for artifact in workbench.artifacts}
     reply = await _render_document(arguments, {})
-    wanted = json.loads(_read_reply_head(reply)).get("wanted", [])
-    if wanted:  # only the process that reads the text knows which pictures it embeds
-        unknown = [name for name in wanted if name not in known]
+    picture_names = json.loads(_read_reply_head(reply)).get("wanted", [])
+    if picture_names:  # only the process that reads the text knows which pictures it embeds
+        unknown = [name for name in picture_names if name not in artifacts_by_name]
         if unknown:
-            offered = ", ".join(known) or "none"
+            offered = ", ".join(artifacts_by_name) or "none"
             return _make_failed_outcome(f"There is no file {', '.join(unknown)} to embed. The files are: {offered}.")
-        reply = await _render_document(arguments, {name: await workbench.path(known[name]) for name in wanted})
+        reply = await _render_document(
+            arguments, {name: await workbench.path(artifacts_by_name[name]) for name in picture_names}
+        )
     if reply.failure:
-        return _make_failed_outcome(_FAILURES[reply.failure])
-    told: dict[str, Any] = json.loads(_read_reply_head(reply))
-    if "unusable" in told:
+        return _make_failed_outcome(_FAILURE_MESSAGES[reply.failure])
+    reply_head: dict[str, Any] = json.loads(_read_reply_head(reply))
+    if "unusable" in reply_head:
         return _make_failed_outcome(
-            f"{told['unusable']} is no picture that Word can show; embed a PNG, JPEG or GIF, or leave it out."
+            f"{reply_head['unusable']} is no picture that Word can show; embed a PNG, JPEG or GIF, or leave it out."
         )
     artifact = await workbench.keep(
         make_file_name(arguments.title, ".docx"),
@@ -130,8 +132,8 @@ async def _render_document(arguments: PublishArguments, pictures: dict[str, Path
             "names": {str(number): name for number, (name, _) in numbered.items()},
         },
         limits=_LIMITS,
-        deadline=RENDERING_SECONDS,
-        largest_reply=_LARGEST_DOCUMENT,
+        timeout_seconds=RENDERING_SECONDS,
+        max_reply_bytes=_MAX_DOCUMENT_BYTES,
         inputs=ChildInputs(files={str(number): path for number, (_, path) in numbered.items()}),
     )
 
@@ -144,8 +146,8 @@ def make_file_name(title: str, suffix: str) -> str:
     """Make a safe, short file name out of a title: letters, digits and single hyphens."""
     plain = unicodedata.normalize("NFC", title)
     words = re.sub(r"[^\w]+|_+", "-", plain).strip("-")
-    if len(words) > _LONGEST_NAME:
-        words = words[:_LONGEST_NAME].rpartition("-")[0] or words[:_LONGEST_NAME]
+    if len(words) > _MAX_NAME_CHARS:
+        words = words[:_MAX_NAME_CHARS].rpartition("-")[0] or words[:_MAX_NAME_CHARS]
     return (words or "document") + suffix
 
 

@@ -22,7 +22,7 @@ CODE_BLOCK_STYLE = "Code Block"
 BLOCK_QUOTE_STYLE = "Block Quote"
 LIST_STYLE = "List Paragraph"
 
-DEEPEST_LEVEL = 8
+DEEPEST_LIST_LEVEL = 8
 INDENT_INCHES = 0.3
 """Inches by which each level of a list or a quote is indented."""
 
@@ -32,7 +32,7 @@ _LINE_LETTERS, _WIDEST_COLUMN, _LONGEST_WORD, _CELL_MARGINS = 84, 44, 30, 3
 
 _MONOSPACE = "Consolas"
 _INK, _BLUE, _GREY = RGBColor(0x1F, 0x2A, 0x37), RGBColor(0x05, 0x63, 0xC1), RGBColor(0x57, 0x60, 0x6A)
-_HEADING_SIZES = {1: 17, 2: 14, 3: 12, 4: 11, 5: 11, 6: 11}
+_HEADING_POINTS = {1: 17, 2: 14, 3: 12, 4: 11, 5: 11, 6: 11}
 _BULLETS = "•◦▪"
 _NUMBER_FORMATS = ("decimal", "lowerLetter", "lowerRoman")
 
@@ -51,7 +51,7 @@ def set_up_styles(document: Document) -> None:
     normal: Any = styles["Normal"]
     normal.font.name, normal.font.size = "Calibri", Pt(11)
     normal.paragraph_format.space_after, normal.paragraph_format.line_spacing = Pt(7), 1.12
-    for name, size in {"Title": 24, **{f"Heading {level}": size for level, size in _HEADING_SIZES.items()}}.items():
+    for name, size in {"Title": 24, **{f"Heading {level}": size for level, size in _HEADING_POINTS.items()}}.items():
         _style_heading(styles[name], size)
     caption: Any = styles["Caption"]
     caption.font.size, caption.font.bold, caption.font.italic = Pt(9.5), False, True
@@ -105,26 +105,26 @@ def set_column_widths(table: Any, texts: list[list[str]], width: Length) -> Leng
     """Set the width of each column of a table by its content, since equal widths would break words and numbers.
 
     Returns:
-        The font size at which the longest words fit; None if the usual size does.
+        The font size at which the longest words fit; None if they fit at the usual size.
     """
-    words, wishes = [], []
+    minimum_widths, wanted_widths = [], []
     for column in zip(*texts, strict=True):
         longest = max(len(word) for text in column for word in text.split() or [""])
-        words.append(min(longest, _LONGEST_WORD) + _CELL_MARGINS)
-        wishes.append(max(words[-1], min(max(map(len, column)) + _CELL_MARGINS, _WIDEST_COLUMN)))
-    room = _LINE_LETTERS - sum(words)
-    extra = sum(wishes) - sum(words)
+        minimum_widths.append(min(longest, _LONGEST_WORD) + _CELL_MARGINS)
+        wanted_widths.append(max(minimum_widths[-1], min(max(map(len, column)) + _CELL_MARGINS, _WIDEST_COLUMN)))
+    room = _LINE_LETTERS - sum(minimum_widths)
+    extra = sum(wanted_widths) - sum(minimum_widths)
     share = max(0.0, min(1.0, room / extra)) if extra else 0.0
-    letters = [word + share * (wish - word) for word, wish in zip(words, wishes, strict=True)]
+    widths = [word + share * (wish - word) for word, wish in zip(minimum_widths, wanted_widths, strict=True)]
     table.autofit = False
-    for place, part in zip(table.columns, letters, strict=True):
-        place.width = Length(int(width * part / sum(letters)))
-        for cell in place.cells:
-            cell.width = place.width
-    return None if room >= 0 else Pt(max(7, 11 * _LINE_LETTERS // sum(words)))
+    for table_column, part in zip(table.columns, widths, strict=True):
+        table_column.width = Length(int(width * part / sum(widths)))
+        for cell in table_column.cells:
+            cell.width = table_column.width
+    return None if room >= 0 else Pt(max(7, 11 * _LINE_LETTERS // sum(minimum_widths)))
 
 
-def repeat_as_header(row: Any) -> None:
+def repeat_header_row(row: Any) -> None:
     """Repeat a table's row at the top of each page."""
     get_xml(row).get_or_add_trPr().append(OxmlElement("w:tblHeader"))
 
@@ -206,34 +206,37 @@ class Numbering:
 
     def __init__(self, document: Document) -> None:
         self._xml: Any = get_xml(document.part.numbering_part)
-        taken = [int(node.get(qn("w:abstractNumId"))) for node in self._xml.findall(qn("w:abstractNum"))]
-        self._bullet_definition, self._numbered_definition = max(taken, default=-1) + 1, max(taken, default=-1) + 2
+        used_ids = [int(node.get(qn("w:abstractNumId"))) for node in self._xml.findall(qn("w:abstractNum"))]
+        self._bullet_definition, self._numbered_definition = (
+            max(used_ids, default=-1) + 1,
+            max(used_ids, default=-1) + 2,
+        )
         for number, ordered in ((self._bullet_definition, False), (self._numbered_definition, True)):
             # Definitions have to stand before the lists that use them.
             self._xml.insert(0, parse_xml(_make_list_definition(number, ordered=ordered)))
 
     def begin_list(self, *, ordered: bool, start: int = 1) -> int:
-        """Begin a list, and return its id for `add_item`; `start` is its first number."""
+        """Begin a list, and return its id for `make_list_item`; `start` is its first number."""
         number = self._xml.add_num(self._numbered_definition if ordered else self._bullet_definition)
         if ordered:
-            for level in range(DEEPEST_LEVEL + 1):
+            for level in range(DEEPEST_LIST_LEVEL + 1):
                 number.add_lvlOverride(level).add_startOverride(start)
         return int(number.numId)
 
     @staticmethod
-    def add_item(paragraph: Paragraph, list_id: int, level: int, *, extra_levels: int = 0) -> None:
-        """Make a paragraph an item of a list, at a `level` counted from 0 and indented by `extra_levels` more."""
+    def make_list_item(paragraph: Paragraph, list_id: int, level: int, *, extra_levels: int = 0) -> None:
+        """Make a paragraph an item of a list, at a `level` from 0, and indent it by `extra_levels` more levels."""
         if extra_levels:
             paragraph.paragraph_format.left_indent = Inches(INDENT_INCHES * (level + 1 + extra_levels))
             paragraph.paragraph_format.first_line_indent = Inches(-_HANGING_INCHES)
         properties = get_xml(paragraph).get_or_add_pPr().get_or_add_numPr()
-        properties.get_or_add_ilvl().val = min(level, DEEPEST_LEVEL)
+        properties.get_or_add_ilvl().val = min(level, DEEPEST_LIST_LEVEL)
         properties.get_or_add_numId().val = list_id
 
 
 def _make_list_definition(number: int, *, ordered: bool) -> str:
     levels = []
-    for level in range(DEEPEST_LEVEL + 1):
+    for level in range(DEEPEST_LIST_LEVEL + 1):
         kind = _NUMBER_FORMATS[level % 3] if ordered else "bullet"
         text = f"%{level + 1}." if ordered else _BULLETS[level % 3]
         left, hanging = round(1440 * INDENT_INCHES * (level + 1)), round(1440 * _HANGING_INCHES)

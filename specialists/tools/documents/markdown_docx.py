@@ -20,7 +20,7 @@ from markdown_it.tree import SyntaxTreeNode
 
 from specialists.tools.documents import docx_parts as parts
 
-PAGE_WIDTH, PAGE_HEIGHT = Inches(6.5), Inches(8)
+TEXT_WIDTH, MAX_PICTURE_HEIGHT = Inches(6.5), Inches(8)
 _LINK_SCHEME = re.compile(r"(https?|mailto):", re.IGNORECASE)
 _BARE_URL = re.compile(r"https?://[^\s<>\"]+[^\s<>\".,;:!?'\]]", re.IGNORECASE)
 _UNWANTED_CHARACTERS = re.compile(
@@ -30,7 +30,7 @@ _UNWANTED_CHARACTERS = re.compile(
 _ALIGNMENTS = {"right": WD_ALIGN_PARAGRAPH.RIGHT, "center": WD_ALIGN_PARAGRAPH.CENTER}
 
 
-class PictureUnusable(Exception):
+class UnusablePicture(Exception):
     """A file is not a picture that Word can show. The message is the file's name."""
 
 
@@ -46,7 +46,7 @@ class _BlockPlace:
 
 @dataclass(frozen=True, slots=True)
 class _TextFormat:
-    """The formatting of a run of text, and the link that it is part of."""
+    """The formatting of a run of text. `link` is the XML element of the link that the run is part of, or None."""
 
     bold: bool = False
     italic: bool = False
@@ -56,19 +56,19 @@ class _TextFormat:
 
 
 def parse_markdown(markdown: str) -> SyntaxTreeNode:
-    """Parse a Markdown text, with tables and strikethrough. HTML stays text."""
+    """Parse a Markdown text, with tables and strikethrough, without invisible characters. HTML stays text."""
     parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(["table", "strikethrough"])
     return SyntaxTreeNode(parser.parse(_UNWANTED_CHARACTERS.sub("", markdown)))
 
 
-def list_pictures(tree: SyntaxTreeNode) -> list[str]:
+def list_picture_names(tree: SyntaxTreeNode) -> list[str]:
     """List the file names of the pictures that a text embeds, each once, without those on the web."""
-    names = [find_picture_file(node) for node in tree.walk() if node.type == "image"]
+    names = [read_picture_name(node) for node in tree.walk() if node.type == "image"]
     return list(dict.fromkeys(name for name in names if name))
 
 
-def find_picture_file(image: SyntaxTreeNode) -> str:
-    """Return the name of the file that a picture embeds; "" for a picture on the web."""
+def read_picture_name(image: SyntaxTreeNode) -> str:
+    """Return the file name in the address of an embedded picture, without folders; "" for a picture on the web."""
     source = str(image.attrs.get("src", ""))
     if "://" in source or source.startswith(("//", "data:")):
         return ""
@@ -84,7 +84,7 @@ def render_docx(title: str, tree: SyntaxTreeNode, files: Mapping[str, Path]) -> 
         files: The paths of the embedded pictures, by file name.
 
     Raises:
-        PictureUnusable: One of the files is no picture that Word can show.
+        UnusablePicture: One of the files is no picture that Word can show.
     """
     document = docx.Document()
     parts.set_up_styles(document)
@@ -132,7 +132,7 @@ class _DocumentWriter:
         self._indent(paragraph, place)
         self._write_inline(node, paragraph)
         inline = node.children[0].children if node.children else []
-        if len(inline) == 1 and inline[0].type == "image" and find_picture_file(inline[0]):
+        if len(inline) == 1 and inline[0].type == "image" and read_picture_name(inline[0]):
             paragraph.paragraph_format.keep_with_next = True
             if _read_node_text(inline[0]):
                 place.container.add_paragraph(_read_node_text(inline[0]), style="Caption")
@@ -150,14 +150,14 @@ class _DocumentWriter:
         list_id = self._numbering.begin_list(ordered=ordered, start=int(node.attrs.get("start", 1)))
         inner = replace(place, list_id=list_id, level=place.level + 1)
         for item in node.children:
-            rest = list(item.children)
-            if rest and rest[0].type == "paragraph":
+            remaining_blocks = list(item.children)
+            if remaining_blocks and remaining_blocks[0].type == "paragraph":
                 first: Paragraph = inner.container.add_paragraph(style=parts.LIST_STYLE)
-                self._write_inline(rest.pop(0), first)
+                self._write_inline(remaining_blocks.pop(0), first)
             else:
                 first = inner.container.add_paragraph(style=parts.LIST_STYLE)
-            self._numbering.add_item(first, list_id, inner.level, extra_levels=place.quote_depth)
-            self.write_blocks(rest, inner)
+            self._numbering.make_list_item(first, list_id, inner.level, extra_levels=place.quote_depth)
+            self.write_blocks(remaining_blocks, inner)
 
     def _write_code(self, node: SyntaxTreeNode, place: _BlockPlace) -> None:
         paragraph: Paragraph = place.container.add_paragraph(style=parts.CODE_BLOCK_STYLE)
@@ -170,20 +170,20 @@ class _DocumentWriter:
         table = place.container.add_table(rows=len(rows), cols=len(rows[0].children))
         table.style = "Table Grid"
         parts.draw_grid(table)
-        written = [[_read_node_text(cell) for cell in row.children] for row in rows]
-        small = parts.set_column_widths(table, written, PAGE_WIDTH)
+        cell_texts = [[_read_node_text(cell) for cell in row.children] for row in rows]
+        font_size = parts.set_column_widths(table, cell_texts, TEXT_WIDTH)
         for number, (row, cells) in enumerate(zip(table.rows, rows, strict=True)):
             if number == 0:
-                parts.repeat_as_header(row)
+                parts.repeat_header_row(row)
             for cell, content in zip(row.cells, cells.children, strict=True):
                 paragraph = cell.paragraphs[0]
                 paragraph.paragraph_format.space_after = Pt(2)
-                side = str(content.attrs.get("style", "")).partition("text-align:")[2]
-                paragraph.alignment = _ALIGNMENTS.get(side)
+                alignment = str(content.attrs.get("style", "")).partition("text-align:")[2]
+                paragraph.alignment = _ALIGNMENTS.get(alignment)
                 self._write_inline(content, paragraph, _TextFormat(bold=number == 0))
                 linked = [run for link in paragraph.hyperlinks for run in link.runs]
-                for run in [*paragraph.runs, *linked] if small else ():
-                    run.font.size = small
+                for run in [*paragraph.runs, *linked] if font_size else ():
+                    run.font.size = font_size
                 if number == 0:
                     parts.shade_cell(cell, "E5E7EB")
         place.container.add_paragraph().paragraph_format.space_after = Pt(4)
@@ -214,10 +214,10 @@ class _DocumentWriter:
                 case "hardbreak":
                     _add_text_run(paragraph, "\n", text_format)
                 case _:
-                    self._write_bare_text(node.content, paragraph, text_format)
+                    self._write_text_with_links(node.content, paragraph, text_format)
 
-    def _write_bare_text(self, text: str, paragraph: Paragraph, text_format: _TextFormat) -> None:
-        """Write a text, and make links of its bare URLs, which lists of sources often have."""
+    def _write_text_with_links(self, text: str, paragraph: Paragraph, text_format: _TextFormat) -> None:
+        """Write a text, and make links of the URLs in it that Markdown does not mark as links."""
         end = 0
         for found in _BARE_URL.finditer(text) if text_format.link is None else ():
             address = found[0]
@@ -245,7 +245,7 @@ class _DocumentWriter:
         _add_text_run(paragraph, ")", text_format)
 
     def _write_image(self, node: SyntaxTreeNode, paragraph: Paragraph, text_format: _TextFormat) -> None:
-        name, alt = find_picture_file(node), _read_node_text(node)
+        name, alt = read_picture_name(node), _read_node_text(node)
         if not name:  # a picture on the web is never fetched: its address could leak data
             address = str(node.attrs.get("src", ""))
             _add_text_run(paragraph, alt or ("" if _LINK_SCHEME.match(address) else address), text_format)
@@ -255,8 +255,8 @@ class _DocumentWriter:
         try:
             picture = paragraph.add_run().add_picture(str(self._files[name]))
         except (UnrecognizedImageError, UnexpectedEndOfFileError, InvalidImageStreamError) as error:
-            raise PictureUnusable(name) from error
-        ratio = min(1.0, PAGE_WIDTH / max(1, picture.width), PAGE_HEIGHT / max(1, picture.height))
+            raise UnusablePicture(name) from error
+        ratio = min(1.0, TEXT_WIDTH / max(1, picture.width), MAX_PICTURE_HEIGHT / max(1, picture.height))
         width, height = picture.width * ratio, picture.height * ratio
         picture.width, picture.height = Length(int(width)), Length(int(height))
         parts.set_alt_text(picture, alt or name)

@@ -21,10 +21,15 @@ from pathlib import Path
 
 import yaml
 
-from specialists.tools.knowledge.knowledge_files import ABOUT_FILE, KnowledgeFile, scan_folder, shorten_name_list
+from specialists.tools.knowledge.knowledge_files import (
+    FOLDER_SETTINGS_FILE,
+    KnowledgeFile,
+    scan_folder,
+    shorten_name_list,
+)
 from specialists.tools.knowledge.knowledge_index import (
     INDEX_VERSION,
-    NO_FTS5,
+    NO_FTS5_MESSAGE,
     IndexedDocument,
     KnowledgeHit,
     KnowledgeIndex,
@@ -46,8 +51,8 @@ LARGE_FOLDER_DOCUMENTS = 2_000
 MAX_AWAITED_CHANGES, CHANGES_WAIT_SECONDS = 50, 3.0
 """If at most `MAX_AWAITED_CHANGES` documents changed, a search waits up to `CHANGES_WAIT_SECONDS` seconds until they
 are indexed."""
-PROVE_SECONDS = 10.0
-"""Seconds that `prove` waits for documents to be indexed; it does not report on documents indexed later."""
+CHECK_WAIT_SECONDS = 10.0
+"""Seconds that `check_documents` waits for documents to be indexed; it does not report on documents indexed later."""
 _MAX_CHILDREN = 2
 """Child processes that read for the index at the same time; the others are left for people's files."""
 
@@ -57,21 +62,21 @@ class IndexProgress:
     """How complete the index is.
 
     Attributes:
-        indexed: How many documents can be searched.
-        unreadable: How many documents cannot be read.
-        total: How many documents the folder has.
+        indexed_count: How many documents can be searched.
+        unreadable_count: How many documents cannot be read.
+        document_count: How many documents the folder has.
         is_scanned: False until the folder was scanned for the first time.
     """
 
-    indexed: int
-    unreadable: int
-    total: int
+    indexed_count: int
+    unreadable_count: int
+    document_count: int
     is_scanned: bool
 
     @property
-    def remaining(self) -> int:
+    def remaining_count(self) -> int:
         """How many documents are still to be indexed."""
-        return max(0, self.total - self.indexed - self.unreadable)
+        return max(0, self.document_count - self.indexed_count - self.unreadable_count)
 
 
 class KnowledgeFolder:
@@ -105,13 +110,13 @@ class KnowledgeFolder:
     async def find_document(self, path: str) -> IndexedDocument | None:
         """Return the document with this path, title or end of a path; None if no document, or several, match.
 
-        If no document matches, new and changed documents are indexed, if they are few, and are looked through too.
+        If there is none, new and changed documents are indexed first, if they are few, and the search is repeated.
         """
-        found = await asyncio.to_thread(self._index.find_document, path)
-        if found is None:
+        document = await asyncio.to_thread(self._index.find_document, path)
+        if document is None:
             await self._update_if_due()
-            found = await asyncio.to_thread(self._index.find_document, path)
-        return found
+            document = await asyncio.to_thread(self._index.find_document, path)
+        return document
 
     async def list_similar_paths(self, path: str, most: int) -> list[str]:
         """List up to `most` paths of documents that are similar to a path that does not exist."""
@@ -143,8 +148,8 @@ class KnowledgeFolder:
         while True:
             try:
                 if self._pages is not None:
-                    async with self._hold_lock() as alone:
-                        if alone:
+                    async with self._hold_lock() as has_lock:
+                        if has_lock:
                             await self._pages.fetch_due_pages()
             except OSError as error:
                 log.warning("the pages in %s were not fetched: %s", self.folder, error)
@@ -156,21 +161,21 @@ class KnowledgeFolder:
         await self._start_update()
 
     async def check_documents(self) -> tuple[str, ...]:
-        """Return one line for each fault of the folder, and of the documents that have been read so far."""
+        """Return one line for each fault of the folder, of the documents read so far, and of the pages to fetch."""
         if not has_fts5():
-            return (NO_FTS5,)
+            return (NO_FTS5_MESSAGE,)
         if self._pages is not None and not self.folder.exists():
             return ()  # the first start fetches them
-        await asyncio.wait({self._start_update()}, timeout=PROVE_SECONDS)
-        found = await asyncio.to_thread(scan_folder, self.folder)
-        if not found.files and not found.faults:
+        await asyncio.wait({self._start_update()}, timeout=CHECK_WAIT_SECONDS)
+        listing = await asyncio.to_thread(scan_folder, self.folder)
+        if not listing.files and not listing.faults:
             return (f"{self.folder} holds no documents; put some in (Markdown, text, HTML, PDF, Word)",)
-        broken: dict[str, list[str]] = {}
+        paths_by_fault: dict[str, list[str]] = {}
         for path, fault in await asyncio.to_thread(self._index.list_faults):
-            broken.setdefault(fault, []).append(path)
-        lines = (f"{shorten_name_list(paths)} {fault}" for fault, paths in broken.items())
+            paths_by_fault.setdefault(fault, []).append(path)
+        lines = (f"{shorten_name_list(paths)} {fault}" for fault, paths in paths_by_fault.items())
         pages = self._pages.faults if self._pages is not None else ()
-        return (*found.faults, *lines, *pages)
+        return (*listing.faults, *lines, *pages)
 
     async def close(self) -> None:
         """Cancel the indexing that is under way."""
@@ -179,7 +184,7 @@ class KnowledgeFolder:
             await asyncio.gather(self._update_task, return_exceptions=True)
 
     async def _update_if_due(self) -> None:
-        """Update the index, unless that was done a moment ago; wait for the update only if few documents changed."""
+        """Update the index, at most once in `SCAN_VALID_SECONDS`; wait for the update if few documents changed."""
         task = self._start_update() if time.monotonic() >= self._next_scan else self._update_task
         if task is None or task.done() or self._scan_ended is None:
             return
@@ -188,7 +193,7 @@ class KnowledgeFolder:
                 self._scan_ended.wait(),
                 LARGE_SCAN_WAIT_SECONDS if self._document_count > LARGE_FOLDER_DOCUMENTS else SCAN_WAIT_SECONDS,
             )
-            if (await self.read_progress()).remaining <= MAX_AWAITED_CHANGES:
+            if (await self.read_progress()).remaining_count <= MAX_AWAITED_CHANGES:
                 await asyncio.wait({task}, timeout=CHANGES_WAIT_SECONDS)
 
     def _start_update(self) -> asyncio.Task[None]:
@@ -203,16 +208,16 @@ class KnowledgeFolder:
 
     async def _run_update(self, scan_ended: asyncio.Event) -> None:
         try:
-            async with self._hold_lock() as alone:
-                if not alone:
+            async with self._hold_lock() as has_lock:
+                if not has_lock:
                     return
-                changed = await asyncio.to_thread(self._drop_outdated)
+                changed = await asyncio.to_thread(self._scan_for_changes)
                 scan_ended.set()
-                places = asyncio.Semaphore(_MAX_CHILDREN)
+                free_children = asyncio.Semaphore(_MAX_CHILDREN)
                 async with asyncio.TaskGroup() as group:
                     for batch in split_into_batches(changed):
-                        await places.acquire()
-                        group.create_task(self._index_batch(batch, places))
+                        await free_children.acquire()
+                        group.create_task(self._index_batch(batch, free_children))
         except* NoFreeChild:
             log.info("the rest of the knowledge in %s is indexed later: too much else is being read", self.folder)
         except* (OSError, sqlite3.Error) as group:
@@ -228,20 +233,27 @@ class KnowledgeFolder:
         finally:
             free_children.release()
 
-    def _drop_outdated(self) -> list[KnowledgeFile]:
-        """Scan the folder, drop deleted and changed documents from the index, and return the new and changed files."""
-        found = scan_folder(self.folder)
-        self._document_count = len(found.files)
-        known = self._index.list_states()
-        changed = [one for path, one in found.files.items() if known.get(path) != one.state]
-        outdated = [path for path in known if path not in found.files or known[path] != found.files[path].state]
-        if outdated:
-            self._index.remove_documents(outdated)
-        if self._index.read_fact("wanted") != str(len(found.files)):
-            self._index.write_facts(wanted=str(len(found.files)))
-        if (self._index.read_fact("faults") or "[]") != json.dumps(found.faults):
-            self._index.write_facts(faults=json.dumps(found.faults))
-            for line in found.faults:
+    def _scan_for_changes(self) -> list[KnowledgeFile]:
+        """Scan the folder, drop deleted and changed documents from the index, and return the new and changed files.
+
+        Stores the number of documents and the faults in the index, and logs the faults if they changed.
+        """
+        listing = scan_folder(self.folder)
+        self._document_count = len(listing.files)
+        indexed_states = self._index.list_file_states()
+        changed = [one for path, one in listing.files.items() if indexed_states.get(path) != one.state]
+        outdated_paths = [
+            path
+            for path in indexed_states
+            if path not in listing.files or indexed_states[path] != listing.files[path].state
+        ]
+        if outdated_paths:
+            self._index.remove_documents(outdated_paths)
+        if self._index.read_fact("wanted") != str(len(listing.files)):
+            self._index.write_facts(wanted=str(len(listing.files)))
+        if (self._index.read_fact("faults") or "[]") != json.dumps(listing.faults):
+            self._index.write_facts(faults=json.dumps(listing.faults))
+            for line in listing.faults:
                 log.warning("knowledge in %s: %s", self.folder, line)
         return changed
 
@@ -262,8 +274,8 @@ class KnowledgeFolder:
 
     def _read_base_address(self) -> str:
         try:
-            about = yaml.safe_load((self.folder / ABOUT_FILE).read_bytes()[:8000])
+            folder_settings = yaml.safe_load((self.folder / FOLDER_SETTINGS_FILE).read_bytes()[:8000])
         except (OSError, yaml.YAMLError, ValueError):
             return ""
-        base = about.get("base") if isinstance(about, dict) else ""
+        base = folder_settings.get("base") if isinstance(folder_settings, dict) else ""
         return base if isinstance(base, str) and base.startswith(("http://", "https://")) else ""

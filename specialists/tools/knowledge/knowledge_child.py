@@ -26,7 +26,7 @@ _FRONT_MATTER = re.compile(
 _ADDRESS = re.compile(r"https?://[^\s<>\"'|\[\]`\\]{1,2000}", re.IGNORECASE)
 _LINE_PREFIX = re.compile(r"line [\d,]+: ")
 _NUMBERED_SECTION = re.compile(r"(?:page|slide|sheet|line) .*")
-_LONGEST_TITLE = 200
+_MAX_TITLE_CHARS = 200
 _FRONT_MATTER_ENDINGS = (".md", ".markdown", ".mdown", ".txt", ".rst", ".adoc")
 
 
@@ -41,32 +41,34 @@ def main() -> None:
 
 
 def _read_document(file: dict[str, str]) -> dict[str, Any]:
-    told: dict[str, Any] = {"title": "", "link": "", "text": "", "outline": [], "fault": ""}
+    reply: dict[str, Any] = {"title": "", "link": "", "text": "", "outline": [], "fault": ""}
     contents = FileContents()
     try:
         data = Path(make_input_path(file["file"])).read_bytes()
-        about, data = _split_front_matter(data) if file["name"].lower().endswith(_FRONT_MATTER_ENDINGS) else ({}, data)
+        front_matter, data = (
+            _split_front_matter(data) if file["name"].lower().endswith(_FRONT_MATTER_ENDINGS) else ({}, data)
+        )
         read_contents(data, file["name"], "", contents)
-        told["text"] = contents.finish_text()
+        reply["text"] = contents.finish_text()
     except FileNotFoundError:
-        return told | {"fault": "is gone"}
+        return reply | {"fault": "is gone"}
     except OSError as error:
-        return told | {"fault": f"cannot be read ({error.strerror}); check its rights"}
+        return reply | {"fault": f"cannot be read ({error.strerror}); check its rights"}
     except UnreadableFile as refusal:
-        return told | {"fault": str(refusal)}
+        return reply | {"fault": str(refusal)}
     except MemoryError:
-        return told | {"fault": "is far larger inside than it looks; split it, or take it out"}
+        return reply | {"fault": "is far larger inside than it looks; split it, or take it out"}
     except ModuleNotFoundError as error:
-        return told | {
+        return reply | {
             "fault": f"cannot be read here: {error.name} is missing. {explain_install('files', 'documents')}"
         }
     except Exception:  # noqa: BLE001  # libraries raise all kinds of errors for a broken file
-        return told | {"fault": "is damaged; save it again with the program that made it"}
+        return reply | {"fault": "is damaged; save it again with the program that made it"}
     link = file["link"] and Path(make_input_path(file["link"])).read_bytes()[:4000].decode("utf-8", "replace")
-    address = _ADDRESS.search(str(about.get("url") or about.get("link") or link or ""))
-    title = about.get("title") or next(filter(None, map(_read_heading, contents.outline)), "")
-    told |= {"title": " ".join(str(title).split())[:_LONGEST_TITLE], "outline": contents.outline}
-    return told | {"link": address[0] if address else ""}
+    address = _ADDRESS.search(str(front_matter.get("url") or front_matter.get("link") or link or ""))
+    title = front_matter.get("title") or next(filter(None, map(_read_heading, contents.outline)), "")
+    reply |= {"title": " ".join(str(title).split())[:_MAX_TITLE_CHARS], "outline": contents.outline}
+    return reply | {"link": address[0] if address else ""}
 
 
 def _read_heading(section: tuple[str, int]) -> str:
@@ -77,11 +79,11 @@ def _read_heading(section: tuple[str, int]) -> str:
 
 def _split_front_matter(data: bytes) -> tuple[dict[str, Any], bytes]:
     """Split a document into its front matter and the rest. Front matter that is no YAML stays in the rest."""
-    found = _FRONT_MATTER.match(data)
-    if found is None:
+    match = _FRONT_MATTER.match(data)
+    if match is None:
         return {}, data
     try:
-        about = yaml.safe_load(found[1].decode("utf-8", "replace"))
+        front_matter = yaml.safe_load(match[1].decode("utf-8", "replace"))
     except (yaml.YAMLError, ValueError, RecursionError):
         return {}, data
-    return (about, data[found.end() :]) if isinstance(about, dict) else ({}, data)
+    return (front_matter, data[match.end() :]) if isinstance(front_matter, dict) else ({}, data)

@@ -22,7 +22,7 @@ from specialists.tools.knowledge.knowledge_reading import KnowledgeDocument
 
 MAX_WORDS = 12
 """Most words of a question that are searched: its longest, since short words occur everywhere."""
-_SHORTEST_PREFIX = 5
+_MIN_PREFIX_LETTERS = 5
 """A word of at least this many letters also finds longer words that begin with it: plurals, compounds."""
 _WORD = re.compile(r"[^\W_]+")
 _UMLAUTS = (("ä", "ae"), ("ö", "oe"), ("ü", "ue"))
@@ -45,19 +45,21 @@ def list_spellings(word: str) -> set[str]:
 
     The index itself only drops accents: it stores `Müller` as `muller`.
     """
-    apart, together = word, word
+    expanded, contracted = word, word
     for umlaut, pair in _UMLAUTS:
-        apart, together = apart.replace(umlaut, pair), together.replace(pair, umlaut)
-    return {spelt for one in (word, apart, together) for spelt in (one, one.replace("ß", "ss"), one.replace("ss", "ß"))}
+        expanded, contracted = expanded.replace(umlaut, pair), contracted.replace(pair, umlaut)
+    return {
+        spelt for one in (word, expanded, contracted) for spelt in (one, one.replace("ß", "ss"), one.replace("ss", "ß"))
+    }
 
 
 def _quote_word(word: str) -> str:
-    return f'"{word}"{" *" if len(word) >= _SHORTEST_PREFIX else ""}'
+    return f'"{word}"{" *" if len(word) >= _MIN_PREFIX_LETTERS else ""}'
 
 
 INDEX_VERSION = 1
 """The version of the tables below and of their contents. It is part of the file's name: a new one begins a new file."""
-NO_FTS5 = (
+NO_FTS5_MESSAGE = (
     "The knowledge cannot be searched: SQLite was built without FTS5 here. Use another build of Python, or set "
     "LEADHAND_KNOWLEDGE to nothing and take the folder out."
 )
@@ -74,7 +76,7 @@ _ROWID_SHIFT = 20
 
 So the passages of a document are one range of rowids.
 """
-_MAX_RANKED = 2_500
+_MAX_RANKED_PASSAGES = 2_500
 """Most passages that one search ranks, so that a question of common words takes no longer than any other."""
 _SEARCH_SQL = f"""
 SELECT d.path, d.title, d.link, p.section, p.text, f.row FROM (
@@ -137,15 +139,15 @@ class KnowledgeIndex:
             return []
         with self._open_transaction() as database:
             rows = database.execute(
-                _SEARCH_SQL, (make_match_query(words, all_words=True), _MAX_RANKED, most)
+                _SEARCH_SQL, (make_match_query(words, all_words=True), _MAX_RANKED_PASSAGES, most)
             ).fetchall()
-            rare = _choose_rare_words(database, words) if len(rows) < most and len(words) > 1 else []
-            if rare:
-                seen = {row[-1] for row in rows}
+            rare_words = _choose_rare_words(database, words) if len(rows) < most and len(words) > 1 else []
+            if rare_words:
+                seen_rowids = {row[-1] for row in rows}
                 more = database.execute(
-                    _SEARCH_SQL, (make_match_query(rare, all_words=False), _MAX_RANKED, most)
+                    _SEARCH_SQL, (make_match_query(rare_words, all_words=False), _MAX_RANKED_PASSAGES, most)
                 ).fetchall()
-                rows += [row for row in more if row[-1] not in seen]
+                rows += [row for row in more if row[-1] not in seen_rowids]
         return [KnowledgeHit(*row[:-1]) for row in rows[:most]]
 
     def find_document(self, path: str) -> IndexedDocument | None:
@@ -154,9 +156,9 @@ class KnowledgeIndex:
             columns = "SELECT path, title, link, text, outline FROM documents WHERE fault = '' AND "
             rows = database.execute(f"{columns} path = ?", (path,)).fetchall()
             if not rows:
-                ending = path.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-                like = f"{columns} (title = ? OR path LIKE ? ESCAPE '\\') LIMIT 2"
-                rows = database.execute(like, (path, f"%{ending}")).fetchall()
+                escaped_path = path.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+                search_sql = f"{columns} (title = ? OR path LIKE ? ESCAPE '\\') LIMIT 2"
+                rows = database.execute(search_sql, (path, f"%{escaped_path}")).fetchall()
         if len(rows) != 1:
             return None
         name, title, link, text, outline = rows[0]
@@ -195,7 +197,7 @@ class KnowledgeIndex:
         with self._open_transaction() as database:
             database.executemany("INSERT OR REPLACE INTO facts VALUES (?, ?)", facts.items())
 
-    def list_states(self) -> Mapping[str, str]:
+    def list_file_states(self) -> Mapping[str, str]:
         """Return the `KnowledgeFile.state` of each document in the index, by path."""
         with self._open_transaction() as database:
             return dict(database.execute("SELECT path, state FROM documents").fetchall())
@@ -213,18 +215,18 @@ class KnowledgeIndex:
                 _remove_document(database, one.file.path)
                 outline = json.dumps([(section.name, section.start) for section in one.outline])
                 values = (one.file.path, one.file.state, one.title, one.link, zlib.compress(one.text.encode(), 1))
-                row = database.execute(_INSERT_SQL, (*values, outline, one.fault)).lastrowid
+                document_id = database.execute(_INSERT_SQL, (*values, outline, one.fault)).lastrowid
                 database.executemany(
                     "INSERT INTO passages(rowid, title, section, text) VALUES (?, ?, ?, ?)",
                     (
-                        ((int(row or 0) << _ROWID_SHIFT) + n, *passage)
+                        ((int(document_id or 0) << _ROWID_SHIFT) + n, *passage)
                         for n, passage in enumerate(_iterate_passages(one))
                     ),
                 )
 
     @contextlib.contextmanager
     def _open_transaction(self) -> Iterator[sqlite3.Connection]:
-        """Open the file for one transaction."""
+        """Open the file for one transaction, which is committed at the end and rolled back if the block raises."""
         with contextlib.closing(self._open_or_rebuild()) as database, database:
             yield database
 
@@ -256,18 +258,23 @@ class KnowledgeIndex:
 
 
 def _choose_rare_words(database: sqlite3.Connection, words: list[str]) -> list[str]:
-    """Choose the words that are in the fewest passages: a common word says little, and ranking for it takes long."""
-    holding = {
-        one: database.execute(_COUNT_MATCHES_SQL, (make_match_query([one], all_words=True), _MAX_RANKED)).fetchone()[0]
+    """Choose the rarest words, as long as fewer than `_MAX_RANKED_PASSAGES` passages hold them in all.
+
+    Words that no passage holds are left out. A common word says little, and ranking its passages takes long.
+    """
+    passage_counts = {
+        one: database.execute(
+            _COUNT_MATCHES_SQL, (make_match_query([one], all_words=True), _MAX_RANKED_PASSAGES)
+        ).fetchone()[0]
         for one in words
     }
-    chosen, left = [], _MAX_RANKED
-    for word in sorted((one for one in words if holding[one]), key=lambda one: int(holding[one])):
-        left -= holding[word]
-        if left <= 0:
+    rare_words, remaining_passages = [], _MAX_RANKED_PASSAGES
+    for word in sorted((one for one in words if passage_counts[one]), key=lambda one: int(passage_counts[one])):
+        remaining_passages -= passage_counts[word]
+        if remaining_passages <= 0:
             break
-        chosen.append(word)
-    return chosen
+        rare_words.append(word)
+    return rare_words
 
 
 def _remove_document(database: sqlite3.Connection, path: str) -> None:
@@ -292,6 +299,6 @@ def _iterate_passages(document: KnowledgeDocument) -> Iterator[tuple[str, str, s
 
 def format_section(name: str) -> str:
     """Format the name of a section as it is cited: `section "Reset"`, `page 3`, `line 120`."""
-    if found := _NUMBERED_SECTION.match(name):
-        return found[0]
+    if match := _NUMBERED_SECTION.match(name):
+        return match[0]
     return f'section "{_LINE_PREFIX.sub("", name)}"' if name else ""

@@ -17,12 +17,17 @@ from urllib.parse import urlsplit
 from specialists.tools.extras import describe_unavailable_tool
 from specialists.tools.knowledge.knowledge_files import SIDECAR_ENDING
 from specialists.tools.web import pagetext
-from specialists.tools.web.fetch import Download, FetchFailed, FetchSettings, download
+from specialists.tools.web.fetch import Download, FetchFailed, FetchSettings, download_page
 
 DAY_SECONDS = 24 * 3600.0
 MAX_PAGES = 500
-_LIMITS = FetchSettings(timeout=30.0, max_bytes=8_000_000)
-_ENDINGS = {"text/html": ".html", "application/xhtml+xml": ".html", "application/pdf": ".pdf", "text/markdown": ".md"}
+_FETCH_SETTINGS = FetchSettings(timeout=30.0, max_bytes=8_000_000)
+_ENDINGS_BY_TYPE = {
+    "text/html": ".html",
+    "application/xhtml+xml": ".html",
+    "application/pdf": ".pdf",
+    "text/markdown": ".md",
+}
 _UNSAFE_CHARACTERS = re.compile(r"[^a-z0-9]+")
 
 
@@ -30,37 +35,37 @@ class FetchedPages:
     """Web pages that are fetched into a folder.
 
     Attributes:
-        faults: A line for each page that could not be fetched when it was last tried.
+        faults: A line for each page that the last try could not fetch, or one line if a package is missing.
     """
 
-    def __init__(self, urls: Sequence[str], folder: Path, limits: FetchSettings = _LIMITS) -> None:
+    def __init__(self, urls: Sequence[str], folder: Path, settings: FetchSettings = _FETCH_SETTINGS) -> None:
         self.folder = folder
         self.faults: tuple[str, ...] = ()
         self._urls = tuple(dict.fromkeys(urls))[:MAX_PAGES]
-        self._limits = limits
+        self._limits = settings
 
     async def fetch_due_pages(self) -> None:
         """Fetch the pages that are missing or a day old, and remove those that are no longer in the setting."""
-        absent = describe_unavailable_tool("web", "ssrfguard", "httpx", "trafilatura")
-        if absent:
-            self.faults = (absent,)
+        problem = describe_unavailable_tool("web", "ssrfguard", "httpx", "trafilatura")
+        if problem:
+            self.faults = (problem,)
             return
-        faults, wanted = [], set()
+        faults, page_names = [], set()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for url in self._urls:
             name = _make_page_name(url)
-            wanted.add(name)
+            page_names.add(name)
             if self._is_fresh(name):
                 continue
             try:
-                page = await download(url, self._limits, _explain_refused_type, _may_follow)
+                page = await download_page(url, self._limits, _explain_refused_type, _may_follow_redirect)
             except FetchFailed as failure:
-                old = "; what was fetched before is searched" if self._list_kept_files(name) else ""
-                faults.append(f"{url}: {str(failure).rstrip('.')}{old}")
+                note = "; what was fetched before is searched" if self._list_kept_files(name) else ""
+                faults.append(f"{url}: {str(failure).rstrip('.')}{note}")
                 continue
             await asyncio.to_thread(self._keep_page, name, page)
         for old_file in self.folder.iterdir():
-            if old_file.name.partition(".")[0] not in wanted:
+            if old_file.name.partition(".")[0] not in page_names:
                 old_file.unlink(missing_ok=True)
         self.faults = tuple(faults)
 
@@ -73,7 +78,7 @@ class FetchedPages:
     def _keep_page(self, name: str, page: Download) -> None:
         for old in self.folder.glob(f"{name}.*"):
             old.unlink(missing_ok=True)
-        file = self.folder / f"{name}{_ENDINGS.get(page.media_type, '.txt')}"
+        file = self.folder / f"{name}{_ENDINGS_BY_TYPE.get(page.media_type, '.txt')}"
         (self.folder / f"{file.name}{SIDECAR_ENDING}").write_text(page.url, encoding="utf-8")
         file.write_bytes(page.body)
 
@@ -86,10 +91,10 @@ def _make_page_name(url: str) -> str:
 
 
 def _explain_refused_type(media_type: str) -> str:
-    return "" if media_type == "application/pdf" else pagetext.explain_refusal(media_type)
+    return "" if media_type == "application/pdf" else pagetext.explain_refused_type(media_type)
 
 
-async def _may_follow(url: str, target: str) -> bool:
-    """Allow a redirect to the same host only, with or without www."""
-    host, other = (str(urlsplit(one).hostname).removeprefix("www.") for one in (url, target))
-    return host == other
+async def _may_follow_redirect(url: str, target: str) -> bool:
+    """Return True for a redirect to the same host, with or without `www.`."""
+    host, target_host = (str(urlsplit(one).hostname).removeprefix("www.") for one in (url, target))
+    return host == target_host

@@ -1,4 +1,4 @@
-"""Reads documents for the knowledge index in child processes, many in each; one that breaks its child has a fault."""
+"""Reads documents for the knowledge index in child processes; a document that breaks its child gets a fault."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from handoff.contracts import Section
 from specialists.sandbox.child_process import ChildInputs, ChildLimits, run_child
 from specialists.tools.knowledge.knowledge_files import SIDECAR_ENDING, KnowledgeFile
 
-MAX_FILES, MAX_BYTES = 100, 8 * 1024 * 1024
+MAX_BATCH_FILES, MAX_BATCH_BYTES = 100, 8 * 1024 * 1024
 """Most files, and bytes, that one child reads; a single file may be larger."""
 _LIMITS = ChildLimits(memory_mb=1500, cpu_seconds=30)
 _READING_SECONDS = 90.0
-_LARGEST_REPLY = 256 * 1024 * 1024
-_FAILURES = {
+_MAX_REPLY_BYTES = 256 * 1024 * 1024
+_FAILURE_MESSAGES = {
     "time": "takes too long to read; split it",
     "cpu": "takes too long to read; split it",
     "crash": "cannot be read: it is damaged, or far larger inside than it looks",
@@ -28,7 +28,7 @@ _FAILURES = {
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeDocument:
-    """A document that was read. `fault` says why there is no text, in words that follow the path; "" with a text."""
+    """The result of reading a document. `fault` says why it was not read, in words that follow the path."""
 
     file: KnowledgeFile
     title: str = ""
@@ -43,11 +43,11 @@ class NoFreeChild(Exception):
 
 
 def split_into_batches(files: Sequence[KnowledgeFile]) -> Iterator[list[KnowledgeFile]]:
-    """Split files into batches, one for each child."""
+    """Yield batches of at most `MAX_BATCH_FILES` files and `MAX_BATCH_BYTES` bytes; a larger file comes alone."""
     batch: list[KnowledgeFile] = []
     size = 0
     for one in files:
-        if batch and (len(batch) >= MAX_FILES or size + one.size > MAX_BYTES):
+        if batch and (len(batch) >= MAX_BATCH_FILES or size + one.size > MAX_BATCH_BYTES):
             yield batch
             batch, size = [], 0
         batch.append(one)
@@ -59,27 +59,27 @@ def split_into_batches(files: Sequence[KnowledgeFile]) -> Iterator[list[Knowledg
 async def read_documents(files: Sequence[KnowledgeFile]) -> list[KnowledgeDocument]:
     """Read files in a child process, and return their documents in the same order.
 
-    If the child fails, the halves of the files are read again, until the file that breaks it is found and has a fault.
+    If the child fails, each half of the files is read again, until the file that breaks it is alone and gets a fault.
 
     Raises:
         NoFreeChild: No child process became free; try again later.
     """
-    given: dict[str, Path | bytes] = {}
-    told: list[dict[str, str]] = []
+    child_files: dict[str, Path | bytes] = {}
+    file_requests: list[dict[str, str]] = []
     for number, one in enumerate(files):
-        given[str(number)] = one.file
+        child_files[str(number)] = one.file
         sidecar = one.file.with_name(one.file.name + SIDECAR_ENDING)
         link = f"{number}{SIDECAR_ENDING}" if sidecar.is_file() and not sidecar.is_symlink() else ""
         if link:
-            given[link] = sidecar
-        told.append({"file": str(number), "name": PurePosixPath(one.path).name, "link": link})
+            child_files[link] = sidecar
+        file_requests.append({"file": str(number), "name": PurePosixPath(one.path).name, "link": link})
     reply = await run_child(
         "specialists.tools.knowledge.knowledge_child",
-        {"files": told},
+        {"files": file_requests},
         limits=_LIMITS,
-        deadline=_READING_SECONDS,
-        largest_reply=_LARGEST_REPLY,
-        inputs=ChildInputs(files=given),
+        timeout_seconds=_READING_SECONDS,
+        max_reply_bytes=_MAX_REPLY_BYTES,
+        inputs=ChildInputs(files=child_files),
     )
     if reply.failure == "busy":
         raise NoFreeChild
@@ -87,7 +87,7 @@ async def read_documents(files: Sequence[KnowledgeFile]) -> list[KnowledgeDocume
         lines = [json.loads(line) for line in reply.output.splitlines()]
         return [_make_document(one, line) for one, line in zip(files, lines, strict=True)]
     if len(files) == 1:
-        return [KnowledgeDocument(files[0], fault=_FAILURES[reply.failure])]
+        return [KnowledgeDocument(files[0], fault=_FAILURE_MESSAGES[reply.failure])]
     half = len(files) // 2
     return [*await read_documents(files[:half]), *await read_documents(files[half:])]
 

@@ -1,4 +1,4 @@
-"""Makes the knowledge toolkit, of the folder `knowledge` in a crew's folder or of what the operator names for all."""
+"""Makes the knowledge toolkits: of the folder `knowledge` of a crew, and of the setting `LEADHAND_KNOWLEDGE`."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from specialists.tools.toolkit import Toolkit, ToolSettings
 KNOWLEDGE_SETTING = "LEADHAND_KNOWLEDGE"
 
 
-def make_crew_toolkit(folder: Path, settings: ToolSettings, _faults: list[CrewFault]) -> tuple[Toolkit, ...]:
-    """Return the toolkit of a crew's own folder, which replaces the operator's; () if there is no such folder."""
-    own = folder / KNOWLEDGE_FOLDER
-    if not own.is_dir() or not any(own.iterdir()):
+def make_crew_toolkits(folder: Path, settings: ToolSettings, _faults: list[CrewFault]) -> tuple[Toolkit, ...]:
+    """Return the toolkit of a crew's own folder, which replaces the operator's; () if it is missing or empty."""
+    knowledge_folder = folder / KNOWLEDGE_FOLDER
+    if not knowledge_folder.is_dir() or not any(knowledge_folder.iterdir()):
         return ()
-    return (_make_toolkit(f"{KNOWLEDGE_FOLDER}/", KnowledgeFolder(own, settings.data), own),)
+    return (_make_toolkit(f"{KNOWLEDGE_FOLDER}/", KnowledgeFolder(knowledge_folder, settings.data), knowledge_folder),)
 
 
 def make_knowledge_toolkit(settings: ToolSettings) -> Toolkit:
     """Make the toolkit of the folder or addresses in `LEADHAND_KNOWLEDGE`; if unset, its tools say what to set up."""
-    where = settings.env.get(KNOWLEDGE_SETTING, "").strip()
-    if not where:
+    setting = settings.env.get(KNOWLEDGE_SETTING, "").strip()
+    if not setting:
         return Toolkit("", UNSET_TOOLS)
-    urls = [one for one in where.replace(",", " ").split() if one.lower().startswith(("http://", "https://"))]
+    urls = [one for one in setting.replace(",", " ").split() if one.lower().startswith(("http://", "https://"))]
     if not urls:
-        return _make_toolkit(KNOWLEDGE_SETTING, KnowledgeFolder(Path(where).expanduser(), settings.data))
+        return _make_toolkit(KNOWLEDGE_SETTING, KnowledgeFolder(Path(setting).expanduser(), settings.data))
     key = hashlib.sha256(" ".join(sorted(urls)).encode()).hexdigest()[:12]
     pages = FetchedPages(urls, settings.data.expanduser() / "knowledge" / f"pages-{key}")
     return _make_toolkit(KNOWLEDGE_SETTING, KnowledgeFolder(pages.folder, settings.data, pages))
@@ -42,7 +42,7 @@ def _make_toolkit(origin: str, knowledge: KnowledgeFolder, crew_folder: Path | N
         tools(knowledge),
         knowledge.check_documents,
         knowledge.close,
-        beside=knowledge.keep_updated,
+        background_task=knowledge.keep_updated,
         path=crew_folder,
         replaces=crew_folder is not None,
     )

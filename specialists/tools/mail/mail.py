@@ -21,9 +21,9 @@ from specialists.tools.mail.smtp_server import (
     SERVER_SETTING,
     MailNotSent,
     SmtpServer,
+    check_login,
     deliver_mail,
-    is_address,
-    prove_login,
+    is_mail_address,
     read_server,
 )
 from specialists.tools.tool import OutgoingData, PreparedCall, Tool, ToolOutcome, Workbench
@@ -31,7 +31,7 @@ from specialists.tools.toolkit import Toolkit, ToolSettings
 
 MAX_RECIPIENTS = 10
 """Most recipients of a mail, and most attachments."""
-LARGEST_ATTACHMENTS = 10 * 1024 * 1024
+MAX_ATTACHMENTS_BYTES = 10 * 1024 * 1024
 """Most bytes of all attachments together."""
 
 
@@ -50,7 +50,7 @@ def toolkit(settings: ToolSettings) -> Toolkit:
 
     async def prove() -> tuple[str, ...]:
         server = read_server(env)
-        fault = server.fault or describe_unavailable_tool("mail", "aiosmtplib") or await prove_login(server)
+        fault = server.fault or describe_unavailable_tool("mail", "aiosmtplib") or await check_login(server)
         return (fault,) if fault else ()
 
     return Toolkit(SERVER_SETTING, tools(settings), prove=prove if env.get(SERVER_SETTING) else None)
@@ -58,11 +58,11 @@ def toolkit(settings: ToolSettings) -> Toolkit:
 
 def tools(settings: ToolSettings) -> tuple[Tool, ...]:
     """Return the tool `send_mail`."""
-    post = _MailCalls(read_server(settings.env))
+    calls = _MailCalls(read_server(settings.env))
 
     async def send_mail(arguments: SendMailArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Send an e-mail, once people have approved it. Plain text; attachments are names of files in the brief."""
-        return await post.send_mail(arguments, workbench, key)
+        return await calls.send_mail(arguments, workbench, key)
 
     tool = Tool(
         "send_mail",
@@ -70,10 +70,10 @@ def tools(settings: ToolSettings) -> tuple[Tool, ...]:
         SendMailArguments,
         send_mail,
         key="marks",
-        look_up=post.look_up_mail,
+        look_up=calls.look_up_mail,
         what=lambda arguments: f"Send a mail to {', '.join(arguments.to)}: {arguments.subject}",
         target=lambda arguments: ", ".join(arguments.to),
-        prepare=post.prepare_mail,
+        prepare=calls.prepare_mail,
         sends=_describe_sent_data,
     )
     return (tool,)
@@ -89,10 +89,11 @@ class _MailCalls:
         if fault:
             return ToolOutcome(fault, failed=True)
         to = tuple(dict.fromkeys(one.strip() for one in arguments.to))
-        wrong = [one for one in to if not is_address(one)]
-        if wrong:
+        invalid_addresses = [one for one in to if not is_mail_address(one)]
+        if invalid_addresses:
             return ToolOutcome(
-                f"{remove_invisible(wrong[0])!r} is no plain mail address, like ana@example.com.", failed=True
+                f"{remove_invisible(invalid_addresses[0])!r} is no plain mail address, like ana@example.com.",
+                failed=True,
             )
         texts = {
             "subject": " ".join(remove_invisible(arguments.subject).split()),
@@ -103,8 +104,10 @@ class _MailCalls:
         files = _find_files(arguments.attachments, workbench)
         if isinstance(files, str):
             return ToolOutcome(files, failed=True)
-        ready = arguments.model_copy(update={"to": to, "attachments": tuple(one.name for one in files), **texts})
-        return PreparedCall(ready, why=_describe_mail(self.server.address, to, files))
+        checked_arguments = arguments.model_copy(
+            update={"to": to, "attachments": tuple(one.name for one in files), **texts}
+        )
+        return PreparedCall(checked_arguments, why=_describe_mail(self.server.sender_address, to, files))
 
     async def send_mail(self, arguments: SendMailArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Send the mail. Raises the connection's error if it is uncertain whether the mail went out."""
@@ -131,7 +134,7 @@ def _make_mail(
     message = EmailMessage(policy=SMTP)
     message["From"], message["To"], message["Subject"] = server.sender, ", ".join(arguments.to), arguments.subject
     message["Date"] = format_datetime(datetime.now(UTC))
-    message["Message-ID"] = f"<{key}@{server.address.rpartition('@')[2]}>"
+    message["Message-ID"] = f"<{key}@{server.sender_address.rpartition('@')[2]}>"
     message.set_content(arguments.body)
     for one, data in files:
         main, _, sub = (mimetypes.guess_type(one.name)[0] or "application/octet-stream").partition("/")
@@ -141,13 +144,13 @@ def _make_mail(
 
 def _find_files(names: tuple[str, ...], workbench: Workbench) -> list[Artifact] | str:
     """Return the files to attach, or a sentence that says what is wrong."""
-    known = {one.name: one for one in workbench.artifacts}
-    absent = [name for name in names if name not in known]
-    if absent:
-        return f"There is no file {absent[0]!r} to attach. The files are: {', '.join(known) or 'none'}."
-    files = [known[name] for name in dict.fromkeys(names)]
-    if sum(one.size for one in files) > LARGEST_ATTACHMENTS:
-        return f"The files are larger than {LARGEST_ATTACHMENTS >> 20} MB together; attach fewer."
+    files_by_name = {one.name: one for one in workbench.artifacts}
+    missing_names = [name for name in names if name not in files_by_name]
+    if missing_names:
+        return f"There is no file {missing_names[0]!r} to attach. The files are: {', '.join(files_by_name) or 'none'}."
+    files = [files_by_name[name] for name in dict.fromkeys(names)]
+    if sum(one.size for one in files) > MAX_ATTACHMENTS_BYTES:
+        return f"The files are larger than {MAX_ATTACHMENTS_BYTES >> 20} MB together; attach fewer."
     return files
 
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 SERVER_SETTING, SENDER_SETTING = "LEADHAND_SMTP", "LEADHAND_MAIL_FROM"
 CALL_SECONDS = 30.0
 URL_FORM = "smtp://USER:PASSWORD@HOST:587 (STARTTLS) or smtps://USER:PASSWORD@HOST:465"
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-_ADDRESS = re.compile(
+_LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
+_MAIL_ADDRESS = re.compile(
     r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
     r"@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 )
-_LONGEST_ADDRESS = 254
+_MAX_ADDRESS_CHARS = 254
 
 
 class MailNotSent(Exception):
@@ -35,7 +35,7 @@ class MailNotSent(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SmtpServer:
-    """A mail server. `security` is `tls` from the first byte, `starttls` or `none`; `fault`: why it cannot be used."""
+    """A mail server. `security` is `tls` from the first byte, `starttls` or `none`; `fault` says why it is unusable."""
 
     host: str = ""
     port: int = 587
@@ -46,7 +46,7 @@ class SmtpServer:
     fault: str = ""
 
     @property
-    def address(self) -> str:
+    def sender_address(self) -> str:
         """The address that mail comes from, without a display name."""
         return parseaddr(self.sender)[1]
 
@@ -58,7 +58,7 @@ def read_server(env: Mapping[str, str]) -> SmtpServer:
         return SmtpServer(
             fault=f"No mail is set up here: whoever runs the bot sets {SERVER_SETTING} and {SENDER_SETTING}."
         )
-    if not is_address(parseaddr(sender)[1]) or any(not one.isprintable() for one in sender):
+    if not is_mail_address(parseaddr(sender)[1]) or any(not one.isprintable() for one in sender):
         return SmtpServer(
             fault=f"{SENDER_SETTING} must be the address that mail comes from: `Leadhand <bot@example.com>`."
         )
@@ -66,26 +66,26 @@ def read_server(env: Mapping[str, str]) -> SmtpServer:
         url = parse_service_url(text, ("smtp", "smtps"))
     except BadUrl as error:
         return SmtpServer(fault=f"{SERVER_SETTING} is not understood: {error}. It is {URL_FORM}.")
-    host, port, asked = url.host, url.port, url.options.get("tls", "")
+    host, port, tls_option = url.host, url.port, url.options.get("tls", "")
     if not host or url.path.strip("/") or len(url.hosts) > 1:
         return SmtpServer(fault=f"{SERVER_SETTING} is not understood; it is {URL_FORM}.")
-    if asked not in {"", "on", "off"} or (asked == "off" and url.scheme == "smtps"):
+    if tls_option not in {"", "on", "off"} or (tls_option == "off" and url.scheme == "smtps"):
         return SmtpServer(fault=f"{SERVER_SETTING}: tls is `on` or `off`, and smtps:// has no `off`.")
-    plain = asked == "off" or (not asked and host in _LOOPBACK)
-    security = "tls" if url.scheme == "smtps" else "none" if plain else "starttls"
-    usual = 465 if security == "tls" else 587
-    return SmtpServer(host, port or usual, url.user, url.password, security, sender)
+    is_unencrypted = tls_option == "off" or (not tls_option and host in _LOOPBACK_HOSTS)
+    security = "tls" if url.scheme == "smtps" else "none" if is_unencrypted else "starttls"
+    default_port = 465 if security == "tls" else 587
+    return SmtpServer(host, port or default_port, url.user, url.password, security, sender)
 
 
-def is_address(text: str) -> bool:
+def is_mail_address(text: str) -> bool:
     """Return True for a plain ASCII address, without a display name, comments or look-alike letters."""
-    return len(text) <= _LONGEST_ADDRESS and _ADDRESS.fullmatch(text) is not None
+    return len(text) <= _MAX_ADDRESS_CHARS and _MAIL_ADDRESS.fullmatch(text) is not None
 
 
 async def deliver_mail(server: SmtpServer, message: EmailMessage, recipients: tuple[str, ...]) -> None:
     """Deliver a mail, to all recipients or to none.
 
-    Raises MailNotSent. After any other error (of aiosmtplib, OSError, TimeoutError) it is unknown whether it was sent.
+    Raises MailNotSent. After any other error (of aiosmtplib, OSError, TimeoutError) it is unknown if the mail went out.
     """
     await import_in_thread("aiosmtplib")
     import aiosmtplib  # noqa: PLC0415 - an extra, and only where mail is sent
@@ -101,7 +101,7 @@ async def deliver_mail(server: SmtpServer, message: EmailMessage, recipients: tu
         client.close()
 
 
-async def prove_login(server: SmtpServer) -> str:
+async def check_login(server: SmtpServer) -> str:
     """Try the settings: connect and log in, but send nothing. Return why that failed; "" if it worked."""
     await import_in_thread("aiosmtplib")
     client = _make_client(server)
@@ -135,7 +135,7 @@ async def _open_envelope(client: SMTP, server: SmtpServer, recipients: tuple[str
         if server.user:
             await client.login(server.user, server.password)
         if recipients:
-            await client.mail(server.address)
+            await client.mail(server.sender_address)
         for one in recipients:
             await client.rcpt(one)
     except aiosmtplib.SMTPRecipientRefused as error:

@@ -18,24 +18,24 @@ from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 _LIMITS = ChildLimits(memory_mb=1500, cpu_seconds=6)
 _CALL_SECONDS = 12.0
-_LARGEST_REPLY = 8 * 1024 * 1024
-_TOOK_TOO_LONG = "That took too long and was stopped."
-NO_VALUE = "No value: end with an expression, or print."
-_FAILURES = {
-    "time": _TOOK_TOO_LONG,
-    "cpu": _TOOK_TOO_LONG,
+_MAX_REPLY_BYTES = 8 * 1024 * 1024
+_TIMEOUT_MESSAGE = "That took too long and was stopped."
+NO_VALUE_MESSAGE = "No value: end with an expression, or print."
+_FAILURE_MESSAGES = {
+    "time": _TIMEOUT_MESSAGE,
+    "cpu": _TIMEOUT_MESSAGE,
     "crash": "That ended the calculator itself. Work with less at a time.",
     "too_much": "That gave more than can be passed on.",
     "busy": BUSY_MESSAGE,
     "unwalled": UNSANDBOXED_MESSAGE,
 }
-_LONGEST_OUTPUT = 4_000
+_MAX_OUTPUT_CHARS = 4_000
 _LONG_FLOAT = re.compile(r"(?<![\w.])-?\d+\.\d+(?:e[+-]?\d+)?(?![\w.])")
-_DECIMAL = re.compile(r"Decimal\('([^']*)'\)")
+_DECIMAL_REPR = re.compile(r"Decimal\('([^']*)'\)")
 _ROUNDING_ERROR_DIGITS = 15
 _PRINTED_TERM = re.compile(r"print\((.*)\)", re.DOTALL)
 _SQL_TERM = re.compile(r"(?=.{1,200}\Z)(?:sum|avg|min|max|count)\([\w\s.*+/-]+\)", re.IGNORECASE)
-"""A term that means the same in SQL as the model meant it in Python."""
+"""Matches an aggregate, such as `sum(price)`, that SQL reads as the model meant it in Python."""
 _TABLE_ERRORS = (
     "NameError",
     "ModuleNotFoundError",
@@ -64,33 +64,33 @@ async def calculate(arguments: CalculateArguments, workbench: Workbench) -> Tool
 
     No files, network or packages; for attached tables use query_table.
     """
-    program = _find_sandbox()
+    program = _find_sandbox_program()
     if program is None:
         return ToolOutcome(f"Calculating is not installed here. {explain_install('calculate')}", failed=True)
     reply = await run_child(
         "specialists.tools.tables.calculate_child",
         {"code": arguments.code, "program": str(program)},
         limits=_LIMITS,
-        deadline=_CALL_SECONDS,
-        largest_reply=_LARGEST_REPLY,
+        timeout_seconds=_CALL_SECONDS,
+        max_reply_bytes=_MAX_REPLY_BYTES,
         inputs=ChildInputs(program=program),
     )
     if reply.failure:
-        return ToolOutcome(_FAILURES[reply.failure], failed=True)
+        return ToolOutcome(_FAILURE_MESSAGES[reply.failure], failed=True)
     answer: dict[str, Any] = json.loads(reply.output)
     if "error" not in answer:
-        said = _format_output(answer["value"], answer["printed"])
-        return ToolOutcome(said or NO_VALUE, failed=not said)
+        output = _format_output(answer["value"], answer["printed"])
+        return ToolOutcome(output or NO_VALUE_MESSAGE, failed=not output)
     text = _explain_error(answer["error"], answer["printed"])
     if answer["of_code"] and any(kind in text for kind in _TABLE_ERRORS):
         text += _suggest_query_table(arguments.code, workbench)
     return ToolOutcome(text, failed=True)
 
 
-def _find_sandbox() -> Path | None:
+def _find_sandbox_program() -> Path | None:
     """Find the program of the sandbox, which its package puts beside Python; None if it is not installed."""
-    beside = Path(sysconfig.get_path("scripts"), "monty")
-    found = str(beside) if beside.is_file() else shutil.which("monty")
+    installed_program = Path(sysconfig.get_path("scripts"), "monty")
+    found = str(installed_program) if installed_program.is_file() else shutil.which("monty")
     return Path(found) if found and not describe_unavailable_tool("calculate", "pydantic_monty") else None
 
 
@@ -107,8 +107,8 @@ def _suggest_query_table(code: str, workbench: Workbench) -> str:
         return ""
     table = next((name for name in names if re.search(rf"\b{name}\b", code)), names[0])
     term = _PRINTED_TERM.sub(r"\1", code.strip()).replace(f"{table}.", "")
-    what = term if _SQL_TERM.fullmatch(term) else "..."
-    sql = f"SELECT {what} FROM {table} and the WHERE or GROUP BY that is asked for"  # noqa: S608 - for a model to read
+    expression = term if _SQL_TERM.fullmatch(term) else "..."
+    sql = f"SELECT {expression} FROM {table} and the WHERE or GROUP BY that is asked for"  # noqa: S608 - for a model to read
     return f"\nCode sees no table. Tables attached: {', '.join(names)}. Call query_table with {sql}"
 
 
@@ -119,16 +119,16 @@ def _format_output(last_value: str, printed: str) -> str:
 
 def _round_off_numbers(text: str) -> str:
     """Round off the errors of binary fractions, which models would copy: 110.00000000000001 becomes 110.0."""
-    return _LONG_FLOAT.sub(lambda found: _round_off_number(found[0]), _DECIMAL.sub(r"\1", text))
+    return _LONG_FLOAT.sub(lambda found: _round_off_number(found[0]), _DECIMAL_REPR.sub(r"\1", text))
 
 
 def _round_off_number(number: str) -> str:
     if _count_digits(number) < _ROUNDING_ERROR_DIGITS:
         return number
-    for digits, most in ((15, 13), (13, 10)):  # the error of one rounding, and that of many additions
-        short = repr(float(f"{float(number):.{digits}g}"))
-        if _count_digits(short) <= most:
-            return short
+    for digits, max_digits in ((15, 13), (13, 10)):  # the error of one rounding, and that of many additions
+        rounded = repr(float(f"{float(number):.{digits}g}"))
+        if _count_digits(rounded) <= max_digits:
+            return rounded
     return number
 
 
@@ -149,4 +149,6 @@ def _explain_error(error: str, printed: str) -> str:
 
 
 def _cut_output(text: str) -> str:
-    return text if len(text) <= _LONGEST_OUTPUT else f"{text[:_LONGEST_OUTPUT]} ... ({len(text):,} characters in all)"
+    return (
+        text if len(text) <= _MAX_OUTPUT_CHARS else f"{text[:_MAX_OUTPUT_CHARS]} ... ({len(text):,} characters in all)"
+    )

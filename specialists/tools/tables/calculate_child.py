@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 CODE_SECONDS = 1.0
 REQUEST_SECONDS = 2.5
 MEMORY_BYTES = 64 * 1024 * 1024
-_MAX_PRINTED = 20_000
+_MAX_PRINTED_BYTES = 20_000
 
 
 def main() -> None:
@@ -40,7 +40,7 @@ def _calculate(code: str, program: str) -> dict[str, Any]:
         "max_recursion_depth": 200,
         "max_total_sleep_secs": 0.0,
     }
-    printed = pydantic_monty.CollectString(max_bytes=_MAX_PRINTED)
+    printed = pydantic_monty.CollectString(max_bytes=_MAX_PRINTED_BYTES)
     try:
         with (
             pydantic_monty.Monty(max_processes=1, request_timeout=REQUEST_SECONDS, binary_path=program) as pool,
@@ -48,8 +48,8 @@ def _calculate(code: str, program: str) -> dict[str, Any]:
         ):
             value = session.feed_run(code, print_callback=printed)
     except (pydantic_monty.MontySyntaxError, pydantic_monty.MontyRuntimeError) as error:
-        at = "".join(f"line {frame.line}: " for frame in error.traceback()[-1:])
-        return {"error": at + error.display("type-msg"), "printed": printed.output, "of_code": True}
+        location = "".join(f"line {frame.line}: " for frame in error.traceback()[-1:])
+        return {"error": location + error.display("type-msg"), "printed": printed.output, "of_code": True}
     except pydantic_monty.MontyError as error:  # the sandbox itself ended: out of memory, or its watchdog
         return {"error": str(error), "printed": printed.output, "of_code": False}
     return {"value": _format_value(value), "printed": printed.output}

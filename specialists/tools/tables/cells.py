@@ -7,7 +7,7 @@ import decimal
 import math
 from typing import Any
 
-LONGEST_CELL = 500
+MAX_CELL_CHARS = 500
 
 
 def to_json_value(value: Any) -> str | int | float | bool | None:
@@ -15,7 +15,7 @@ def to_json_value(value: Any) -> str | int | float | bool | None:
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
-        return round_off(value)
+        return round_off_float(value)
     if isinstance(value, bytes | bytearray):
         return f"<{len(value):,} bytes>"
     if isinstance(value, dt.datetime):
@@ -25,23 +25,23 @@ def to_json_value(value: Any) -> str | int | float | bool | None:
     if isinstance(value, decimal.Decimal):
         return format(value, "f")
     text = str(value)
-    return text if len(text) <= LONGEST_CELL else text[: LONGEST_CELL - 1] + "…"
+    return text if len(text) <= MAX_CELL_CHARS else text[: MAX_CELL_CHARS - 1] + "…"
 
 
-def round_off(value: float) -> float:
+def round_off_float(value: float) -> float:
     """Round off the errors of binary fractions: 0.30000000000000004 becomes 0.3."""
     return float(f"{value:.14g}") if math.isfinite(value) else value
 
 
-def restore_cell(value: Any, kind: str) -> Any:
+def restore_cell(value: Any, type_name: str) -> Any:
     """Restore the Python value of a cell that came through JSON, by its DuckDB type."""
     if not isinstance(value, str):
         return value
-    if kind == "DATE":
+    if type_name == "DATE":
         return _parse_date(dt.date, value)
-    if kind.startswith("TIMESTAMP"):
+    if type_name.startswith("TIMESTAMP"):
         return _parse_date(dt.datetime, value)
-    if kind.startswith("DECIMAL"):
+    if type_name.startswith("DECIMAL"):
         return decimal.Decimal(value)
     return value
 
@@ -59,8 +59,8 @@ def _round_number(value: float) -> str:
     if not math.isfinite(value):
         return repr(value)
     size = abs(value)
-    near = round(value, 2) if size >= 1000 else round(value, 4) if size >= 1 else float(f"{value:.4g}")
-    return str(int(near)) if near.is_integer() and size < 2**53 else repr(near)
+    rounded = round(value, 2) if size >= 1000 else round(value, 4) if size >= 1 else float(f"{value:.4g}")
+    return str(int(rounded)) if rounded.is_integer() and size < 2**53 else repr(rounded)
 
 
 def format_cell(value: Any) -> str:

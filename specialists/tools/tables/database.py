@@ -60,7 +60,7 @@ def open_duckdb() -> DuckDBPyConnection:
     return connection
 
 
-def shut_off_access(connection: DuckDBPyConnection, files: Sequence[str] = ()) -> None:
+def disable_external_access(connection: DuckDBPyConnection, files: Sequence[str] = ()) -> None:
     """Shut off files (except `files`, which views read), network and extensions, and lock these settings."""
     if files:
         connection.execute("SET allowed_paths = $1", [list(files)])
@@ -76,13 +76,13 @@ def load_parquet(connection: DuckDBPyConnection, table: LoadedTable, path: Path)
         relation = connection.read_parquet(str(path))
         columns = zip(relation.columns, map(str, relation.types), strict=True)
         # Python would need pytz for times with a zone, and everything here is UTC anyway.
-        picked = ", ".join(
+        select_list = ", ".join(
             f"{quote_name(name)}::TIMESTAMP AS {quote_name(name)}"
             if kind == "TIMESTAMP WITH TIME ZONE"
             else quote_name(name)
             for name, kind in columns
         )
-        relation.project(picked).create(table.name)
+        relation.project(select_list).create(table.name)
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
@@ -98,29 +98,33 @@ def load_sheet(connection: DuckDBPyConnection, table: LoadedTable, sheet: Sheet,
     table.facts += sheet.facts
     table.faults += sheet.faults
     table.notes += sheet.notes
-    plain = [f"c{index}" for index in range(len(sheet.names))]
-    samples = [_sample_column(sheet.rows, index) for index in range(len(plain))]
-    longest = _write_csv(sheet, csv_file)
-    columns = ", ".join(f"{name}: 'VARCHAR'" for name in plain)
+    raw_names = [f"c{index}" for index in range(len(sheet.names))]
+    samples = [_sample_column(sheet.rows, index) for index in range(len(raw_names))]
+    max_line_bytes = _write_csv(sheet, csv_file)
+    columns = ", ".join(f"{name}: 'VARCHAR'" for name in raw_names)
     options = (
-        f"max_line_size={longest}, buffer_size={max(_BUFFER_BYTES, 2 * longest)}, parallel=false, auto_detect=false"
+        f"max_line_size={max_line_bytes}, buffer_size={max(_BUFFER_BYTES, 2 * max_line_bytes)}, "
+        "parallel=false, auto_detect=false"
     )
-    form = (
+    csv_format = (
         f"delim='{UNIT_SEPARATOR}', quote='', escape=''"
         if sheet.has_plain_cells
         else "delim=',', quote='\"', escape='\"'"
     )
     connection.execute(
-        f"CREATE TABLE raw_rows AS SELECT * FROM read_csv(?, columns={{{columns}}}, header=false, {form}, {options})",  # noqa: S608 - our own names
+        f"CREATE TABLE raw_rows AS SELECT * FROM read_csv(?, columns={{{columns}}}, header=false, "  # noqa: S608 - our own names
+        f"{csv_format}, {options})",
         [str(csv_file)],
     )
     csv_file.unlink()
-    named = dict(zip(plain, zip(sheet.names, samples, strict=True), strict=True))
-    typed, said = write_column_sql(connection, named, semicolons=sheet.separator == ";")
-    table.facts += said.facts
-    table.faults += said.faults
-    picked = [f"{expression} AS {quote_name(name)}" for expression, name in zip(typed, sheet.names, strict=True)]
-    connection.execute(f"CREATE TABLE {quote_name(table.name)} AS SELECT {', '.join(picked)} FROM raw_rows")  # noqa: S608 - quoted
+    samples_by_name = dict(zip(raw_names, zip(sheet.names, samples, strict=True), strict=True))
+    expressions, notes = write_column_sql(connection, samples_by_name, semicolons=sheet.separator == ";")
+    table.facts += notes.facts
+    table.faults += notes.faults
+    select_list = [
+        f"{expression} AS {quote_name(name)}" for expression, name in zip(expressions, sheet.names, strict=True)
+    ]
+    connection.execute(f"CREATE TABLE {quote_name(table.name)} AS SELECT {', '.join(select_list)} FROM raw_rows")  # noqa: S608 - quoted
     connection.execute("DROP TABLE raw_rows")
 
 

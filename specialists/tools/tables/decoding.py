@@ -14,12 +14,12 @@ def decode_table(data: bytes) -> DecodedText:
         TableRefused: the bytes are no text, or hold nothing but blanks.
     """
     try:
-        read = decode_text(data)
+        decoded = decode_text(data)
     except NotText:
         raise TableRefused("is a binary file, not a table of text; attach CSV, TSV, XLSX, Parquet or JSON") from None
-    if not read.text.strip():
+    if not decoded.text.strip():
         raise TableRefused("is empty")
-    return read
+    return decoded
 
 
 def note_decoding(decoded: DecodedText, sheet: Sheet) -> None:

@@ -43,64 +43,66 @@ def find_hidden_cells(data: bytes) -> dict[str, HiddenCells]:
             if "content.xml" in archive.namelist():
                 with archive.open("content.xml") as file:
                     return dict(_find_hidden_in_ods(io.BytesIO(file.read(_MAX_BYTES_READ))))
-            left = _MAX_BYTES_READ
-            found = {}
+            remaining_bytes = _MAX_BYTES_READ
+            hidden_by_sheet = {}
             for name, member in list_sheet_members(archive):
                 with archive.open(member) as file:
-                    sheet = file.read(left)
-                left -= len(sheet)
-                found[name] = _find_hidden_in_excel(sheet)
-            return found
+                    sheet = file.read(remaining_bytes)
+                remaining_bytes -= len(sheet)
+                hidden_by_sheet[name] = _find_hidden_in_excel(sheet)
+            return hidden_by_sheet
     except WORKBOOK_ERRORS:
         return {}  # the reader of the file reports what is wrong with it
 
 
 def _find_hidden_in_excel(sheet: bytes) -> HiddenCells:
-    found = HiddenCells(has_filter=_FILTER_TAG.search(sheet) is not None)
+    hidden = HiddenCells(has_filter=_FILTER_TAG.search(sheet) is not None)
     if _HIDDEN_ATTRIBUTE.search(sheet) is None and b"zeroHeight" not in sheet[:_HEAD_BYTES]:
-        return found
-    unless_said = _ROWS_HIDDEN_BY_DEFAULT.search(sheet[:_HEAD_BYTES]) is not None
+        return hidden
+    hides_rows_by_default = _ROWS_HIDDEN_BY_DEFAULT.search(sheet[:_HEAD_BYTES]) is not None
     line = 0
     for tag in _ROW_TAG.finditer(sheet):
         line = _read_number(tag[0], b"r") or line + 1
-        if _HIDDEN_ATTRIBUTE.search(tag[0]) or (unless_said and b"hidden=" not in tag[0] and b"ht=" not in tag[0]):
-            found.rows.add(line)
+        if _HIDDEN_ATTRIBUTE.search(tag[0]) or (
+            hides_rows_by_default and b"hidden=" not in tag[0] and b"ht=" not in tag[0]
+        ):
+            hidden.rows.add(line)
     for tag in _COLUMN_TAG.finditer(sheet[:_HEAD_BYTES]):
         if _HIDDEN_ATTRIBUTE.search(tag[0]):
             first, last = _read_number(tag[0], b"min"), _read_number(tag[0], b"max")
-            found.columns.update(range(first - 1, min(last, _MAX_COLUMNS)))
-    return found
+            hidden.columns.update(range(first - 1, min(last, _MAX_COLUMNS)))
+    return hidden
 
 
 def _read_number(tag: bytes, name: bytes) -> int:
-    found = re.search(rb"\s" + name + rb'="(\d{1,7})"', tag)
-    return int(found[1]) if found else 0
+    match = re.search(rb"\s" + name + rb'="(\d{1,7})"', tag)
+    return int(match[1]) if match else 0
 
 
 def _find_hidden_in_ods(content: io.BytesIO) -> Iterator[tuple[str, HiddenCells]]:
-    found, line, column, name = HiddenCells(), 0, 0, ""
+    hidden, line, column, name = HiddenCells(), 0, 0, ""
     for event, element in ET.iterparse(content, ("start", "end")):  # noqa: S314 - expat bounds entities
         if event == "start":
             if element.tag == f"{_TABLE_NAMESPACE}table":
-                found, line, column, name = HiddenCells(), 0, 0, element.get(f"{_TABLE_NAMESPACE}name", "")
+                hidden, line, column, name = HiddenCells(), 0, 0, element.get(f"{_TABLE_NAMESPACE}name", "")
             continue
-        unseen = element.get(f"{_TABLE_NAMESPACE}visibility") in ("collapse", "filter")
+        is_hidden = element.get(f"{_TABLE_NAMESPACE}visibility") in ("collapse", "filter")
         if element.tag == f"{_TABLE_NAMESPACE}table-row":
-            times = _read_repetitions(element, "rows", _MAX_ROWS - line)
-            if unseen and len(element):
-                found.rows.update(range(line + 1, line + times + 1))
-                found.has_filter |= element.get(f"{_TABLE_NAMESPACE}visibility") == "filter"
-            line += times
+            repetitions = _read_repetitions(element, "rows", _MAX_ROWS - line)
+            if is_hidden and len(element):
+                hidden.rows.update(range(line + 1, line + repetitions + 1))
+                hidden.has_filter |= element.get(f"{_TABLE_NAMESPACE}visibility") == "filter"
+            line += repetitions
             element.clear()
         elif element.tag == f"{_TABLE_NAMESPACE}table-column":
-            times = _read_repetitions(element, "columns", _MAX_COLUMNS - column)
-            if unseen:
-                found.columns.update(range(column, column + times))
-            column += times
+            repetitions = _read_repetitions(element, "columns", _MAX_COLUMNS - column)
+            if is_hidden:
+                hidden.columns.update(range(column, column + repetitions))
+            column += repetitions
         elif element.tag == f"{_TABLE_NAMESPACE}table":
-            yield name, found
+            yield name, hidden
 
 
 def _read_repetitions(element: ET.Element, unit: str, most: int) -> int:
-    said = element.get(f"{_TABLE_NAMESPACE}number-{unit}-repeated", "1")
-    return min(int(said), most) if said.isdecimal() else 1
+    text = element.get(f"{_TABLE_NAMESPACE}number-{unit}-repeated", "1")
+    return min(int(text), most) if text.isdecimal() else 1

@@ -17,29 +17,29 @@ _IGNORED_TAGS = frozenset({"script", "style", "template", "noscript", "svg"})
 _BREAK_TAGS = frozenset({"br", "p", "div", "li"})
 
 
-def html_sheets(data: bytes) -> list[Sheet]:
+def read_html_sheets(data: bytes) -> list[Sheet]:
     """Read the tables of a page that have more than one row and column.
 
     Raises:
         TableRefused: the page has no such table.
     """
-    read = decode_table(data)
+    decoded = decode_table(data)
     parser = _TableParser()
-    parser.feed(read.text)
+    parser.feed(decoded.text)
     parser.close()
-    found = [each for each in parser.tables if len(each.rows) > 1 and max(map(len, each.rows)) > 1]
-    if not found:
+    tables = [each for each in parser.tables if len(each.rows) > 1 and max(map(len, each.rows)) > 1]
+    if not tables:
         raise TableRefused("is an HTML page without a table; attach the table as CSV, XLSX, Parquet or JSON")
-    sheets = [_make_sheet(each, number) for number, each in enumerate(found[:_MAX_TABLES], start=1)]
-    if len(found) > _MAX_TABLES:
-        sheets[0].faults.append(f"{len(found)} tables on the page: only the first {_MAX_TABLES} were read")
+    sheets = [_make_sheet(each, number) for number, each in enumerate(tables[:_MAX_TABLES], start=1)]
+    if len(tables) > _MAX_TABLES:
+        sheets[0].faults.append(f"{len(tables)} tables on the page: only the first {_MAX_TABLES} were read")
     for sheet in sheets:
-        sheet.facts.insert(0, f"a table of an HTML page, {read.encoding}")
-        note_decoding(read, sheet)
+        sheet.facts.insert(0, f"a table of an HTML page, {decoded.encoding}")
+        note_decoding(decoded, sheet)
     return sheets
 
 
-def mhtml_sheets(data: bytes) -> list[Sheet]:
+def read_mhtml_sheets(data: bytes) -> list[Sheet]:
     """Read the tables of a web archive, as Excel saves it. Raises `TableRefused` if no part has a table."""
     sheets: list[Sheet] = []
     try:
@@ -49,7 +49,7 @@ def mhtml_sheets(data: bytes) -> list[Sheet]:
     for part in parts:
         payload = part.get_payload(decode=True)
         try:
-            sheets += html_sheets(payload) if isinstance(payload, bytes) else []
+            sheets += read_html_sheets(payload) if isinstance(payload, bytes) else []
         except TableRefused:
             continue  # such as a frame: another part may hold the table
     if not sheets:
@@ -65,51 +65,54 @@ class _OpenTable:
         rows: Its rows so far.
         spans: The cells that span several columns.
         title: Its caption.
-        hidden: The rows that are hidden, counted from 1.
-        reaching_cells: The cells that reach down into further rows, by column: their text, and how many rows are left.
-        cell: The pieces of text of the open cell; None if no cell is open.
-        width: How many columns the open cell spans.
-        height: How many rows the open cell spans.
+        hidden_rows: The rows that are hidden, counted from 1.
+        rowspan_cells: The cells that reach down into further rows, by column: their text, and how many rows are left.
+        cell_texts: The pieces of text of the open cell; None if no cell is open.
+        colspan: How many columns the open cell spans.
+        rowspan: How many rows the open cell spans.
     """
 
     rows: list[Row] = field(default_factory=list)
     spans: Spans = field(default_factory=dict)
     title: str = ""
-    hidden: set[int] = field(default_factory=set)
-    reaching_cells: dict[int, tuple[str, int]] = field(default_factory=dict)
-    cell: list[str] | None = None
-    width: int = 1
-    height: int = 1
+    hidden_rows: set[int] = field(default_factory=set)
+    rowspan_cells: dict[int, tuple[str, int]] = field(default_factory=dict)
+    cell_texts: list[str] | None = None
+    colspan: int = 1
+    rowspan: int = 1
 
     def begin_row(self) -> None:
         self.end_cell()
         self.rows.append([])
-        self.add_reaching_cells()
+        self.add_rowspan_cells()
 
-    def add_reaching_cells(self) -> None:
+    def add_rowspan_cells(self) -> None:
         """Add the cells that reach down into this row from above, at their columns."""
         row = self.rows[-1]
-        while (reaching := self.reaching_cells.get(len(row))) is not None:
+        while (reaching := self.rowspan_cells.get(len(row))) is not None:
             text, left = reaching
             if left > 1:
-                self.reaching_cells[len(row)] = (text, left - 1)
+                self.rowspan_cells[len(row)] = (text, left - 1)
             else:
-                del self.reaching_cells[len(row)]
+                del self.rowspan_cells[len(row)]
             row.append(text)
 
     def end_cell(self) -> None:
-        if self.cell is None:
+        if self.cell_texts is None:
             return
-        text, self.cell = " ".join("".join(self.cell).split()), None
+        text, self.cell_texts = " ".join("".join(self.cell_texts).split()), None
         row = self.rows[-1]
-        at, width = len(row), min(self.width, MAX_COLUMNS - len(row))
+        column, width = len(row), min(self.colspan, MAX_COLUMNS - len(row))
         if width > 1 and text:
-            self.spans.setdefault(len(self.rows), []).append((at, at + width - 1))
-        for place in range(width):
-            row.append(text if place == 0 else "")
-            if self.height > 1:
-                self.reaching_cells[at + place] = (text if place == 0 and not _is_number(text) else "", self.height - 1)
-        self.add_reaching_cells()
+            self.spans.setdefault(len(self.rows), []).append((column, column + width - 1))
+        for offset in range(width):
+            row.append(text if offset == 0 else "")
+            if self.rowspan > 1:
+                self.rowspan_cells[column + offset] = (
+                    text if offset == 0 and not _is_number(text) else "",
+                    self.rowspan - 1,
+                )
+        self.add_rowspan_cells()
 
 
 class _TableParser(HTMLParser):
@@ -130,21 +133,24 @@ class _TableParser(HTMLParser):
             self.tables.append(self._open_tables[-1])
         if not self._open_tables:
             return
-        table, said = self._open_tables[-1], dict(attrs)
+        table, attributes = self._open_tables[-1], dict(attrs)
         if tag == "tr":
             table.begin_row()
-            if "display:none" in (said.get("style") or "").replace(" ", "").lower() or "hidden" in said:
-                table.hidden.add(len(table.rows))
+            if "display:none" in (attributes.get("style") or "").replace(" ", "").lower() or "hidden" in attributes:
+                table.hidden_rows.add(len(table.rows))
         elif tag in ("td", "th"):
             if not table.rows:
                 table.begin_row()
             table.end_cell()
-            table.cell = []
-            table.width, table.height = _parse_span(said.get("colspan")), _parse_span(said.get("rowspan"))
+            table.cell_texts = []
+            table.colspan, table.rowspan = (
+                _parse_span(attributes.get("colspan")),
+                _parse_span(attributes.get("rowspan")),
+            )
         elif tag == "caption":
             self._in_caption = True
-        elif tag in _BREAK_TAGS and table.cell is not None:
-            table.cell.append(" ")
+        elif tag in _BREAK_TAGS and table.cell_texts is not None:
+            table.cell_texts.append(" ")
 
     def handle_endtag(self, tag: str) -> None:
         """End a table, a row or a cell."""
@@ -162,15 +168,15 @@ class _TableParser(HTMLParser):
             return
         if self._in_caption:
             self._open_tables[-1].title += data
-        elif self._open_tables[-1].cell is not None:
-            self._open_tables[-1].cell.append(data)
+        elif self._open_tables[-1].cell_texts is not None:
+            self._open_tables[-1].cell_texts.append(data)
 
 
 def _make_sheet(table: _OpenTable, number: int) -> Sheet:
-    there = [(line, row) for line, row in enumerate(table.rows, start=1) if any(row)]
-    sheet = make_sheet([row for _, row in there], [line for line, _ in there], table.spans)
+    filled_rows = [(line, row) for line, row in enumerate(table.rows, start=1) if any(row)]
+    sheet = make_sheet([row for _, row in filled_rows], [line for line, _ in filled_rows], table.spans)
     sheet.title = " ".join(table.title.split())[:60] or f"table {number}"
-    mark_hidden_rows(sheet, table.hidden)
+    mark_hidden_rows(sheet, table.hidden_rows)
     return sheet
 
 

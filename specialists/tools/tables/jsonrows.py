@@ -14,7 +14,7 @@ from specialists.tools.tables.sql_names import make_names_unique
 from specialists.tools.tables.table_refused import TableRefused
 
 _MAX_LISTS = 20
-_DEEPEST = 8
+_MAX_DEPTH = 8
 KEY_COLUMN = "key"
 """The column with the names of rows, if a file has its rows by name."""
 ROW_COLUMN = "parent_row"
@@ -29,19 +29,19 @@ def read_json_sheets(data: bytes) -> list[Sheet]:
     Raises:
         TableRefused: the file is no JSON, or holds no list of rows.
     """
-    read = decode_table(data)
+    decoded = decode_table(data)
     notes: list[str] = []
     try:
-        value = json.loads(read.text)
-        if _is_several_tables(value):
+        value = json.loads(decoded.text)
+        if _has_several_tables(value):
             sheets = [sheet for title, rows in value.items() for sheet in _make_sheets(rows, title)]
         else:
             sheets = _make_item_sheets(_find_rows(value, notes), notes)
     except RecursionError:
         raise TableRefused("is nested too deep to be a table; attach a flat list of objects") from None
     except ValueError as error:
-        sheets = _make_item_sheets(_parse_lines(read.text, str(error), notes), notes)
-    note_decoding(read, sheets[0])
+        sheets = _make_item_sheets(_parse_lines(decoded.text, str(error), notes), notes)
+    note_decoding(decoded, sheets[0])
     return sheets
 
 
@@ -53,7 +53,7 @@ def _make_item_sheets(items: list[Any], notes: list[str]) -> list[Sheet]:
     return sheets
 
 
-def _is_several_tables(value: Any) -> bool:
+def _has_several_tables(value: Any) -> bool:
     """Return whether a value is an object of several lists of objects, like an export of a database."""
     return (
         isinstance(value, dict)
@@ -63,7 +63,11 @@ def _is_several_tables(value: Any) -> bool:
 
 
 def _find_rows(value: Any, facts: list[str], path: str = "") -> list[Any]:
-    """Return the rows of a value: the list itself, or the one list of objects that an object holds, however deep."""
+    """Return the rows of a value, and add to `facts` where they stand. Raises TableRefused for a number or text.
+
+    The rows are the list itself, the one list of objects that an object holds, however deep, or its similar named
+    objects. Any other object is the one row.
+    """
     if isinstance(value, list):
         if path:
             facts.append(f"rows are those of “{path}”")
@@ -72,7 +76,7 @@ def _find_rows(value: Any, facts: list[str], path: str = "") -> list[Any]:
         lists = {key: inner for key, inner in value.items() if isinstance(inner, list) and inner}
         lists = {key: inner for key, inner in lists.items() if isinstance(inner[0], dict)}
         objects = {key: inner for key, inner in value.items() if isinstance(inner, dict)}
-        if (rows := _find_rows_with_heads(value)) is not None:
+        if (rows := _find_rows_with_header(value)) is not None:
             return rows
         if not lists and len(objects) == len(value) and _are_alike_rows(objects):
             facts.append(
@@ -80,9 +84,9 @@ def _find_rows(value: Any, facts: list[str], path: str = "") -> list[Any]:
             )
             name = _find_free_name(KEY_COLUMN, {each: None for inner in objects.values() for each in inner})
             return [{name: key, **inner} for key, inner in objects.items()]
-        inside = lists or objects
-        if len(inside) == 1 and (lists or len(value) == 1):
-            key, inner = next(iter(inside.items()))
+        candidates = lists or objects
+        if len(candidates) == 1 and (lists or len(value) == 1):
+            key, inner = next(iter(candidates.items()))
             return _find_rows(inner, facts, f"{path}.{key}" if path else key)
         if path:
             facts.append(f"the one row is “{path}”")
@@ -90,14 +94,14 @@ def _find_rows(value: Any, facts: list[str], path: str = "") -> list[Any]:
     raise TableRefused("is a single JSON value, not a list of rows")
 
 
-def _find_rows_with_heads(value: dict[str, Any]) -> list[Any] | None:
-    """Return the row of heads and the rows of an object with `columns` and one list of rows that wide; else None."""
-    heads = value.get("columns")
-    if not isinstance(heads, list) or not heads or not all(isinstance(head, str) for head in heads):
+def _find_rows_with_header(value: dict[str, Any]) -> list[Any] | None:
+    """Return header and rows of an object with a list `columns` and one list of rows of that width; else None."""
+    header = value.get("columns")
+    if not isinstance(header, list) or not header or not all(isinstance(head, str) for head in header):
         return None
     tables = [inner for inner in value.values() if isinstance(inner, list) and inner and isinstance(inner[0], list)]
-    wide = all(isinstance(row, list) and len(row) == len(heads) for table in tables for row in table)
-    return [heads, *tables[0]] if len(tables) == 1 and wide else None
+    has_equal_widths = all(isinstance(row, list) and len(row) == len(header) for table in tables for row in table)
+    return [header, *tables[0]] if len(tables) == 1 and has_equal_widths else None
 
 
 def _are_alike_rows(objects: dict[str, Any]) -> bool:
@@ -110,20 +114,20 @@ def _are_alike_rows(objects: dict[str, Any]) -> bool:
 
 def _parse_lines(text: str, error: str, notes: list[str]) -> list[Any]:
     """Parse one JSON value per line. Other lines are left out and noted; TableRefused is raised if half or more are."""
-    items, bad = [], []
+    items, invalid_lines = [], []
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
         try:
             items.append(json.loads(line))
         except (ValueError, RecursionError):
-            bad.append(number)
-    if len(bad) >= len(items):
+            invalid_lines.append(number)
+    if len(invalid_lines) >= len(items):
         raise TableRefused(f"is not valid JSON ({error[:120]})")
-    if bad:
+    if invalid_lines:
         notes.append(
-            f"{len(bad)} of {len(bad) + len(items)} lines are no JSON and were left out "
-            f"(line {', '.join(map(str, bad[:5]))})"
+            f"{len(invalid_lines)} of {len(invalid_lines) + len(items)} lines are no JSON and were left out "
+            f"(line {', '.join(map(str, invalid_lines[:5]))})"
         )
     return items
 
@@ -139,48 +143,50 @@ def _make_sheets(items: list[Any], title: str) -> list[Sheet]:
     nested = any(isinstance(value, dict) for item in objects for value in item.values())
     flat = [_flatten_item(item) for item in objects] if nested else objects
     keys = list(dict.fromkeys(key for row in flat for key in row))
-    kept = keys[:MAX_COLUMNS]
-    rows = [[_format_cell(row.get(key)) for key in kept] for row in flat]
-    sheet = Sheet(names=make_names_unique([" ".join(key.split()) or "column" for key in kept]), rows=rows, title=title)
-    if (odd := len(items) - len(objects)) > 0:
-        sheet.faults.append(f"{odd} of {len(items)} entries are no objects and were left out")
-    if len(keys) > len(kept):
+    kept_keys = keys[:MAX_COLUMNS]
+    rows = [[_format_cell(row.get(key)) for key in kept_keys] for row in flat]
+    sheet = Sheet(
+        names=make_names_unique([" ".join(key.split()) or "column" for key in kept_keys]), rows=rows, title=title
+    )
+    if (other_count := len(items) - len(objects)) > 0:
+        sheet.faults.append(f"{other_count} of {len(items)} entries are no objects and were left out")
+    if len(keys) > len(kept_keys):
         sheet.faults.append(f"{len(keys):,} different keys: only the first {MAX_COLUMNS} were read")
-    outer = {key for item in objects for key in item}
-    if dotted := next((name for key, name in zip(kept, sheet.names, strict=True) if key not in outer), ""):
-        sheet.facts.append(f"objects in objects became columns such as {dotted}")
-    return [sheet, *_make_list_sheets(flat, kept, sheet)]
+    top_keys = {key for item in objects for key in item}
+    if dotted_name := next((name for key, name in zip(kept_keys, sheet.names, strict=True) if key not in top_keys), ""):
+        sheet.facts.append(f"objects in objects became columns such as {dotted_name}")
+    return [sheet, *_make_list_sheets(flat, kept_keys, sheet)]
 
 
 def _flatten_item(item: dict[str, Any], prefix: str = "", depth: int = 0) -> dict[str, Any]:
     """Move the values of inner objects up, under their keys joined by dots."""
-    found: dict[str, Any] = {}
+    flat_item: dict[str, Any] = {}
     for key, value in item.items():
         name = f"{prefix}.{key}" if prefix else key
-        is_inner = isinstance(value, dict) and value and depth < _DEEPEST
-        for inner, own in (_flatten_item(value, name, depth + 1) if is_inner else {name: value}).items():
-            found[_find_free_name(inner, found)] = own
-    return found
+        is_inner = isinstance(value, dict) and value and depth < _MAX_DEPTH
+        for inner, inner_value in (_flatten_item(value, name, depth + 1) if is_inner else {name: value}).items():
+            flat_item[_find_free_name(inner, flat_item)] = inner_value
+    return flat_item
 
 
-def _find_free_name(name: str, taken: dict[str, Any]) -> str:
+def _find_free_name(name: str, used_names: dict[str, Any]) -> str:
     """Return a name, with a number added if another key has it already, as in `{"a.b": 1, "a": {"b": 2}}`."""
-    names = (name, *(f"{name}_{number}" for number in range(2, len(taken) + 3)))
-    return next(each for each in names if each not in taken)
+    names = (name, *(f"{name}_{number}" for number in range(2, len(used_names) + 3)))
+    return next(each for each in names if each not in used_names)
 
 
 def _make_list_sheets(rows: list[dict[str, Any]], keys: list[str], sheet: Sheet) -> list[Sheet]:
     """Make a sheet of the entries of each list of objects, each with the number and first value of its row."""
-    made: list[Sheet] = []
+    list_sheets: list[Sheet] = []
     names = dict(zip(keys, sheet.names, strict=True))
     first = next((key for key in keys if not any(isinstance(row.get(key), list | dict) for row in rows)), None)
     for key in keys:
         values = [row.get(key) for row in rows]
-        there = [value for value in values if isinstance(value, list) and value]
-        if not there:
+        lists = [value for value in values if isinstance(value, list) and value]
+        if not lists:
             continue
-        if not all(isinstance(entry, dict) for value in there for entry in value) or len(made) >= _MAX_LISTS:
-            sheet.facts.append(f"{names[key]} holds lists, each as one text such as {_format_cell(there[0])[:40]}")
+        if not all(isinstance(entry, dict) for value in lists for entry in value) or len(list_sheets) >= _MAX_LISTS:
+            sheet.facts.append(f"{names[key]} holds lists, each as one text such as {_format_cell(lists[0])[:40]}")
             continue
         entries = [
             {ROW_COLUMN: number, **({f"{ROW_COLUMN}.{first}": row.get(first)} if first else {}), **entry}
@@ -189,13 +195,13 @@ def _make_list_sheets(rows: list[dict[str, Any]], keys: list[str], sheet: Sheet)
             for entry in row[key]
         ]
         title = f"{sheet.title}.{names[key]}" if sheet.title else names[key]
-        of_list = _make_sheets(entries, title)
-        of_list[0].facts.append(
+        entry_sheets = _make_sheets(entries, title)
+        entry_sheets[0].facts.append(
             f"the entries of the lists in {names[key]}; {ROW_COLUMN} is the number of the row that has them"
         )
         sheet.facts.append(f"{names[key]} holds lists of objects, which are a table of their own, [{title}]")
-        made += of_list
-    return made
+        list_sheets += entry_sheets
+    return list_sheets
 
 
 def _format_cell(value: Any) -> str:

@@ -20,19 +20,22 @@ UNITS = (
 SHARE_SIGNS = ("%", "‰")
 _MINUS_SIGNS = "\N{MINUS SIGN}\N{EN DASH}\N{FIGURE DASH}\N{HYPHEN}\N{NON-BREAKING HYPHEN}"
 """Signs other than a hyphen that stand for minus before a number."""
-_INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+_INVISIBLE_CHARACTERS = (
+    "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+)
 _THOUSANDS_GAPS = " '\u00a0\u2019\u202f\u2009\u2007"
 _BLANK = "[ \u00a0\u202f\u2009\u2007\t]"
-_ASCII_DIGITS = {
+_FOREIGN_DIGITS = {
     letter: str(digit)
     for zero in (0xFF10, 0x0660, 0x06F0, 0x0966, 0x09E6, 0x0A66, 0x0AE6, 0x0BE6, 0x0C66, 0x0CE6, 0x0D66, 0x0E50)
     for digit, letter in enumerate(map(chr, range(zero, zero + 10)))
 }
-_ASCII_MARKS = dict(
+_FOREIGN_MARKS = dict(
     zip("\uff0c\uff0e\uff0d\uff0b\uff05\uff04\uffe5\uff08\uff09\uff0f\u066b\u066c\u066a", ",.-+%$¥()/.,%", strict=True)
 )
 _ASCII_TRANSLATION = {
-    ord(letter): plain for letter, plain in {**_ASCII_DIGITS, **_ASCII_MARKS, **dict.fromkeys(_INVISIBLE, "")}.items()
+    ord(letter): plain
+    for letter, plain in {**_FOREIGN_DIGITS, **_FOREIGN_MARKS, **dict.fromkeys(_INVISIBLE_CHARACTERS, "")}.items()
 }
 _NUMBER_WITH_GAPS = rf"[-+]?[1-9]\d{{0,2}}([{_THOUSANDS_GAPS}]\d{{3}})+([.,]\d+)?"
 _NEGATIVE_IN_BRACKETS = re.compile(r"\((.+)\)|(.*\d)-")
@@ -54,13 +57,13 @@ class NumberFormat:
     has_gaps: bool = False
 
     def strip_signs(self, value: str) -> str:
-        """Remove the signs from a value. Text that is no number stays much as it was."""
+        """Remove the signs from a value. From text that is no number, the unit is removed, too."""
         value = to_ascii_digits(value)
         if self.unit:
             value = re.sub(_TRAILING_BLANK, r"\1", re.sub(_LEADING_BLANK, r"\1", value.replace(self.unit, "")))
         if self.has_odd_negatives:
-            whole = _NEGATIVE_IN_BRACKETS.fullmatch(value)
-            value = f"-{whole[1] or whole[2]}" if whole else value
+            match = _NEGATIVE_IN_BRACKETS.fullmatch(value)
+            value = f"-{match[1] or match[2]}" if match else value
             value = f"-{value[1:]}" if value[:1] in _MINUS_SIGNS and value else value
         if self.has_gaps and re.fullmatch(_NUMBER_WITH_GAPS, value):
             value = re.sub(f"[{_THOUSANDS_GAPS}]", "", value)
@@ -85,9 +88,9 @@ class NumberFormat:
     @property
     def facts(self) -> list[str]:
         """The removed signs, in words for people."""
-        said = {f"{self.unit} removed": self.unit, "gaps between thousands": self.has_gaps}
-        said["(5) or 5- read as -5"] = self.has_odd_negatives
-        return [fact for fact, there in said.items() if there]
+        is_applied = {f"{self.unit} removed": self.unit, "gaps between thousands": self.has_gaps}
+        is_applied["(5) or 5- read as -5"] = self.has_odd_negatives
+        return [fact for fact, there in is_applied.items() if there]
 
 
 def to_ascii_digits(value: str) -> str:
@@ -97,38 +100,46 @@ def to_ascii_digits(value: str) -> str:
 
 def has_invisible_characters(value: str) -> bool:
     """Return True if a value holds invisible characters, such as marks of the direction of writing."""
-    return not value.isascii() and not set(value).isdisjoint(_INVISIBLE)
+    return not value.isascii() and not set(value).isdisjoint(_INVISIBLE_CHARACTERS)
 
 
 def write_ascii_digits_sql(x: str) -> str:
     """Return the SQL that does to the SQL text expression `x` what `to_ascii_digits` does to a value."""
-    letters, plain = ("".join(each) for each in zip(*{**_ASCII_DIGITS, **_ASCII_MARKS}.items(), strict=True))
-    return f"translate({x}, '{letters}{_INVISIBLE}', '{plain}')"
+    letters, plain = ("".join(each) for each in zip(*{**_FOREIGN_DIGITS, **_FOREIGN_MARKS}.items(), strict=True))
+    return f"translate({x}, '{letters}{_INVISIBLE_CHARACTERS}', '{plain}')"
 
 
 def detect_number_format(sample: Sequence[str]) -> NumberFormat:
     """Find the signs that have to be removed before these values are numbers. Units are not removed if they differ."""
     sample = [to_ascii_digits(value) for value in sample]
-    worn = list_units(sample)
-    symbol = worn[0] if len(worn) == 1 else ""
-    bare = [NumberFormat(symbol).strip_signs(value) for value in sample]
-    below = any(_NEGATIVE_IN_BRACKETS.fullmatch(value) or value.startswith(tuple(_MINUS_SIGNS)) for value in bare)
-    plain = [NumberFormat(has_odd_negatives=True).strip_signs(value) for value in bare] if below else bare
-    return NumberFormat(symbol, below, has_gaps=any(re.fullmatch(_NUMBER_WITH_GAPS, value) for value in plain))
+    units = list_units(sample)
+    symbol = units[0] if len(units) == 1 else ""
+    bare_values = [NumberFormat(symbol).strip_signs(value) for value in sample]
+    has_odd_negatives = any(
+        _NEGATIVE_IN_BRACKETS.fullmatch(value) or value.startswith(tuple(_MINUS_SIGNS)) for value in bare_values
+    )
+    plain = (
+        [NumberFormat(has_odd_negatives=True).strip_signs(value) for value in bare_values]
+        if has_odd_negatives
+        else bare_values
+    )
+    return NumberFormat(
+        symbol, has_odd_negatives, has_gaps=any(re.fullmatch(_NUMBER_WITH_GAPS, value) for value in plain)
+    )
 
 
 def list_units(sample: Sequence[str]) -> list[str]:
     """List the units of the numbers among these values, the most frequent first."""
-    times: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for value in sample:
         if value[0].isdigit() and value[-1].isdigit():
             continue
-        worn = next(
+        unit = next(
             (symbol for symbol in UNITS if symbol in value and _compile_unit_pattern(symbol).fullmatch(value)), ""
         )
-        if worn:
-            times[worn] = times.get(worn, 0) + 1
-    return sorted(times, key=lambda symbol: -times[symbol])
+        if unit:
+            counts[unit] = counts.get(unit, 0) + 1
+    return sorted(counts, key=lambda symbol: -counts[symbol])
 
 
 @functools.cache

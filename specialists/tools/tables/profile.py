@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 _MAX_COLUMNS = 40
 _MAX_SAMPLE_ROWS = 3
 _MAX_TOP_VALUES = 5
-_LONGEST_CELL = 60
+_MAX_CELL_CHARS = 60
 COLUMN_LINE = re.compile(r'- (?P<name>"(?:[^"]|"")+"|\S+) (?P<type>[A-Z].*?): (?P<about>.*)')
 """Matches the line of a profile about a column."""
 COUNTED_VALUES = re.compile(r"(?:, |distinct: )([^,()]+) \([\d,]+\)")
-"""Matches the values in such a line, each of which has its count."""
-_UNIQUE_WORDS = "distinct, such as"
+"""Matches one value with its count in such a line, such as `, paid (6)`."""
+_DISTINCT_PHRASE = "distinct, such as"
 _NUMERIC_TYPE = re.compile(r"(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|DOUBLE|FLOAT|DECIMAL\(\d+,\d+\))$")
 
 
@@ -30,39 +30,39 @@ def profile_table(connection: DuckDBPyConnection, table: LoadedTable) -> str:
     """Describe a table: numbers of rows and columns, a line for each column, and the first three rows."""
     columns = connection.execute(f"DESCRIBE {quote_name(table.name)}").fetchall()
     total = _fetch_row(connection, f"SELECT count(*) FROM {quote_name(table.name)}")[0]  # noqa: S608 - quoted
-    known = [*table.facts, *table.notes]
-    facts = f" ({'; '.join(known)})" if known else ""
+    remarks = [*table.facts, *table.notes]
+    facts = f" ({'; '.join(remarks)})" if remarks else ""
     size = f"{_format_count(total, 'row')}, {_format_count(len(columns), 'column')}"
     lines = [f"{table.title} is table {table.name}: {size}{facts}"]
-    lines += [_profile_column(connection, table.name, name, kind, total) for name, kind, *_ in columns[:_MAX_COLUMNS]]
+    lines += [_describe_column(connection, table.name, name, kind, total) for name, kind, *_ in columns[:_MAX_COLUMNS]]
     if len(columns) > _MAX_COLUMNS:
         rest = ", ".join(name for name, *_ in columns[_MAX_COLUMNS:])
         lines.append(f"- and {len(columns) - _MAX_COLUMNS} more: {textwrap.shorten(rest, 1000, placeholder=' ...')}")
     elif total:
         lines.append(f"First rows ({' | '.join(name for name, *_ in columns)}):")
         rows = connection.execute(f"SELECT * FROM {quote_name(table.name)} LIMIT {_MAX_SAMPLE_ROWS}").fetchall()  # noqa: S608
-        lines += [" | ".join(_format_short(cell) for cell in row) for row in rows]
+        lines += [" | ".join(_format_short_cell(cell) for cell in row) for row in rows]
     return "\n".join(lines)
 
 
 def find_named_values(text: str) -> tuple[str, ...]:
     """Return the names in a profile that a question may mention: its columns, and the values that it lists with counts.
 
-    A column with a different value in each row is left out, since it only identifies rows. So is a value that is a
-    unit, such as month, since tasks use such words for any table.
+    A column with a different value in each row is left out, since it only identifies rows. Units, such as `month`,
+    are left out too, since requests use such words for any table.
     """
     lines = filter(None, (COLUMN_LINE.fullmatch(line) for line in text.splitlines()))
-    told = (line for line in lines if _UNIQUE_WORDS not in line["about"])
-    named: list[str] = []
-    for line in told:
-        named += [
+    described_lines = (line for line in lines if _DISTINCT_PHRASE not in line["about"])
+    values: list[str] = []
+    for line in described_lines:
+        values += [
             line["name"].strip('"'),
             *(one for one in COUNTED_VALUES.findall(line["about"]) if not is_unit_or_scale(one)),
         ]
-    return tuple(dict.fromkeys(named))
+    return tuple(dict.fromkeys(values))
 
 
-def _profile_column(connection: DuckDBPyConnection, table: str, name: str, kind: str, total: int) -> str:
+def _describe_column(connection: DuckDBPyConnection, table: str, name: str, kind: str, total: int) -> str:
     title = name if name.isidentifier() else quote_name(name)
     column, source = quote_name(name), f"FROM {quote_name(table)}"
     filled, distinct = _fetch_row(connection, f"SELECT count({column}), count(DISTINCT {column}) {source}")
@@ -72,12 +72,13 @@ def _profile_column(connection: DuckDBPyConnection, table: str, name: str, kind:
             connection, f"SELECT min({column}), max({column}), avg({column}), sum({column}) {source}"
         )
         parts.append(
-            f"{_format_short(low)} to {_format_short(high)}, mean {_format_mean(mean)}, sum {_format_short(whole)}, "
+            f"{_format_short_cell(low)} to {_format_short_cell(high)}, mean {_format_mean(mean)}, sum "
+            f"{_format_short_cell(whole)}, "
             f"{distinct:,} distinct"
         )
     elif filled and kind.startswith(("DATE", "TIME")):
         low, high = _fetch_row(connection, f"SELECT min({column}), max({column}) {source}")
-        parts.append(f"{_format_short(low)} to {_format_short(high)}, {distinct:,} distinct")
+        parts.append(f"{_format_short_cell(low)} to {_format_short_cell(high)}, {distinct:,} distinct")
     elif filled:
         parts.append(_describe_values(connection, column, source, distinct, filled))
     return f"- {title} {kind[:40]}: {'; '.join(parts) or 'no values'}"
@@ -87,12 +88,12 @@ def _describe_values(connection: DuckDBPyConnection, column: str, source: str, d
     """List the most frequent values with their counts, or examples if every value occurs once."""
     if distinct == filled:
         rows = connection.execute(f"SELECT {column} {source} WHERE {column} IS NOT NULL LIMIT 3").fetchall()
-        return f"{distinct:,} {_UNIQUE_WORDS} {', '.join(_format_short(row[0]) for row in rows)}"
+        return f"{distinct:,} {_DISTINCT_PHRASE} {', '.join(_format_short_cell(row[0]) for row in rows)}"
     rows = connection.execute(
         f"SELECT {column}, count(*) AS times {source} WHERE {column} IS NOT NULL "
         f"GROUP BY 1 ORDER BY times DESC, {column}::VARCHAR LIMIT {_MAX_TOP_VALUES}"
     ).fetchall()
-    top = ", ".join(f"{_format_short(value)} ({times:,})" for value, times in rows)
+    top = ", ".join(f"{_format_short_cell(value)} ({times:,})" for value, times in rows)
     return f"{distinct:,} distinct: {top}" + (" ..." if distinct > _MAX_TOP_VALUES else "")
 
 
@@ -108,9 +109,9 @@ def _fetch_row(connection: DuckDBPyConnection, sql: str) -> tuple[Any, ...]:
 
 
 def _format_mean(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else _format_short(value)
+    return f"{value:.6g}" if isinstance(value, float) else _format_short_cell(value)
 
 
-def _format_short(value: Any) -> str:
+def _format_short_cell(value: Any) -> str:
     text = format_cell(to_json_value(value))
-    return text if len(text) <= _LONGEST_CELL else text[: _LONGEST_CELL - 1] + "…"
+    return text if len(text) <= _MAX_CELL_CHARS else text[: _MAX_CELL_CHARS - 1] + "…"

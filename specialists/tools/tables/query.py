@@ -16,7 +16,7 @@ from specialists.tools.tables.table_refused import TableRefused, describe_error
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-_MAX_COUNTED = 100_000
+_MAX_COUNTED_ROWS = 100_000
 _BATCH_ROWS = 5_000
 _QUICK_SECONDS = 0.5
 """Seconds. After a query that took longer, no further queries count the rows that its LIMIT or its conditions cut."""
@@ -40,27 +40,27 @@ def execute_query(connection: DuckDBPyConnection, sql: str, most: int) -> dict[s
         statements = connection.extract_statements(sql)
         if len(statements) != 1 or statements[0].type.name not in _READING_STATEMENTS:
             raise TableRefused("Only one SELECT at a time: the tables can be read, not changed.")
-        began = time.monotonic()
+        started_at = time.monotonic()
         connection.execute(statements[0])
         columns = [(str(name), str(kind)) for name, kind, *_ in connection.description or ()]
         rows = connection.fetchmany(most)
         total = len(rows)
-        while total < _MAX_COUNTED and (batch := connection.fetchmany(_BATCH_ROWS)):
+        while total < _MAX_COUNTED_ROWS and (batch := connection.fetchmany(_BATCH_ROWS)):
             total += len(batch)
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error as error:
         raise TableRefused(_explain_error(connection, error)) from None
-    quick = time.monotonic() - began < _QUICK_SECONDS
+    is_quick = time.monotonic() - started_at < _QUICK_SECONDS
     tree = _parse_query(connection, sql)
     return {
         "columns": [name for name, _ in columns],
         "types": [kind for _, kind in columns],
         "rows": [[to_json_value(cell) for cell in row] for row in rows],
-        "total": total if total < _MAX_COUNTED else None,
-        "cut_from": _count_before_limit(connection, tree, total) if quick and "limit" in sql.casefold() else None,
+        "total": total if total < _MAX_COUNTED_ROWS else None,
+        "cut_from": _count_without_limit(connection, tree, total) if is_quick and "limit" in sql.casefold() else None,
         "used": sorted(set(_iterate_tables(tree))) if tree else None,
-        "filters": _find_filters(connection, sql, tree, counts=quick) if tree else [],
+        "filters": _find_filters(connection, sql, tree, counts=is_quick) if tree else [],
     }
 
 
@@ -69,10 +69,10 @@ def _parse_query(connection: DuckDBPyConnection, sql: str) -> Any:
     import duckdb  # noqa: PLC0415
 
     try:
-        found = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
+        row = connection.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
     except duckdb.Error:
         return None
-    tree = json.loads(found[0]) if found else {"error": True}
+    tree = json.loads(row[0]) if row else {"error": True}
     return None if tree.get("error", True) else tree
 
 
@@ -93,7 +93,7 @@ def _find_filters(connection: DuckDBPyConnection, sql: str, tree: Any, *, counts
         return describe_filters(connection, sql, tree, counts_rows=counts)
 
 
-def _count_before_limit(connection: DuckDBPyConnection, tree: Any, total: int) -> int | None:
+def _count_without_limit(connection: DuckDBPyConnection, tree: Any, total: int) -> int | None:
     """Count the rows of a query without the LIMIT at its end; None if it cuts none, or they cannot be counted."""
     import duckdb  # noqa: PLC0415
 
@@ -101,19 +101,19 @@ def _count_before_limit(connection: DuckDBPyConnection, tree: Any, total: int) -
     node = statement.get("node", {})
     if not any(each["type"].startswith("LIMIT") for each in node.get("modifiers", ())):
         return None
-    bare = {**tree, "statements": [{**statement, "node": {**node, "modifiers": []}}]}
+    tree_without_limit = {**tree, "statements": [{**statement, "node": {**node, "modifiers": []}}]}
     try:
         with _interrupt_slow_queries(connection):  # without its LIMIT the query may never end
-            whole = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(bare)]).fetchone()
-            if not whole:
+            sql_row = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(tree_without_limit)]).fetchone()
+            if not sql_row:
                 return None
-            rest = f"SELECT count(*) FROM (SELECT * FROM ({whole[0]}) LIMIT {_MAX_COUNTED + 1})"  # noqa: S608 - DuckDB's words
-            counted = connection.execute(rest).fetchone()
+            count_sql = f"SELECT count(*) FROM (SELECT * FROM ({sql_row[0]}) LIMIT {_MAX_COUNTED_ROWS + 1})"  # noqa: S608 - DuckDB's words
+            count_row = connection.execute(count_sql).fetchone()
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error:
         return None
-    return int(counted[0]) if counted and counted[0] > total else None
+    return int(count_row[0]) if count_row and count_row[0] > total else None
 
 
 def _iterate_tables(tree: Any) -> Iterator[str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _MAX_CONDITIONS = 4
 """Most conditions that are described."""
-_LONGEST_CONDITION = 120
+_MAX_CONDITION_CHARS = 120
 """Most characters of a described condition."""
 _OPERATOR = re.compile(r"\s*(<=|>=|<>|!=|(?<![<>!=])=|<(?![=>])|(?<!<)>(?!=))\s*")
 
@@ -53,18 +53,18 @@ def _iterate_conditions(node: Any, sql: bytes, table: str) -> Iterator[_Conditio
         source = node.get("from_table") or {}
         names = [source.get("table_name"), source.get("alias")] if source.get("type") == "BASE_TABLE" else []
         table = " AS ".join(_quote_name(name) for name in names if name)
-    chosen = node.get("case_checks", ()) if _is_null_or_zero(node.get("else_expr")) else ()
-    for condition in (node.get("where_clause"), node.get("filter"), *(check.get("when_expr") for check in chosen)):
+    case_checks = node.get("case_checks", ()) if _is_null_or_zero(node.get("else_expr")) else ()
+    for condition in (node.get("where_clause"), node.get("filter"), *(check.get("when_expr") for check in case_checks)):
         if isinstance(condition, dict):
-            yield from _read_condition(condition, sql, table)
+            yield from _iterate_condition_texts(condition, sql, table)
     for name in ("having", "qualify"):
         if isinstance(condition := node.get(name), dict):
-            yield from _read_condition(condition, sql, "")
+            yield from _iterate_condition_texts(condition, sql, "")
     for each in node.values():
         yield from _iterate_conditions(each, sql, table)
 
 
-def _read_condition(condition: dict[str, Any], sql: bytes, table: str) -> Iterator[_Condition]:
+def _iterate_condition_texts(condition: dict[str, Any], sql: bytes, table: str) -> Iterator[_Condition]:
     """Yield a condition with the query's own text, unless it names no column."""
     if not _names_column(condition):
         return
@@ -84,7 +84,7 @@ def _read_condition_text(node: Any, sql: bytes) -> str:
 
 
 def _is_null_or_zero(node: Any) -> bool:
-    """Return True for NULL and 0, which add nothing to a sum or count."""
+    """Return True for NULL, 0 and a missing ELSE (None), which add nothing to a sum or count."""
     if not isinstance(node, dict) or not isinstance(literal := node.get("literal"), dict):
         return node is None
     return literal.get("kind") == "NULL_LITERAL" or re.fullmatch(r"0+(\.0*)?", str(literal.get("text"))) is not None
@@ -119,16 +119,16 @@ def _describe_condition(connection: DuckDBPyConnection, condition: _Condition, *
     import duckdb  # noqa: PLC0415
 
     words = _OPERATOR.sub(r" \1 ", condition.sql.replace("'", "").replace('"', ""))
-    words = words if len(words) <= _LONGEST_CONDITION else f"{words[: _LONGEST_CONDITION - 1]}…"
+    words = words if len(words) <= _MAX_CONDITION_CHARS else f"{words[: _MAX_CONDITION_CHARS - 1]}…"
     if not condition.table or not counts_rows:
         return words
     try:
-        counted = connection.execute(
+        counts = connection.execute(
             f"SELECT count(*) FILTER (WHERE {condition.sql}), count(*) FROM {condition.table}"  # noqa: S608 - read-only, walled in
         ).fetchone()
     except duckdb.OutOfMemoryException:
         raise
     except duckdb.Error:
         return words
-    kept, there = counted or (0, 0)
-    return f"{words}: {kept:,} of {there:,} rows" if kept < there else ""
+    matching_rows, all_rows = counts or (0, 0)
+    return f"{words}: {matching_rows:,} of {all_rows:,} rows" if matching_rows < all_rows else ""

@@ -10,7 +10,7 @@ from specialists.tools.tables.number_dress import SHARE_SIGNS, detect_number_for
 
 Row = list[str]
 
-_MAX_SAMPLED = 200
+_MAX_SAMPLED_ROWS = 200
 _EXCESS_FACTOR = 1.01
 
 
@@ -32,11 +32,11 @@ class NumberColumn:
 
 
 def make_number_column(index: int, sample: Sequence[str], kind: str) -> NumberColumn:
-    """Return how to read the numbers of a column, found from a sample of its cells and their kind."""
-    dress = detect_number_format(sample)
+    """Make the description of a column of numbers from a sample of its cells, at least one, and their kind's name."""
+    number_format = detect_number_format(sample)
 
-    def value(cell: str) -> float | None:
-        bare = dress.strip_signs(cell.strip())
+    def parse_number(cell: str) -> float | None:
+        bare = number_format.strip_signs(cell.strip())
         bare = bare.replace(".", "").replace(",", ".") if kind == "comma" else bare.replace(",", "")
         try:
             return float(bare) if bare[-1:].isdigit() or bare[-1:] == "." else None
@@ -44,8 +44,8 @@ def make_number_column(index: int, sample: Sequence[str], kind: str) -> NumberCo
             return None
 
     point = "," if kind == "comma" else "."
-    decimals = max(len(dress.strip_signs(cell).partition(point)[2]) for cell in sample)
-    return NumberColumn(index, value, min(decimals, 9), dress.unit in SHARE_SIGNS)
+    decimals = max(len(number_format.strip_signs(cell).partition(point)[2]) for cell in sample)
+    return NumberColumn(index, parse_number, min(decimals, 9), number_format.unit in SHARE_SIGNS)
 
 
 class RowSums:
@@ -55,7 +55,7 @@ class RowSums:
         self._rows = rows
         self._running_sums: dict[int, list[float]] = {}
         self._excluded_rows: list[int] = []
-        self._sample_rows = list(range(0, len(rows), max(1, len(rows) // _MAX_SAMPLED)))
+        self._sample_rows = list(range(0, len(rows), max(1, len(rows) // _MAX_SAMPLED_ROWS)))
         self._sample_sums: dict[int, list[float] | None] = {}
 
     def exclude_row(self, index: int) -> None:
@@ -78,10 +78,10 @@ class RowSums:
                 running.append(running[-1] + value)
         return running[end] - running[start], self.count_rows(start, end)
 
-    def exceeds(self, column: NumberColumn, start: int, end: int, value: float) -> bool:
+    def sample_exceeds(self, column: NumberColumn, start: int, end: int, value: float) -> bool:
         """Return True if a sample of the rows already adds up to more than `value`, and no number in it is negative.
 
-        False leaves it open whether the whole span does.
+        False says nothing about the whole span; it is always returned once a row was excluded.
         """
         if column.index not in self._sample_sums:
             cells = [column.parse(self._rows[index][column.index]) or 0.0 for index in self._sample_rows]
@@ -89,18 +89,18 @@ class RowSums:
             for cell in cells:
                 running.append(running[-1] + cell)
             self._sample_sums[column.index] = None if min(cells) < 0 else running
-        sampled = self._sample_sums[column.index]
-        if sampled is None or self._excluded_rows:
+        sample_sums = self._sample_sums[column.index]
+        if sample_sums is None or self._excluded_rows:
             return False
         first, last = bisect_left(self._sample_rows, start), bisect_left(self._sample_rows, end)
-        return sampled[last] - sampled[first] > _EXCESS_FACTOR * abs(value)
+        return sample_sums[last] - sample_sums[first] > _EXCESS_FACTOR * abs(value)
 
     def lies_within(self, column: NumberColumn, value: float, start: int, end: int) -> bool:
         """Return whether a number lies between the lowest and the highest of a span, as a mean or a rate would."""
         left_out = set(self._excluded_rows)
         values = [
             each
-            for at in range(start, end)
-            if at not in left_out and (each := column.parse(self._rows[at][column.index])) is not None
+            for index in range(start, end)
+            if index not in left_out and (each := column.parse(self._rows[index][column.index])) is not None
         ]
         return len(values) > 1 and min(values) <= value <= max(values) and min(values) < max(values)

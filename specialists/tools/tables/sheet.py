@@ -18,8 +18,8 @@ Spans = dict[int, list[tuple[int, int]]]
 MAX_COLUMNS = 500
 UNIT_SEPARATOR = "\x1f"
 """The separator between cells in files of our own: ASCII's unit separator, which people's files do not hold."""
-_LONGEST_NAME = 100
-_MAX_LINES_NAMED = 5
+_MAX_NAME_CHARS = 100
+_MAX_LISTED = 5
 _HEAD_ROWS = 50
 _YEAR = re.compile(r"(19|20)\d\d")
 _NUMBER_OR_DATE = re.compile(r"[-+]?[€$£¥]?\s?\d[\d.,:/\-\s]*[%€]?([eE][-+]?\d+)?(T[\d:.Z+\-]+)?")
@@ -40,9 +40,9 @@ class Sheet:
         title: The name of the sheet in its file; "" for the only one.
         separator: The character between the cells in the file; "" if there was none.
         has_plain_cells: True if no cell holds a line break, a quotation mark or `UNIT_SEPARATOR`.
-        facts: Notes that are worth knowing.
+        facts: How the sheet was read, such as `comma-separated, UTF-8`; only a profile shows them.
         faults: What looks wrong and belongs in the answer's gaps.
-        notes: Notes on rows that are not counted, such as totals, on hidden rows, and on guesses.
+        notes: Notes on rows that are not counted, such as totals, on hidden rows, and on guesses; every reply has them.
         lines: The line of the file that each row stands in.
     """
 
@@ -72,7 +72,7 @@ def make_sheet(rows: list[Row], lines: list[int], spans: Spans | None = None) ->
     depth = 1
     while titles and depth < _MAX_HEADER_ROWS:
         spanned = spans.get(lines[len(titles) - 1], [])
-        if not _names_groups(titles[-1], header, spanned):
+        if not _is_group_row(titles[-1], header, spanned):
             break
         header = _prefix_groups(titles.pop(), header, spanned)
         depth += 1
@@ -81,7 +81,7 @@ def make_sheet(rows: list[Row], lines: list[int], spans: Spans | None = None) ->
     if titles:
         above = " / ".join(" ".join(cell for cell in row if cell) for row in titles)
         facts.append(f"{_format_count(len(titles), 'line')} above the header skipped: {above[:120]}")
-    if _is_data(header, body[:_HEAD_ROWS]):
+    if _is_data_row(header, body[:_HEAD_ROWS]):
         body, body_lines = rows[start:], lines[start:]
         header = []
         faults.append("no header row seen: columns are named column1, column2 ...")
@@ -91,20 +91,22 @@ def make_sheet(rows: list[Row], lines: list[int], spans: Spans | None = None) ->
     sheet.lines = body_lines
     _drop_repeated_headers(sheet, rows[start] if header else [], body_lines)
     short, long = _even_out_rows(sheet)
-    apart = _remove_total_rows(sheet, body_lines)
-    _note_uneven_rows(sheet, [body_lines[at] for at in short if at not in apart], [body_lines[at] for at in long])
+    removed_rows = _remove_total_rows(sheet, body_lines)
+    _note_uneven_rows(
+        sheet, [body_lines[at] for at in short if at not in removed_rows], [body_lines[at] for at in long]
+    )
     return sheet
 
 
 def _find_first_row(rows: list[Row]) -> int:
     """Return the index of the first row that is not a title above the table."""
-    filled = [sum(1 for cell in row if cell.strip()) for row in rows[:_HEAD_ROWS]]
-    usual = Counter(filled).most_common(1)[0][0]
-    if usual == 1:
+    filled_counts = [sum(1 for cell in row if cell.strip()) for row in rows[:_HEAD_ROWS]]
+    usual_count = Counter(filled_counts).most_common(1)[0][0]
+    if usual_count == 1:
         return 0
-    first = next((index for index, cells in enumerate(filled) if cells > 1 and cells * 2 >= usual), 0)
-    for index in range(first + 1, min(first + _MAX_TITLE_ROWS, len(filled))):
-        if filled[index] > max(filled[first:index]) and _stands_above_numbers(
+    first = next((index for index, cells in enumerate(filled_counts) if cells > 1 and cells * 2 >= usual_count), 0)
+    for index in range(first + 1, min(first + _MAX_TITLE_ROWS, len(filled_counts))):
+        if filled_counts[index] > max(filled_counts[first:index]) and _stands_above_numbers(
             rows[index], rows[index + 1 : index + _HEAD_ROWS]
         ):
             return index
@@ -120,7 +122,7 @@ def _stands_above_numbers(row: Row, body: list[Row]) -> bool:
 
 
 def _rename_years(row: Row, body: list[Row]) -> Row:
-    """Return a row with its years as words (`year 2024`), if it has several and no years below: they name columns."""
+    """Return a row with years written as `year 2024` if they name columns: several, and no years below them."""
     years = [index for index, cell in enumerate(row) if _is_year(cell.strip())]
     below = [each[index].strip() for each in body for index in years if index < len(each)]
     if len(years) < 2 or any(_is_year(cell) for cell in below):
@@ -133,7 +135,7 @@ def _find_last_header_row(rows: list[Row], lines: list[int], spans: Spans, start
     for index in range(start, min(start + _MAX_HEADER_ROWS - 1, len(rows) - 2)):
         below = rows[index + 1]
         if not (
-            _names_groups(rows[index], below, spans.get(lines[index], []))
+            _is_group_row(rows[index], below, spans.get(lines[index], []))
             and _stands_above_numbers(
                 _rename_years(below, rows[index + 2 : index + _HEAD_ROWS]), rows[index + 2 : index + _HEAD_ROWS]
             )
@@ -143,7 +145,7 @@ def _find_last_header_row(rows: list[Row], lines: list[int], spans: Spans, start
     return start
 
 
-def _names_groups(upper_row: Row, header: Row, spans: Sequence[tuple[int, int]]) -> bool:
+def _is_group_row(upper_row: Row, header: Row, spans: Sequence[tuple[int, int]]) -> bool:
     """Return whether the row above a header names groups of columns: cells span several, or have empty ones after them.
 
     A line of text above a table, by contrast, fills cells side by side, or only one.
@@ -156,16 +158,16 @@ def _names_groups(upper_row: Row, header: Row, spans: Sequence[tuple[int, int]])
     if any(_NUMBER_OR_DATE.fullmatch(upper_row[index]) and not _is_year(upper_row[index]) for index in filled):
         return False
     if any(first in filled and any(header[first + 1 : last + 1]) for first, last in spans):
-        wide = max(last - first + 1 for first, last in spans)
-        return len(filled) > 1 or wide < sum(map(bool, header))
+        widest_span = max(last - first + 1 for first, last in spans)
+        return len(filled) > 1 or widest_span < sum(map(bool, header))
     names = [cell.casefold() for cell in header if cell]
     if len(filled) < 2 or not any(cell and not group for group, cell in zip(upper_row, header, strict=True)):
         return False  # no cell is left empty for a group to go on
     if len(set(names)) < len(names):
         return True
-    apart = all(after - at > 1 or not header[at] for at, after in pairwise([*filled, width]) if at != filled[-1])
+    has_gaps = all(after - at > 1 or not header[at] for at, after in pairwise([*filled, width]) if at != filled[-1])
     last_reaches = any(header[filled[-1] + 1 :]) or not header[filled[-1]]
-    return apart and (last_reaches or len(filled) > 2) and len(names) >= len(filled)
+    return has_gaps and (last_reaches or len(filled) > 2) and len(names) >= len(filled)
 
 
 def _is_year(text: str) -> bool:
@@ -174,25 +176,29 @@ def _is_year(text: str) -> bool:
 
 def _prefix_groups(groups: Row, header: Row, spans: Sequence[tuple[int, int]]) -> Row:
     """Put the group of each column before its name. A group ends where the next begins, or where its span ends."""
-    reach = dict(spans)
-    joined, group, until = [], "", -1
+    last_columns = dict(spans)
+    joined, group, last_column = [], "", -1
     for index in range(max(len(header), len(groups))):
-        own = "".join(groups[index : index + 1]).strip()
+        group_text = "".join(groups[index : index + 1]).strip()
         name = "".join(header[index : index + 1]).strip()
-        if own:
-            group, until = own, reach.get(index, index) if reach else MAX_COLUMNS
-        inside = group if index <= until else ""
-        joined.append(GROUP_SEPARATOR.join(filter(None, (inside, name))) if name and name != inside else name or own)
+        if group_text:
+            group, last_column = group_text, last_columns.get(index, index) if last_columns else MAX_COLUMNS
+        current_group = group if index <= last_column else ""
+        joined.append(
+            GROUP_SEPARATOR.join(filter(None, (current_group, name)))
+            if name and name != current_group
+            else name or group_text
+        )
     return joined
 
 
-def _is_data(header: Row, body: list[Row]) -> bool:
+def _is_data_row(header: Row, body: list[Row]) -> bool:
     """Return whether the first row is data and no header: it has numbers or dates in the same columns as the others."""
     if not body:
         return False
-    like = [index for index in range(len(header)) if _is_mostly_numbers(body, index)]
-    first = [header[index].strip() for index in like]
-    if not like or all(_YEAR.fullmatch(cell) for cell in first):
+    number_columns = [index for index in range(len(header)) if _is_mostly_numbers(body, index)]
+    first = [header[index].strip() for index in number_columns]
+    if not number_columns or all(_YEAR.fullmatch(cell) for cell in first):
         return False
     return all(_NUMBER_OR_DATE.fullmatch(cell) for cell in first)
 
@@ -216,25 +222,27 @@ def _name_columns(header: Row, width: int, body: list[Row], faults: list[str]) -
     if width > MAX_COLUMNS:
         faults.append(f"{width:,} columns: only the first {MAX_COLUMNS} were read")
         width = MAX_COLUMNS
-    plain = [" ".join("".join(header[index : index + 1]).split())[:_LONGEST_NAME] for index in range(width)]
+    plain = [" ".join("".join(header[index : index + 1]).split())[:_MAX_NAME_CHARS] for index in range(width)]
     nameless = [index + 1 for index, name in enumerate(plain) if not name]
     if header and nameless:
         faults.append(f"no header for column {_shorten_list(nameless)}: named column{nameless[0]} and so on")
-    wanted = [name or f"column{index + 1}" for index, name in enumerate(plain)]
-    names = make_names_unique(wanted)
-    doubles = [name for name, want in zip(names, wanted, strict=True) if name != want]
-    if doubles:
-        faults.append(f"header names occur twice: renamed to {_shorten_list(doubles)}")
+    candidates = [name or f"column{index + 1}" for index, name in enumerate(plain)]
+    names = make_names_unique(candidates)
+    renamed = [name for name, want in zip(names, candidates, strict=True) if name != want]
+    if renamed:
+        faults.append(f"header names occur twice: renamed to {_shorten_list(renamed)}")
     return names
 
 
 def _drop_repeated_headers(sheet: Sheet, header: Row, lines: list[int]) -> None:
     """Drop headers in the middle, as in a file that was joined from several."""
-    again = [index for index, row in enumerate(sheet.rows) if row == header] if header else []
-    if again:
-        where = _shorten_list([lines[index] for index in again])
-        sheet.faults.append(f"the header occurs again (line {where}): {_format_count(len(again), 'row')} left out")
-        for index in reversed(again):
+    repeated_rows = [index for index, row in enumerate(sheet.rows) if row == header] if header else []
+    if repeated_rows:
+        line_list = _shorten_list([lines[index] for index in repeated_rows])
+        sheet.faults.append(
+            f"the header occurs again (line {line_list}): {_format_count(len(repeated_rows), 'row')} left out"
+        )
+        for index in reversed(repeated_rows):
             del sheet.rows[index], lines[index]
 
 
@@ -274,18 +282,18 @@ def _remove_total_rows(sheet: Sheet, lines: list[int]) -> set[int]:
     if not sheet.rows:
         sheet.faults.append("header only: there are no rows")
         return set()
-    found = find_total_rows(sheet.rows, lines, len(sheet.names))
-    sheet.notes += found.notes
-    sheet.faults += found.faults
-    if found.rows:
-        sheet.rows = [row for index, row in enumerate(sheet.rows) if index not in found.rows]
-        sheet.lines = [line for index, line in enumerate(lines) if index not in found.rows]
-    return found.rows
+    uncounted = find_total_rows(sheet.rows, lines, len(sheet.names))
+    sheet.notes += uncounted.notes
+    sheet.faults += uncounted.faults
+    if uncounted.rows:
+        sheet.rows = [row for index, row in enumerate(sheet.rows) if index not in uncounted.rows]
+        sheet.lines = [line for index, line in enumerate(lines) if index not in uncounted.rows]
+    return uncounted.rows
 
 
 def _shorten_list(things: list[int] | list[str]) -> str:
-    shown = ", ".join(str(thing) for thing in things[:_MAX_LINES_NAMED])
-    return shown + (" ..." if len(things) > _MAX_LINES_NAMED else "")
+    shown = ", ".join(str(thing) for thing in things[:_MAX_LISTED])
+    return shown + (" ..." if len(things) > _MAX_LISTED else "")
 
 
 def _format_count(number: int, noun: str) -> str:

@@ -19,15 +19,15 @@ _XML_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*>")
 _NAMESPACE = "{urn:schemas-microsoft-com:office:spreadsheet}"
 
 
-def spreadsheet_sheets(data: bytes) -> list[Sheet]:
+def read_spreadsheet_xml_sheets(data: bytes) -> list[Sheet]:
     """Read the worksheets that are not empty.
 
     Raises:
         TableRefused: the XML is broken, or every sheet is empty.
     """
-    read = decode_table(data)
+    decoded = decode_table(data)
     try:
-        sheets = [sheet for sheet in _iterate_worksheets(_XML_DECLARATION.sub("", read.text)) if sheet is not None]
+        sheets = [sheet for sheet in _iterate_worksheets(_XML_DECLARATION.sub("", decoded.text)) if sheet is not None]
     except ET.ParseError as error:
         raise TableRefused(
             f"is a broken workbook ({str(error)[:80]}); save it again as .xlsx and attach that"
@@ -37,7 +37,7 @@ def spreadsheet_sheets(data: bytes) -> list[Sheet]:
     if len(sheets) > _MAX_SHEETS:
         sheets[0].faults.append(f"{len(sheets)} sheets: only the first {_MAX_SHEETS} were read")
     for sheet in sheets:
-        note_decoding(read, sheet)
+        note_decoding(decoded, sheet)
     return sheets[:_MAX_SHEETS]
 
 
@@ -55,8 +55,8 @@ def _read_worksheet(worksheet: ET.Element) -> Sheet | None:
     hidden: set[int] = set()
     line = 0
     for element in worksheet.iterfind(f"{_NAMESPACE}Table/{_NAMESPACE}Row"):
-        line = _read_place(element, line + 1)
-        hidden.update(_find_hidden_places(element, line, "Height"))
+        line = _read_index(element, line + 1)
+        hidden.update(_find_hidden_indexes(element, line, "Height"))
         row = _read_cells(element, line, spans)
         if any(row):
             rows.append(row)
@@ -73,44 +73,44 @@ def _read_worksheet(worksheet: ET.Element) -> Sheet | None:
 def _find_hidden_columns(worksheet: ET.Element) -> set[int]:
     """Return the indexes of the hidden columns, counted from 0."""
     hidden: set[int] = set()
-    at = 0
+    column = 0
     for element in worksheet.iterfind(f"{_NAMESPACE}Table/{_NAMESPACE}Column"):
-        at = _read_place(element, at + 1)
-        hidden.update(each - 1 for each in _find_hidden_places(element, at, "Width"))
-        at += _read_span(element)
+        column = _read_index(element, column + 1)
+        hidden.update(each - 1 for each in _find_hidden_indexes(element, column, "Width"))
+        column += _read_span(element)
     return hidden
 
 
-def _find_hidden_places(element: ET.Element, place: int, size_attribute: str) -> range:
+def _find_hidden_indexes(element: ET.Element, index: int, size_attribute: str) -> range:
     """Return the places of a hidden row or column, with those that it spans; an empty range if it is not hidden."""
-    said = (
+    is_hidden = (
         element.get(f"{_NAMESPACE}Hidden") == "1"
         or (element.get(f"{_NAMESPACE}{size_attribute}") or "1").strip("0.") == ""
     )
-    return range(place, place + 1 + _read_span(element)) if said else range(0)
+    return range(index, index + 1 + _read_span(element)) if is_hidden else range(0)
 
 
 def _read_span(element: ET.Element) -> int:
-    said = element.get(f"{_NAMESPACE}Span") or "0"
-    return min(int(said), _MAX_SKIPPED) if said.isdecimal() else 0
+    text = element.get(f"{_NAMESPACE}Span") or "0"
+    return min(int(text), _MAX_SKIPPED) if text.isdecimal() else 0
 
 
 def _read_cells(element: ET.Element, line: int, spans: Spans) -> Row:
     row: Row = []
     for cell in element.iterfind(f"{_NAMESPACE}Cell"):
-        at = min(_read_place(cell, len(row) + 1) - 1, MAX_COLUMNS)
-        row += [""] * (at - len(row))
+        column = min(_read_index(cell, len(row) + 1) - 1, MAX_COLUMNS)
+        row += [""] * (column - len(row))
         row.append(_read_cell_text(cell))
-        across = min(int(cell.get(f"{_NAMESPACE}MergeAcross") or 0), MAX_COLUMNS)
-        if across and row[-1]:
-            spans.setdefault(line, []).append((at, at + across))
-        row += [""] * across
+        merged_count = min(int(cell.get(f"{_NAMESPACE}MergeAcross") or 0), MAX_COLUMNS)
+        if merged_count and row[-1]:
+            spans.setdefault(line, []).append((column, column + merged_count))
+        row += [""] * merged_count
     return row
 
 
-def _read_place(element: ET.Element, next_place: int) -> int:
-    said = element.get(f"{_NAMESPACE}Index")
-    return min(max(int(said), next_place), next_place + _MAX_SKIPPED) if said and said.isdecimal() else next_place
+def _read_index(element: ET.Element, next_index: int) -> int:
+    text = element.get(f"{_NAMESPACE}Index")
+    return min(max(int(text), next_index), next_index + _MAX_SKIPPED) if text and text.isdecimal() else next_index
 
 
 def _read_cell_text(cell: ET.Element) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 def make_names_unique(candidates: list[str], used_names: set[str] | None = None) -> list[str]:
     """Add a number to names that occur again, in upper or lower case, or that are in `used_names` (in lower case)."""
-    seen = set(used_names or ())
+    used = set(used_names or ())
     names = []
-    for want in candidates:
-        name, number = want, 1
-        while name.casefold() in seen:
+    for candidate in candidates:
+        name, number = candidate, 1
+        while name.casefold() in used:
             number += 1
-            name = f"{want}_{number}"
-        seen.add(name.casefold())
+            name = f"{candidate}_{number}"
+        used.add(name.casefold())
         names.append(name)
     return names
 

@@ -18,14 +18,14 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-MAX_BYTES = 512 * 1024 * 1024
-LONGEST_UNUSED_SECONDS = 24 * 3600.0
+MAX_CACHE_BYTES = 512 * 1024 * 1024
+MAX_UNUSED_SECONDS = 24 * 3600.0
 _LARGEST_ENTRY_BYTES = 256 * 1024 * 1024
 _ABANDONED_SECONDS = 600.0
 _UNFINISHED_PREFIX = "making-"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_PACKAGE = Path(__file__).parents[2]
-_READER_FOLDERS = (Path(__file__).parent, _PACKAGE / "formats", _PACKAGE / "reading")
+_PACKAGE_FOLDER = Path(__file__).parents[2]
+_READER_FOLDERS = (Path(__file__).parent, _PACKAGE_FOLDER / "formats", _PACKAGE_FOLDER / "reading")
 
 
 class TableCache:
@@ -33,15 +33,15 @@ class TableCache:
 
     Args:
         folder: Made, readable by us alone, if it is missing. If it is None or another user's, nothing is cached.
-        most_bytes: Most bytes of all entries together.
-        most_seconds: Seconds after which an unused entry is removed.
+        max_bytes: Most bytes of all entries together.
+        max_unused_seconds: Seconds after which an unused entry is removed.
     """
 
     def __init__(
-        self, folder: Path | None, *, most_bytes: int = MAX_BYTES, most_seconds: float = LONGEST_UNUSED_SECONDS
+        self, folder: Path | None, *, max_bytes: int = MAX_CACHE_BYTES, max_unused_seconds: float = MAX_UNUSED_SECONDS
     ) -> None:
-        self._folder = folder if folder is not None and _make_own_folder(folder) else None
-        self._most_bytes, self._most_seconds = most_bytes, most_seconds
+        self._folder = folder if folder is not None and _make_private_folder(folder) else None
+        self._most_bytes, self._most_seconds = max_bytes, max_unused_seconds
 
     def find_entry(self, key: str) -> Path | None:
         """Return the folder of an entry, and record that it was used; None if there is none."""
@@ -66,7 +66,10 @@ class TableCache:
             return None
 
     def add_entry(self, key: str, folder: Path) -> None:
-        """Make an entry of the folder `folder`, unless it is empty or too large, or another process was faster."""
+        """Move `folder` into the cache as an entry, or delete it if it is empty, too large or already cached.
+
+        Old and surplus entries are removed as well.
+        """
         size = _measure_folder(folder)
         if self._folder is not None and 0 < size <= min(_LARGEST_ENTRY_BYTES, self._most_bytes):
             try:
@@ -81,35 +84,37 @@ class TableCache:
         """Remove an entry that cannot be read."""
         shutil.rmtree(entry, ignore_errors=True)
 
-    def remove_files(self, digests: Iterable[str]) -> None:
+    def remove_file_entries(self, digests: Iterable[str]) -> None:
         """Remove the entries of files, by their sha256."""
         wanted = set(digests)
         for entry in self._folder.iterdir() if self._folder is not None else ():
             if entry.name.partition("-")[0] in wanted:
                 shutil.rmtree(entry, ignore_errors=True)
 
-    def remove_outdated(self) -> None:
+    def remove_outdated_entries(self) -> None:
         """Remove old, abandoned and surplus entries. Every new entry does so too; the bot calls this at its start."""
         self._remove_surplus()
 
     def _remove_surplus(self) -> None:
         """Remove old and abandoned entries, then those unused for longest, until the rest is small enough."""
-        now, left, whole = time.time(), [], 0
+        now, kept_entries, total_bytes = time.time(), [], 0
         for entry in self._folder.iterdir() if self._folder is not None else ():
             try:
-                used = entry.stat().st_mtime
+                used_at = entry.stat().st_mtime
             except OSError:
                 continue  # another process removed it
-            if now - used > (_ABANDONED_SECONDS if entry.name.startswith(_UNFINISHED_PREFIX) else self._most_seconds):
+            if now - used_at > (
+                _ABANDONED_SECONDS if entry.name.startswith(_UNFINISHED_PREFIX) else self._most_seconds
+            ):
                 shutil.rmtree(entry, ignore_errors=True)
             elif not entry.name.startswith(_UNFINISHED_PREFIX):
-                left.append((used, entry, _measure_folder(entry)))
-        whole = sum(size for _, _, size in left)
-        for _, entry, size in sorted(left, key=lambda each: each[0]):
-            if whole <= self._most_bytes:
+                kept_entries.append((used_at, entry, _measure_folder(entry)))
+        total_bytes = sum(size for _, _, size in kept_entries)
+        for _, entry, size in sorted(kept_entries, key=lambda each: each[0]):
+            if total_bytes <= self._most_bytes:
                 break
             shutil.rmtree(entry, ignore_errors=True)
-            whole -= size
+            total_bytes -= size
 
 
 def find_cache_folder() -> Path:
@@ -117,7 +122,7 @@ def find_cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leadhand" / "tables"
 
 
-def make_key(digest: str, name: str) -> str:
+def make_entry_key(digest: str, name: str) -> str:
     """Return the key of a file's entry, from the file's sha256 (hex) and its name; "" for an id that is no sha256."""
     ending = re.sub(r"\W", "", Path(name).suffix.lower())
     return f"{digest}-{ending}-{_hash_readers()}" if _DIGEST.fullmatch(digest) else ""
@@ -132,14 +137,14 @@ def _hash_readers() -> str:
     return digest.hexdigest()[:12]
 
 
-def _make_own_folder(folder: Path) -> bool:
+def _make_private_folder(folder: Path) -> bool:
     """Make the folder if it is missing. Return False if that fails, or if the folder belongs to another user."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.lstat()
-        if found.st_uid != os.geteuid() or folder.is_symlink():
+        status = folder.lstat()
+        if status.st_uid != os.geteuid() or folder.is_symlink():
             return False
-        if found.st_mode & 0o077:
+        if status.st_mode & 0o077:
             folder.chmod(0o700)
     except OSError:
         return False

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from specialists.sandbox.confine import claim_stdout, forbid_file_writes, limit_processor_from_now, make_input_path
+from specialists.sandbox.confine import claim_stdout, forbid_file_writes, limit_remaining_cpu, make_input_path
 from specialists.tools.extras import explain_install
 from specialists.tools.tables.database import LoadedTable
 from specialists.tools.tables.sql_names import quote_name
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-OUT_OF_MEMORY = (
+OUT_OF_MEMORY_MESSAGE = (
     "That needs more memory than one query may use. Aggregate, filter or LIMIT earlier; "
     "a file this large is better cut to the columns and rows that matter."
 )
@@ -46,7 +46,7 @@ def main() -> None:
     try:
         answer = _answer_request(request)
     except MemoryError:
-        answer = {"error": OUT_OF_MEMORY}
+        answer = {"error": OUT_OF_MEMORY_MESSAGE}
     except ModuleNotFoundError as error:
         answer = {"error": f"Tables cannot be read here: {error.name} is missing. {explain_install('tables')}"}
     with reply:
@@ -56,7 +56,7 @@ def main() -> None:
 def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     import duckdb  # noqa: PLC0415
 
-    from specialists.tools.tables.database import open_duckdb, shut_off_access  # noqa: PLC0415
+    from specialists.tools.tables.database import disable_external_access, open_duckdb  # noqa: PLC0415
     from specialists.tools.tables.profile import profile_table  # noqa: PLC0415
     from specialists.tools.tables.query import execute_query  # noqa: PLC0415
     from specialists.tools.tables.table_refused import TableRefused  # noqa: PLC0415
@@ -64,9 +64,9 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     try:
         connection = open_duckdb()
         tables, refused, files = _load_tables(connection, request)
-        shut_off_access(connection, files)
+        disable_external_access(connection, files)
         forbid_file_writes()
-        limit_processor_from_now(5)
+        limit_remaining_cpu(5)
         if not tables:
             return {"error": " ".join(refused)}
         if request["sql"] is None:
@@ -75,15 +75,20 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
             answer = execute_query(connection, request["sql"], request["most"])
     except TableRefused as refusal:
         return {"error": " ".join([str(refusal), *refused])}
-    except EntryBroken:
+    except BrokenEntry:
         return {"broken": True}
     except duckdb.OutOfMemoryException:
-        return {"error": OUT_OF_MEMORY}
-    used = answer.pop("used", None)
-    read = [table for table in tables if used is None or table.name.casefold() in used]
-    faults = [f"{table.title}: {fault}" for table in read for fault in table.faults]
-    apart = [f"{table.title}: {note}" for table in read for note in table.notes]
-    return answer | {"read": [table.file for table in read], "faults": faults, "apart": apart, "refused": refused}
+        return {"error": OUT_OF_MEMORY_MESSAGE}
+    used_names = answer.pop("used", None)
+    read_tables = [table for table in tables if used_names is None or table.name.casefold() in used_names]
+    faults = [f"{table.title}: {fault}" for table in read_tables for fault in table.faults]
+    notes = [f"{table.title}: {note}" for table in read_tables for note in table.notes]
+    return answer | {
+        "read": [table.file for table in read_tables],
+        "faults": faults,
+        "apart": notes,
+        "refused": refused,
+    }
 
 
 def _load_tables(
@@ -98,20 +103,22 @@ def _load_tables(
     for file in request["files"]:
         others = ({*request["taken"]} - {file["table"]}) | {table.name for table in tables}
 
-        def name(found: list[LoadedTable], file: dict[str, Any] = file, others: set[str] = others) -> None:
-            names = make_names_unique([file["table"] + table.name_ending for table in found], others)
-            for table, name in zip(found, names, strict=True):
+        def set_table_names(
+            file_tables: list[LoadedTable], file: dict[str, Any] = file, used_names: set[str] = others
+        ) -> None:
+            names = make_names_unique([file["table"] + table.name_ending for table in file_tables], used_names)
+            for table, name in zip(file_tables, names, strict=True):
                 table.name = name
 
         try:
             if file["kept"]:
                 found = read_cached_tables(Path(make_input_path(file["file"])), file["name"])
-                name(found)
+                set_table_names(found)
                 files += open_cached_tables(connection, found, make_input_path(file["file"]))
             else:
-                found = _load_file(connection, file, name)
+                found = _load_file(connection, file, set_table_names)
                 if file["keep"]:
-                    write_tables(connection, found, Path(file["keep"]))
+                    write_cached_tables(connection, found, Path(file["keep"]))
             tables += found
         except TableRefused as refusal:
             refused.append(f"{file['name']} {refusal}.")
@@ -135,20 +142,25 @@ def _load_file(
     if not data:
         raise TableRefused("is empty (0 bytes)")
     if data.startswith(_PARQUET_START):
-        found = [LoadedTable("", file["name"])]
-        name_tables(found)
-        load_parquet(connection, found[0], path)
-        return found
+        tables = [LoadedTable("", file["name"])]
+        name_tables(tables)
+        load_parquet(connection, tables[0], path)
+        return tables
     sheets = read_sheets(data, file["name"])
-    several = len(sheets) > 1
-    found = [
-        LoadedTable("", file["name"], sheet.title if several else "", _make_name_ending(sheet.title) if several else "")
+    has_several_sheets = len(sheets) > 1
+    tables = [
+        LoadedTable(
+            "",
+            file["name"],
+            sheet.title if has_several_sheets else "",
+            _make_name_ending(sheet.title) if has_several_sheets else "",
+        )
         for sheet in sheets
     ]
-    name_tables(found)
-    for sheet, table in zip(sheets, found, strict=True):
+    name_tables(tables)
+    for sheet, table in zip(sheets, tables, strict=True):
         load_sheet(connection, table, sheet, Path("rows.csv"))
-    return found
+    return tables
 
 
 def _make_name_ending(title: str) -> str:
@@ -156,14 +168,14 @@ def _make_name_ending(title: str) -> str:
     return "".join(f"_{part}" for part in letters.split("_") if part)
 
 
-_ENTRY_LIST = "tables.json"
+_TABLE_LIST_FILE = "tables.json"
 
 
-class EntryBroken(Exception):
+class BrokenEntry(Exception):
     """A folder of the cache cannot be read, so the file itself has to be read again."""
 
 
-def write_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], folder: Path) -> None:
+def write_cached_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], folder: Path) -> None:
     """Write the tables of one file into a folder, for the cache. If that fails, the folder is left empty."""
     import duckdb  # noqa: PLC0415
 
@@ -171,7 +183,7 @@ def write_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], 
         for number, table in enumerate(tables):
             path = str(folder / f"{number}.parquet")
             connection.execute(f"COPY {quote_name(table.name)} TO ? (FORMAT parquet, COMPRESSION zstd)", [path])
-        told = [
+        entry_fields = [
             [
                 table.sheet,
                 table.name_ending,
@@ -182,32 +194,32 @@ def write_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], 
             ]
             for number, table in enumerate(tables)
         ]
-        (folder / _ENTRY_LIST).write_text(json.dumps(told))
+        (folder / _TABLE_LIST_FILE).write_text(json.dumps(entry_fields))
     except (duckdb.Error, OSError):
         for file in folder.iterdir():
             file.unlink()
 
 
 def read_cached_tables(folder: Path, name: str) -> list[LoadedTable]:
-    """Return the tables in a folder of the cache, not named yet. `name` is the file's. Raises `EntryBroken`."""
+    """Return the tables in a folder of the cache, not named yet. `name` is the file's. Raises `BrokenEntry`."""
     try:
-        listed = json.loads((folder / _ENTRY_LIST).read_text())
+        entry_fields = json.loads((folder / _TABLE_LIST_FILE).read_text())
         tables = [
             LoadedTable("", name, str(sheet), str(ending), [*facts], [*faults], [*apart])
-            for sheet, ending, facts, faults, apart, _ in listed
+            for sheet, ending, facts, faults, apart, _ in entry_fields
         ]
-        sums = [each[-1] for each in listed]
-        if sums != [_compute_checksum(folder / f"{number}.parquet") for number in range(len(sums))]:
-            raise EntryBroken
+        checksums = [each[-1] for each in entry_fields]
+        if checksums != [_compute_checksum(folder / f"{number}.parquet") for number in range(len(checksums))]:
+            raise BrokenEntry
     except (OSError, ValueError, TypeError) as error:
-        raise EntryBroken from error
+        raise BrokenEntry from error
     return tables
 
 
 def open_cached_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTable], folder: str) -> list[str]:
     """Make a view of each table, which must have its name already. Return the files that queries of the views read.
 
-    Raises `EntryBroken`.
+    Raises `BrokenEntry`.
     """
     import duckdb  # noqa: PLC0415
 
@@ -218,7 +230,7 @@ def open_cached_tables(connection: DuckDBPyConnection, tables: Sequence[LoadedTa
         except duckdb.OutOfMemoryException:
             raise
         except duckdb.Error as error:
-            raise EntryBroken from error
+            raise BrokenEntry from error
     return files
 
 

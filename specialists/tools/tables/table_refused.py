@@ -1,4 +1,4 @@
-"""The error that a file or a query gives no table, and a library's error message without its paths."""
+"""The error of a file or query that gives no table, and a function that removes paths from libraries' messages."""
 
 from __future__ import annotations
 

@@ -15,11 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import Artifact
 from handoff.evidence.grids import FILTER_WORD
-from specialists.formats.table_text import TABLE_ENDINGS
+from specialists.formats.table_text import TABLE_TOOL_SUFFIXES
 from specialists.sandbox.child_process import BUSY_MESSAGE, UNSANDBOXED_MESSAGE, ChildInputs, ChildLimits, run_child
 from specialists.tools.tables.cells import format_cell, restore_cell
 from specialists.tools.tables.profile import find_named_values
-from specialists.tools.tables.table_cache import TableCache, find_cache_folder, make_key
+from specialists.tools.tables.table_cache import TableCache, find_cache_folder, make_entry_key
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 _PARQUET_ENDINGS = frozenset({".parquet", ".pq"})
@@ -30,17 +30,17 @@ _RESERVED_WORDS = (
     "primary qualify references returning right select show some summarize table then to true union unique unpivot "
     "using values when where window with"
 )
-_LARGEST_FILE = 32 * 1024 * 1024
+_MAX_FILE_BYTES = 32 * 1024 * 1024
 _CALL_SECONDS = 20.0
 _LIMITS = ChildLimits(memory_mb=1500, cpu_seconds=10, file_mb=256)
-_LARGEST_REPLY = 16 * 1024 * 1024
+_MAX_REPLY_BYTES = 16 * 1024 * 1024
 _MAX_ROWS_SHOWN = 100
-_LONGEST_TEXT = 12_000
-_MAX_COUNTED = 100_000
+_MAX_TEXT_CHARS = 12_000
+_MAX_COUNTED_ROWS = 100_000
 _NEXT_STEP_HINT = (
     "\n\nThese figures are of whole columns. For any other, call query_table with one SELECT ... FROM {table} ..."
 )
-_FAILURES = {
+_FAILURE_MESSAGES = {
     "time": "That took longer than 20 s and was stopped. Filter or aggregate earlier.",
     "cpu": "That took too much processor time (10 s to read, 5 s to query) and was stopped. "
     "Attach fewer rows or columns; filter or aggregate earlier, avoid cross joins.",
@@ -74,7 +74,7 @@ class QueryResult:
         columns: The names of the columns.
         types: DuckDB's names of the columns' types.
         rows: The rows. Cells are int, float, str, bool, date, datetime, Decimal or None.
-        total: How many rows the query has; None if there are more than were counted (100,000).
+        row_count: How many rows the query has; None if there are more than were counted (100,000).
         gaps: What looks wrong in the files, and which files could not be read.
         sources: The names of the files that the query read.
         notes: Notes on rows that are not counted, such as totals, on hidden rows, and on guesses.
@@ -85,7 +85,7 @@ class QueryResult:
     columns: tuple[str, ...]
     types: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    total: int | None
+    row_count: int | None
     gaps: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -105,10 +105,10 @@ def tools() -> tuple[Tool, ...]:
             "read",
             ProfileTableArguments,
             profile_table,
-            endings=TABLE_ENDINGS,
+            endings=TABLE_TOOL_SUFFIXES,
             previews=find_named_values,
         ),
-        Tool("query_table", "read", QueryTableArguments, query_table, endings=TABLE_ENDINGS, query="sql"),
+        Tool("query_table", "read", QueryTableArguments, query_table, endings=TABLE_TOOL_SUFFIXES, query="sql"),
     )
 
 
@@ -154,8 +154,8 @@ async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> Quer
     if not tables:
         raise QueryFailed("No table is attached (CSV, TSV, XLSX, Parquet or JSON).")
     text = sql.casefold()
-    wanted = [artifact for name, artifact in tables.items() if name in text] or list(tables.values())
-    answer = await _ask_table_child(wanted, tables, workbench, sql=sql, most=most)
+    queried_files = [artifact for name, artifact in tables.items() if name in text] or list(tables.values())
+    answer = await _ask_table_child(queried_files, tables, workbench, sql=sql, most=most)
     types = answer["types"]
     rows = tuple(
         tuple(restore_cell(cell, kind) for cell, kind in zip(row, types, strict=True)) for row in answer["rows"]
@@ -181,7 +181,7 @@ def name_tables(artifacts: tuple[Artifact, ...]) -> dict[str, Artifact]:
     seen: set[tuple[str, str]] = set()
     for artifact in artifacts:
         path = Path(artifact.name)
-        if path.suffix.lower() not in TABLE_ENDINGS or (artifact.id, artifact.name) in seen:
+        if path.suffix.lower() not in TABLE_TOOL_SUFFIXES or (artifact.id, artifact.name) in seen:
             continue
         seen.add((artifact.id, artifact.name))
         stem = re.sub(r"\W+", "_", path.stem.casefold()).strip("_") or "data"
@@ -196,11 +196,11 @@ def name_tables(artifacts: tuple[Artifact, ...]) -> dict[str, Artifact]:
 
 
 def _find_table(file: str, tables: dict[str, Artifact]) -> Artifact | None:
-    wanted = file.strip().strip("'\"").casefold()
+    name = file.strip().strip("'\"").casefold()
     for artifact in tables.values():
-        if artifact.name.casefold() == wanted:
+        if artifact.name.casefold() == name:
             return artifact
-    return tables.get(wanted)
+    return tables.get(name)
 
 
 def _explain_missing_file(file: str, artifacts: tuple[Artifact, ...], tables: dict[str, Artifact]) -> str:
@@ -215,14 +215,17 @@ async def _ask_table_child(
 ) -> dict[str, Any]:
     """Return the child's answer, from cached tables if there are any, else from the files. Raises `QueryFailed`."""
     cache = TableCache(find_cache_folder())
-    named = {name: artifact for name, artifact in tables.items() if artifact in artifacts}
-    kept = {name: cache.find_entry(make_key(artifact.id, artifact.name)) for name, artifact in named.items()}
-    question = {"taken": list(tables), "sql": sql, "most": most}
-    answer = await _run_table_child(cache, named, kept, workbench, question)
+    artifacts_by_name = {name: artifact for name, artifact in tables.items() if artifact in artifacts}
+    cache_entries = {
+        name: cache.find_entry(make_entry_key(artifact.id, artifact.name))
+        for name, artifact in artifacts_by_name.items()
+    }
+    child_request = {"taken": list(tables), "sql": sql, "most": most}
+    answer = await _run_table_child(cache, artifacts_by_name, cache_entries, workbench, child_request)
     if "broken" in answer:
-        for entry in filter(None, kept.values()):
+        for entry in filter(None, cache_entries.values()):
             await asyncio.to_thread(cache.remove_entry, entry)
-        answer = await _run_table_child(cache, named, {}, workbench, question)
+        answer = await _run_table_child(cache, artifacts_by_name, {}, workbench, child_request)
     if "error" in answer:
         raise QueryFailed(answer["error"])
     return answer
@@ -233,58 +236,58 @@ async def _run_table_child(
     artifacts: Mapping[str, Artifact],
     cache_entries: Mapping[str, Path | None],
     workbench: Workbench,
-    question: Mapping[str, Any],
+    child_request: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Run the child on the files, or on their cache entries in `cache_entries`, and cache the tables that it read."""
     files: list[dict[str, str | bool]] = []
-    given: dict[str, Path | bytes] = {}
-    rooms: list[tuple[str, Path]] = []
+    child_files: dict[str, Path | bytes] = {}
+    entry_folders: list[tuple[str, Path]] = []
     try:
         for number, (name, artifact) in enumerate(artifacts.items()):
             entry = cache_entries.get(name)
             # Files are numbered, as their names are people's and not safe as paths.
-            given[str(number)] = entry or await _fetch_if_small(artifact, workbench)
-            key = "" if entry else make_key(artifact.id, artifact.name)
-            room = cache.make_entry_folder(key)
-            if room:
-                rooms.append((key, room))
+            child_files[str(number)] = entry or await _fetch_if_small(artifact, workbench)
+            key = "" if entry else make_entry_key(artifact.id, artifact.name)
+            entry_folder = cache.make_entry_folder(key)
+            if entry_folder:
+                entry_folders.append((key, entry_folder))
             files.append(
                 {
                     "file": str(number),
                     "name": artifact.name,
                     "table": name,
                     "kept": entry is not None,
-                    "keep": str(room or ""),
+                    "keep": str(entry_folder or ""),
                 }
             )
         reply = await run_child(
             "specialists.tools.tables.table_child",
-            {"files": files, **question},
+            {"files": files, **child_request},
             limits=_LIMITS,
-            deadline=_CALL_SECONDS,
-            largest_reply=_LARGEST_REPLY,
-            inputs=ChildInputs(files=given, writable_paths=[room for _, room in rooms]),
+            timeout_seconds=_CALL_SECONDS,
+            max_reply_bytes=_MAX_REPLY_BYTES,
+            inputs=ChildInputs(files=child_files, writable_paths=[entry_folder for _, entry_folder in entry_folders]),
         )
         if reply.failure:
-            raise QueryFailed(_FAILURES[reply.failure])
-        for key, room in rooms:
-            await asyncio.to_thread(cache.add_entry, key, room)
+            raise QueryFailed(_FAILURE_MESSAGES[reply.failure])
+        for key, entry_folder in entry_folders:
+            await asyncio.to_thread(cache.add_entry, key, entry_folder)
         answer: dict[str, Any] = json.loads(reply.output)
         return answer
     finally:
-        for _, room in rooms:
-            shutil.rmtree(room, ignore_errors=True)
+        for _, entry_folder in entry_folders:
+            shutil.rmtree(entry_folder, ignore_errors=True)
 
 
 async def _fetch_if_small(artifact: Artifact, workbench: Workbench) -> Path:
     """Return the path of a file. Raises `QueryFailed` if it is too large to be read."""
     path = await workbench.path(artifact)
     size = path.stat().st_size
-    if size > _LARGEST_FILE:
-        smaller = "" if path.suffix.lower() in _PARQUET_ENDINGS else ", or save it as Parquet"
+    if size > _MAX_FILE_BYTES:
+        hint = "" if path.suffix.lower() in _PARQUET_ENDINGS else ", or save it as Parquet"
         raise QueryFailed(
-            f"{artifact.name} has {size / 2**20:.0f} MB; the limit is {_LARGEST_FILE // 2**20} MB. "
-            f"Attach fewer rows or columns{smaller}."
+            f"{artifact.name} has {size / 2**20:.0f} MB; the limit is {_MAX_FILE_BYTES // 2**20} MB. "
+            f"Attach fewer rows or columns{hint}."
         )
     return path
 
@@ -295,24 +298,24 @@ def _render_rows(result: QueryResult) -> str:
     for row in result.rows:
         line = " | ".join(format_cell(cell) for cell in row)
         length += len(line)
-        if length > _LONGEST_TEXT:
+        if length > _MAX_TEXT_CHARS:
             break
         lines.append(line)
-    counted = (f"{FILTER_WORD} {one}" for one in result.filters)
-    lines.append(f"({'; '.join((_describe_row_count(len(lines) - 1, result), *counted, *result.notes))})")
+    filter_texts = (f"{FILTER_WORD} {one}" for one in result.filters)
+    lines.append(f"({'; '.join((_describe_row_count(len(lines) - 1, result), *filter_texts, *result.notes))})")
     return "\n".join(lines)
 
 
 def _describe_row_count(shown_rows: int, result: QueryResult) -> str:
     if result.rows_before_limit is not None:
-        whole = (
+        row_count = (
             f"{result.rows_before_limit:,}"
-            if result.rows_before_limit <= _MAX_COUNTED
-            else f"more than {_MAX_COUNTED:,}"
+            if result.rows_before_limit <= _MAX_COUNTED_ROWS
+            else f"more than {_MAX_COUNTED_ROWS:,}"
         )
-        return f"{shown_rows} of {whole} rows: the LIMIT cut the others, so say that there are more"
-    total = f"{result.total:,}" if result.total is not None else f"more than {_MAX_COUNTED:,}"
-    if shown_rows == result.total:
+        return f"{shown_rows} of {row_count} rows: the LIMIT cut the others, so say that there are more"
+    total = f"{result.row_count:,}" if result.row_count is not None else f"more than {_MAX_COUNTED_ROWS:,}"
+    if shown_rows == result.row_count:
         return f"{total} row{'' if shown_rows == 1 else 's'}"
     return f"the first {shown_rows} of {total} rows; aggregate or LIMIT to see what matters"
 

@@ -16,12 +16,11 @@ from specialists.tools.tables.row_sums import NumberColumn, RowSums, make_number
 
 Row = list[str]
 
-_MAX_SAMPLED = 200
-_MAX_STARTS = 60
-_FEW_ROWS, _OFTEN_SHARE = 10, 0.5
-"""Rows with the same empty cells may be totals if they are at most `_FEW_ROWS`, or this part (`_OFTEN_SHARE`) of all
-rows."""
-_SUM_DIGITS, _LACKING_SUM_DIGITS = 3, 2
+_MAX_SAMPLED_CELLS = 200
+_MAX_SUM_STARTS = 60
+_FEW_ROWS, _MAX_BLANK_SHARE = 10, 0.5
+"""Rows with the same empty cells may be totals if they are at most `_FEW_ROWS`, or this share of all rows."""
+_MIN_SUM_DIGITS, _MIN_DIGITS_WITH_BLANKS = 3, 2
 _TOTAL_WORDS = (
     "total totals subtotal subtotals sum sums grand overall altogether summe zwischensumme teilsumme gesamt "
     "gesamtsumme insgesamt gesamtergebnis endsumme somme totaux ensemble totale totali subtotale totaal subtotaal "
@@ -59,16 +58,18 @@ def _find_table_end(rows: Sequence[Row], lines: Sequence[int], width: int, uncou
     end = len(rows)
     texts: list[str] = []
     while end > 2 and width > 1:
-        filled = [(at, cell.strip()) for at, cell in enumerate(rows[end - 1]) if cell.strip()]
-        if len(filled) != 1 or not _LETTERS.search(filled[0][1]) or find_label(filled[0][1]):
+        filled_cells = [(at, cell.strip()) for at, cell in enumerate(rows[end - 1]) if cell.strip()]
+        if len(filled_cells) != 1 or not _LETTERS.search(filled_cells[0][1]) or find_label_kind(filled_cells[0][1]):
             break
-        at, text = filled[0]
-        others = [row[at] for row in rows[: end : max(1, end // _MAX_SAMPLED)][:-1] if row[at].strip()]
-        numbers = bool(others) and sum(cell.strip()[-1:].isdigit() for cell in others) >= 0.8 * len(others)
-        if not (numbers or lines[end - 1] - lines[end - 2] > 1 or _NOTE_TEXT.fullmatch(text)):
+        at, text = filled_cells[0]
+        column_cells = [row[at] for row in rows[: end : max(1, end // _MAX_SAMPLED_CELLS)][:-1] if row[at].strip()]
+        is_number_column = bool(column_cells) and sum(
+            cell.strip()[-1:].isdigit() for cell in column_cells
+        ) >= 0.8 * len(column_cells)
+        if not (is_number_column or lines[end - 1] - lines[end - 2] > 1 or _NOTE_TEXT.fullmatch(text)):
             if width > 2:
-                said = f"the last row has one cell only ('{text[:40]}'): it may be a note, and is counted as data"
-                uncounted.faults.append(said)
+                fault = f"the last row has one cell only ('{text[:40]}'): it may be a note, and is counted as data"
+                uncounted.faults.append(fault)
             break
         end -= 1
         texts.insert(0, text)
@@ -80,14 +81,14 @@ def _find_table_end(rows: Sequence[Row], lines: Sequence[int], width: int, uncou
     return end
 
 
-def find_label(text: str) -> str:
+def find_label_kind(text: str) -> str:
     """Return what the words of a cell call its row: `total`, `average` or ""."""
     words = _LETTERS.findall(text.casefold()) if len(text) <= 60 else []
     kinds = [_LABEL_WORDS[word] for word in words if word in _LABEL_WORDS]
     return kinds[0] if kinds and len(words) <= 5 else ""
 
 
-def is_label(text: str) -> bool:
+def is_total_label(text: str) -> bool:
     """Return whether a cell holds only words for a total or an average."""
     words = _LETTERS.findall(text.casefold()) if len(text) <= 40 else []
     return bool(words) and all(word in _LABEL_WORDS for word in words)
@@ -100,13 +101,13 @@ class _TotalSearch:
         self._rows, self._lines, self._uncounted = rows, lines, uncounted
         self._width = width
         samples = [_sample_cells(rows, at) for at in range(width)]
-        commas = column_types.writes_decimal_commas(samples)
+        commas = column_types.has_decimal_commas(samples)
         self._number_columns: list[NumberColumn] = []
         self._text_columns: list[int] = []
         self._date_columns: list[int] = []
         for at, sample in enumerate(samples):
             kinds = column_types.list_candidate_kinds(sample, decimal_commas=commas) if sample else []
-            if kinds and kinds[0].name in column_types.NUMERIC_KINDS:
+            if kinds and kinds[0].name in column_types.NUMERIC_KIND_NAMES:
                 self._number_columns.append(make_number_column(at, sample, kinds[0].name))
             else:
                 (self._date_columns if kinds else self._text_columns).append(at)
@@ -127,17 +128,19 @@ class _TotalSearch:
             if kind := self._judge_row(index, starts, totals):
                 totals[index] = kind
                 self._sums.exclude_row(index)
-                starts = [*starts[-_MAX_STARTS:], index + 1]
+                starts = [*starts[-_MAX_SUM_STARTS:], index + 1]
         if 0 not in totals and (kind := self._check_first_row(totals)):
             totals[0] = kind
         self._uncounted.rows.update(totals)
         for kind in ("total", "average"):
-            at = sorted(index for index, each in totals.items() if each == kind)
-            if at:
-                named = ", ".join(f"line {self._lines[index]}{self._quote_first_cell(index)}" for index in at[:5])
-                more = " ..." if len(at) > 5 else ""
+            row_indexes = sorted(index for index, each in totals.items() if each == kind)
+            if row_indexes:
+                line_list = ", ".join(
+                    f"line {self._lines[index]}{self._quote_first_cell(index)}" for index in row_indexes[:5]
+                )
+                more = " ..." if len(row_indexes) > 5 else ""
                 self._uncounted.notes.insert(
-                    0, f"{_format_count(len(at), kind + ' row')} set apart, not counted: {named}{more}"
+                    0, f"{_format_count(len(row_indexes), kind + ' row')} set apart, not counted: {line_list}{more}"
                 )
         self._uncounted.faults += self._uncertain_notes
 
@@ -148,12 +151,12 @@ class _TotalSearch:
         rows = self._rows
         found = {
             index
-            for others in self._rows_by_blanks.values()
-            if len(others) <= max(_FEW_ROWS, _OFTEN_SHARE * len(rows))
-            for index in others
+            for row_indexes in self._rows_by_blanks.values()
+            if len(row_indexes) <= max(_FEW_ROWS, _MAX_BLANK_SHARE * len(rows))
+            for index in row_indexes
         }
         for at in self._text_columns[:2]:
-            labels = {text for text in {row[at] for row in rows} if find_label(text)}
+            labels = {text for text in {row[at] for row in rows} if find_label_kind(text)}
             if labels:
                 found.update(index for index, row in enumerate(rows) if row[at] in labels)
         for at in [*self._date_columns, *(column.index for column in self._number_columns)][:2]:
@@ -168,7 +171,7 @@ class _TotalSearch:
 
     def _judge_row(self, index: int, starts: Sequence[int], totals: Mapping[int, str]) -> str:
         """Return what a row is: `total`, `average`, or "" for one that is counted. Uncertain rows become faults."""
-        label, last = _find_row_label(self._rows[index]), index == len(self._rows) - 1
+        label, is_last = _find_row_label(self._rows[index]), index == len(self._rows) - 1
         filled = [
             column for column in self._number_columns if column.parse(self._rows[index][column.index]) is not None
         ]
@@ -177,37 +180,50 @@ class _TotalSearch:
             for start in reversed(starts)
             if start < index and filled
         ]
-        if not (label or last or any(digits is not None for _, digits in sums)):
+        if not (label or is_last or any(digits is not None for _, digits in sums)):
             return ""
-        lacking = self._count_missing_columns(index, totals)
+        missing_columns = self._count_missing_columns(index, totals)
         if not filled or index == 0:
-            return "total" if label == "total" and lacking and not filled and index else ""
+            return "total" if label == "total" and missing_columns and not filled and index else ""
         for start, digits in sums:
             if digits is None:
                 continue
-            whole = self._sums.count_rows(start, index)
-            if label == "total" and (whole > 1 or lacking or is_label(self._find_first_cell(index))):
+            row_count = self._sums.count_rows(start, index)
+            if label == "total" and (row_count > 1 or missing_columns or is_total_label(self._find_first_cell(index))):
                 return "total"
-            enough = _LACKING_SUM_DIGITS if lacking > 1 or self._is_like_total(index, totals) else _SUM_DIGITS
-            if lacking and whole > 1 and digits >= enough:
+            min_digits = (
+                _MIN_DIGITS_WITH_BLANKS
+                if missing_columns > 1 or self._is_like_total(index, totals)
+                else _MIN_SUM_DIGITS
+            )
+            if missing_columns and row_count > 1 and digits >= min_digits:
                 return "total"
-            if last and whole > 2 and digits >= (_LACKING_SUM_DIGITS if lacking else _SUM_DIGITS + 1):
+            if (
+                is_last
+                and row_count > 2
+                and digits >= (_MIN_DIGITS_WITH_BLANKS if missing_columns else _MIN_SUM_DIGITS + 1)
+            ):
                 self._note_uncertain_row(index, "is the sum of rows above it", "if it is a total, leave it out of sums")
                 return ""
-        if lacking and index > 1 and (last or label == "average") and self._is_mean(index, filled, totals, label):
+        if (
+            missing_columns
+            and index > 1
+            and (is_last or label == "average")
+            and self._is_mean(index, filled, totals, label)
+        ):
             return "average"
-        return self._judge_label(index, label, last=last, lacking=lacking) if label else ""
+        return self._judge_label(index, label, last=is_last, lacking=missing_columns) if label else ""
 
     def _judge_label(self, index: int, label: str, *, last: bool, lacking: int) -> str:
         """Judge a row whose words and numbers disagree. Return `label` if it is not counted, otherwise ""."""
-        called = f"is called {'an average' if label == 'average' else 'a total'}"
-        if not is_label(self._find_first_cell(index)):
+        claim = f"is called {'an average' if label == 'average' else 'a total'}"
+        if not is_total_label(self._find_first_cell(index)):
             return ""
         if not (last and lacking):
-            self._note_uncertain_row(index, called, "leave it out of sums if it is one")
+            self._note_uncertain_row(index, claim, "leave it out of sums if it is one")
             return ""
         self._uncertain_notes.append(
-            f"line {self._lines[index]}{self._quote_first_cell(index)} {called} and does not agree with the rows above "
+            f"line {self._lines[index]}{self._quote_first_cell(index)} {claim} and does not agree with the rows above "
             "it: it is not counted; check which is right"
         )
         return label
@@ -215,8 +231,8 @@ class _TotalSearch:
     def _count_missing_columns(self, index: int, totals: Container[int]) -> int:
         """Count the columns in which the row lacks what the others have: a filled cell, or a date or number in it."""
         row = self._rows[index]
-        mine = _find_blank_columns(row)
-        count = sum(self._is_uniquely_empty(at, mine, totals) for at in mine)
+        blank_columns = _find_blank_columns(row)
+        count = sum(self._is_uniquely_empty(at, blank_columns, totals) for at in blank_columns)
         for at in (*self._date_columns, *(column.index for column in self._number_columns)):
             cell = row[at].strip()
             count += bool(cell) and not any(map(str.isdigit, cell)) and cell.lower() not in column_types.EMPTY_WORDS
@@ -224,16 +240,18 @@ class _TotalSearch:
 
     def _is_like_total(self, index: int, totals: Iterable[int]) -> bool:
         """Return whether one of the totals has the same empty cells as a row."""
-        mine = _find_blank_columns(self._rows[index])
-        return bool(mine) and any(_find_blank_columns(self._rows[at]) == mine for at in totals)
+        blank_columns = _find_blank_columns(self._rows[index])
+        return bool(blank_columns) and any(_find_blank_columns(self._rows[at]) == blank_columns for at in totals)
 
-    def _is_uniquely_empty(self, at: int, mine: frozenset[int], totals: Container[int]) -> bool:
+    def _is_uniquely_empty(self, at: int, blank_columns: frozenset[int], totals: Container[int]) -> bool:
         """Return True if the column `at` is empty in this row and filled in the others.
 
-        Totals do not count, nor do rows whose set of empty columns contains `mine` or is contained in it.
+        Totals do not count, nor do rows whose set of empty columns contains `blank_columns` or is contained in it.
         """
         return at not in self._empty_columns and not any(
-            at in blanks and not (blanks <= mine or mine <= blanks) and any(other not in totals for other in others)
+            at in blanks
+            and not (blanks <= blank_columns or blank_columns <= blanks)
+            and any(other not in totals for other in others)
             for blanks, others in self._rows_by_blanks.items()
         )
 
@@ -242,20 +260,20 @@ class _TotalSearch:
 
         A number that is no sum may be a rate or a mean: it has to lie between the lowest and the highest of its column.
         """
-        digits, agree, others = 0, 0, []
+        digits, agreeing_columns, deviating_values = 0, 0, []
         for column in filled:
             value = column.parse(self._rows[index][column.index]) or 0.0
-            if self._sums.exceeds(column, start, index, value):
-                others.append((column, value))
+            if self._sums.sample_exceeds(column, start, index, value):
+                deviating_values.append((column, value))
                 continue
             whole, rows = self._sums.sum_span(column, start, index)
             if _is_sum(column, value, whole, rows):
-                agree += bool(value) and rows > 0
-                digits += _count_free_digits(value, column.decimals)
+                agreeing_columns += bool(value) and rows > 0
+                digits += _count_significant_digits(value, column.decimals)
             else:
-                others.append((column, value))
-        if not agree or not all(
-            column.is_share or self._sums.lies_within(column, value, start, index) for column, value in others
+                deviating_values.append((column, value))
+        if not agreeing_columns or not all(
+            column.is_share or self._sums.lies_within(column, value, start, index) for column, value in deviating_values
         ):
             return None
         return digits
@@ -267,11 +285,11 @@ class _TotalSearch:
             text = self._rows[index][column.index]
             value = column.parse(text) or 0.0
             values = [column.parse(self._rows[at][column.index]) for at in range(index) if at not in totals]
-            there = [each for each in values if each is not None]
-            if len(there) < 2 or abs(value - sum(there) / len(there)) > 0.51 * 10.0 ** -_count_decimals(text):
+            numbers = [each for each in values if each is not None]
+            if len(numbers) < 2 or abs(value - sum(numbers) / len(numbers)) > 0.51 * 10.0 ** -_count_decimals(text):
                 return False
-            digits += _count_free_digits(value, _count_decimals(text))
-        return label == "average" or digits >= _SUM_DIGITS + 1
+            digits += _count_significant_digits(value, _count_decimals(text))
+        return label == "average" or digits >= _MIN_SUM_DIGITS + 1
 
     def _check_first_row(self, totals: Container[int]) -> str:
         """Return `total` if the first row is the sum of all below, and has a total's label or empty cells; else ""."""
@@ -284,14 +302,14 @@ class _TotalSearch:
             value = column.parse(row[column.index])
             if value is None or column.is_share:
                 continue
-            if self._sums.exceeds(column, 1, end, value):
+            if self._sums.sample_exceeds(column, 1, end, value):
                 return ""
             whole, rows = self._sums.sum_span(column, 1, end)
             if not _is_sum(column, value, whole, rows):
                 return ""
             agree += bool(value)
-            digits += _count_free_digits(value, column.decimals)
-        return "total" if agree and (label == "total" or (lacking and digits >= _SUM_DIGITS)) else ""
+            digits += _count_significant_digits(value, column.decimals)
+        return "total" if agree and (label == "total" or (lacking and digits >= _MIN_SUM_DIGITS)) else ""
 
     # ------------------------------------------------------------ words
 
@@ -309,26 +327,26 @@ class _TotalSearch:
 
 
 def _find_row_label(row: Row) -> str:
-    return next((kind for cell in row if cell and (kind := find_label(cell))), "")
+    return next((kind for cell in row if cell and (kind := find_label_kind(cell))), "")
 
 
 def _find_blank_columns(row: Row) -> frozenset[int]:
     return frozenset(at for at, cell in enumerate(row) if not cell.strip())
 
 
-def _is_sum(column: NumberColumn, value: float, whole: float, rows: int) -> bool:
+def _is_sum(column: NumberColumn, value: float, total: float, rows: int) -> bool:
     """Return whether a number is a sum, except for rounding of the sum and of its parts."""
-    rounding = min(0.5 * 10.0**-column.decimals * (rows + 1), 0.005 * abs(whole))
-    return abs(value - whole) <= max(rounding, 1e-9 * max(abs(whole), 1.0))
+    rounding = min(0.5 * 10.0**-column.decimals * (rows + 1), 0.005 * abs(total))
+    return abs(value - total) <= max(rounding, 1e-9 * max(abs(total), 1.0))
 
 
 def _sample_cells(rows: Sequence[Row], at: int) -> list[str]:
-    step = max(1, len(rows) // _MAX_SAMPLED)
+    step = max(1, len(rows) // _MAX_SAMPLED_CELLS)
     cells = (row[at].strip() for row in rows[::step])
-    return [cell for cell in cells if cell and cell.lower() not in column_types.EMPTY_WORDS][:_MAX_SAMPLED]
+    return [cell for cell in cells if cell and cell.lower() not in column_types.EMPTY_WORDS][:_MAX_SAMPLED_CELLS]
 
 
-def _count_free_digits(value: float, decimals: int) -> int:
+def _count_significant_digits(value: float, decimals: int) -> int:
     """Count the significant digits of a sum, without zeros at its end, since all its parts may end in zeros."""
     return len(f"{abs(value):.{decimals}f}".replace(".", "").strip("0"))
 

@@ -30,10 +30,10 @@ _EMPTY_WORDS_SQL = ", ".join(f"'{word}'" for word in column_types.EMPTY_WORDS)
 
 @dataclass(frozen=True, slots=True)
 class Misfits:
-    """How many filled cells a kind does not fit: `bad` ones, and `empty` ones that mean no value, such as n/a."""
+    """How many filled cells a kind does not fit: `bad_count`, and `empty_count` that mean no value, such as n/a."""
 
-    bad: int
-    empty: int
+    bad_count: int
+    empty_count: int
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class TypedColumn:
         name: Its name for people.
         raw_name: Its name in `raw_rows`.
         sample: Some of its cells.
-        number_signs: The signs around its numbers.
+        number_format: The signs around its numbers.
         untried_kinds: The kinds that are still to be tried.
         misfits_by_kind: The kinds that were tried, by name, with the cells that they do not fit.
         fitting_kinds: The kinds that fit every row.
@@ -53,22 +53,22 @@ class TypedColumn:
     name: str
     raw_name: str
     sample: Sequence[str]
-    number_signs: NumberFormat
+    number_format: NumberFormat
     untried_kinds: list[ValueKind]
     misfits_by_kind: dict[str, tuple[ValueKind, Misfits]] = field(default_factory=dict)
     fitting_kinds: list[ValueKind] = field(default_factory=list)
 
     @property
     def has_foreign_digits(self) -> bool:
-        """Whether it has full-width, Arabic or Indian digits, or invisible characters."""
+        """Whether its sample has full-width, Arabic or Indian digits, or invisible characters."""
         return any(to_ascii_digits(value) != value for value in self.sample)
 
-    def cast_sql(self, kind: ValueKind) -> str:
+    def write_cast_sql(self, kind: ValueKind) -> str:
         """Return the SQL that reads the column as this kind."""
         value = f"trim({self.raw_name})"
         value = write_ascii_digits_sql(value) if self.has_foreign_digits else value
-        return kind.cast_sql(
-            self.number_signs.write_strip_sql(value) if kind.name in column_types.NUMERIC_KINDS else value
+        return kind.write_cast_sql(
+            self.number_format.write_strip_sql(value) if kind.name in column_types.NUMERIC_KIND_NAMES else value
         )
 
     @property
@@ -95,23 +95,23 @@ def write_column_sql(
         samples: The name for people and a sample of cells of each column, by its name in `raw_rows`.
         semicolons: True if semicolons separate the cells; then a comma may mark decimals.
     """
-    commas = column_types.writes_decimal_commas([sample for _, sample in samples.values()])
+    commas = column_types.has_decimal_commas([sample for _, sample in samples.values()])
     columns = [_make_column(name, column, sample, commas=commas) for column, (name, sample) in samples.items()]
-    while waiting := [column for column in columns if column.untried_kinds]:
-        _try_next_kinds(connection, waiting)
+    while untried_columns := [column for column in columns if column.untried_kinds]:
+        _try_next_kinds(connection, untried_columns)
     _settle_day_orders(columns)
-    said = ColumnNotes()
+    notes = ColumnNotes()
     for column in columns:
-        _note_reading(connection, column, said)
+        _note_reading(connection, column, notes)
         if semicolons and not commas and column.chosen_kind is not None:
-            either = column_types.find_ambiguous_number(
-                column.chosen_kind, [column.number_signs.strip_signs(value) for value in column.sample]
+            ambiguity = column_types.describe_ambiguous_number(
+                column.chosen_kind, [column.number_format.strip_signs(value) for value in column.sample]
             )
-            said.faults += [f"column {column.name}: {either}"] if either else []
+            notes.faults += [f"column {column.name}: {ambiguity}"] if ambiguity else []
     return [
-        column.cast_sql(column.chosen_kind) if column.chosen_kind else f"nullif({column.raw_name}, '')"
+        column.write_cast_sql(column.chosen_kind) if column.chosen_kind else f"nullif({column.raw_name}, '')"
         for column in columns
-    ], said
+    ], notes
 
 
 def _make_column(name: str, column: str, sample: Sequence[str], *, commas: bool) -> TypedColumn:
@@ -124,29 +124,32 @@ def _try_next_kinds(connection: DuckDBPyConnection, columns: Sequence[TypedColum
     parts = []
     for column in columns:
         cell = f"trim({column.raw_name})"
-        lost = f"{cell} <> '' AND ({column.cast_sql(column.untried_kinds[0])}) IS NULL"
-        nothing = f"lower({cell}) IN ({_EMPTY_WORDS_SQL})"
-        parts += [f"count(*) FILTER ({lost} AND NOT {nothing})", f"count(*) FILTER ({lost} AND {nothing})"]
+        misfit_sql = f"{cell} <> '' AND ({column.write_cast_sql(column.untried_kinds[0])}) IS NULL"
+        empty_word_sql = f"lower({cell}) IN ({_EMPTY_WORDS_SQL})"
+        parts += [
+            f"count(*) FILTER ({misfit_sql} AND NOT {empty_word_sql})",
+            f"count(*) FILTER ({misfit_sql} AND {empty_word_sql})",
+        ]
     counts = connection.execute(f"SELECT {', '.join(parts)} FROM raw_rows").fetchone() or (0,) * len(parts)  # noqa: S608 - our own SQL
     for index, column in enumerate(columns):
-        kind, found = column.untried_kinds.pop(0), Misfits(*counts[2 * index : 2 * index + 2])
-        column.misfits_by_kind[kind.name] = kind, found
-        if not found.bad:
+        kind, misfits = column.untried_kinds.pop(0), Misfits(*counts[2 * index : 2 * index + 2])
+        column.misfits_by_kind[kind.name] = kind, misfits
+        if not misfits.bad_count:
             column.fitting_kinds.append(kind)
-            twin = _AMBIGUOUS_KINDS.get(kind.name)
-            column.untried_kinds = [other for other in column.untried_kinds if other.name == twin]
+            alternative = _AMBIGUOUS_KINDS.get(kind.name)
+            column.untried_kinds = [other for other in column.untried_kinds if other.name == alternative]
 
 
 def _settle_day_orders(columns: Sequence[TypedColumn]) -> None:
-    """Settle dates whose day and month may be swapped by the order that other columns of the table show."""
-    shown = {
+    """Choose the order of day and month in ambiguous columns, if the other date columns show one and the same."""
+    day_first_values = {
         kind.name in _DAY_FIRST_KINDS
         for column in columns
         if (kind := column.chosen_kind) is not None and kind.name in _AMBIGUOUS_KINDS
     }
-    if len(shown) != 1:
+    if len(day_first_values) != 1:
         return
-    (day_first,) = shown
+    (day_first,) = day_first_values
     for column in columns:
         if len(column.fitting_kinds) > 1:
             column.fitting_kinds = [
@@ -167,11 +170,11 @@ def _note_reading(connection: DuckDBPyConnection, column: TypedColumn, notes: Co
         notes.facts.append(f"{name}: digits of another script, read as 0 to 9")
     if kind.fact:
         notes.facts.append(f"{name}: {kind.fact}")
-    if kind.name in column_types.NUMERIC_KINDS:
-        notes.facts.extend(f"{name}: {fact}" for fact in column.number_signs.facts)
-        if column.number_signs.unit in SHARE_SIGNS:
-            notes.faults += _note_bare_shares(connection, column)
-    if empty := column.misfits_by_kind[kind.name][1].empty:
+    if kind.name in column_types.NUMERIC_KIND_NAMES:
+        notes.facts.extend(f"{name}: {fact}" for fact in column.number_format.facts)
+        if column.number_format.unit in SHARE_SIGNS:
+            notes.faults += _describe_bare_shares(connection, column)
+    if empty := column.misfits_by_kind[kind.name][1].empty_count:
         notes.facts.append(f"{name}: {empty:,} cells such as 'n/a' read as empty")
 
 
@@ -184,33 +187,33 @@ def _explain_text(connection: DuckDBPyConnection, column: TypedColumn) -> str:
             "ask which comes first, then use strptime"
         )
     units = list_units(column.sample)
-    if len(units) > 1 and _are_numbers_with(units, column.sample):
+    if len(units) > 1 and _are_numbers_with_units(units, column.sample):
         listed = ", ".join(units[:_MAX_EXAMPLES])
         return f"numbers in different units ({listed}), so it was kept as text"
     if column.misfits_by_kind:
-        nearest, found = min(column.misfits_by_kind.values(), key=lambda each: each[1].bad)
+        nearest, found = min(column.misfits_by_kind.values(), key=lambda each: each[1].bad_count)
         return _describe_misfits(connection, column, nearest, found)
     if words := column_types.guess_text_kind(column.sample):
         return f"looks like {words} ('{column.sample[0][:40]}') in a form that is not read, so it was kept as text"
     return ""
 
 
-def _are_numbers_with(units: Sequence[str], sample: Sequence[str]) -> bool:
+def _are_numbers_with_units(units: Sequence[str], sample: Sequence[str]) -> bool:
     bare = [next((NumberFormat(unit).strip_signs(value) for unit in units if unit in value), value) for value in sample]
     return sum(value[:1].isdigit() or value[:1] in "-(" for value in bare) >= 0.6 * len(bare)
 
 
-def _note_bare_shares(connection: DuckDBPyConnection, column: TypedColumn) -> list[str]:
+def _describe_bare_shares(connection: DuckDBPyConnection, column: TypedColumn) -> list[str]:
     """Return a fault if some numbers lack the percent sign of the others: 0.12 may mean the same as 12 %."""
-    sign, cell = column.number_signs.unit, f"trim({column.raw_name})"
-    found = connection.execute(
+    sign, cell = column.number_format.unit, f"trim({column.raw_name})"
+    row = connection.execute(
         f"SELECT count(*) FROM raw_rows WHERE {cell} <> '' AND NOT contains({cell}, '{sign}') "  # noqa: S608 - our own names
         f"AND lower({cell}) NOT IN ({_EMPTY_WORDS_SQL})"
     ).fetchone()
-    bare = found[0] if found else 0
+    bare_count = row[0] if row else 0
     return (
-        [f"column {column.name}: {_format_value_count(bare)} without the {sign} of the others, read as they are"]
-        if bare
+        [f"column {column.name}: {_format_value_count(bare_count)} without the {sign} of the others, read as they are"]
+        if bare_count
         else []
     )
 
@@ -218,11 +221,11 @@ def _note_bare_shares(connection: DuckDBPyConnection, column: TypedColumn) -> li
 def _describe_misfits(connection: DuckDBPyConnection, column: TypedColumn, kind: ValueKind, misfits: Misfits) -> str:
     cell = f"trim({column.raw_name})"
     examples = connection.execute(
-        f"SELECT DISTINCT {cell}[:40] FROM raw_rows WHERE {cell} <> '' AND ({column.cast_sql(kind)}) IS NULL "  # noqa: S608 - our own SQL
+        f"SELECT DISTINCT {cell}[:40] FROM raw_rows WHERE {cell} <> '' AND ({column.write_cast_sql(kind)}) IS NULL "  # noqa: S608 - our own SQL
         f"AND lower({cell}) NOT IN ({_EMPTY_WORDS_SQL}) ORDER BY 1 LIMIT {_MAX_EXAMPLES}"
     ).fetchall()
     shown = ", ".join(f"'{example}'" for (example,) in examples)
-    return f"{_format_value_count(misfits.bad)} not {kind.plural} like the rest ({shown}), so it was kept as text"
+    return f"{_format_value_count(misfits.bad_count)} not {kind.plural} like the rest ({shown}), so it was kept as text"
 
 
 def _format_value_count(number: int) -> str:

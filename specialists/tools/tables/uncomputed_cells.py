@@ -17,7 +17,7 @@ _ERROR_CELL = re.compile(rb'<c\b[^>]*\bt="e"')
 _EMPTY_FORMULA = re.compile(rb"(?:</f>|<f\b[^>]*/>)\s*(?:<v\s*/>|<v></v>|</c>)")
 _MAX_BYTES_READ = 64 * 1024 * 1024
 _PIECE_BYTES = 1024 * 1024
-_LONGEST_TAG = 512
+_MAX_TAG_BYTES = 512
 _MAX_INDEX_BYTES = 4 * 1024 * 1024
 WORKBOOK_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, KeyError, ET.ParseError),
@@ -41,27 +41,27 @@ def describe_uncomputed_cells(data: bytes) -> dict[str, str]:
 
 
 def _describe_sheet_faults(archive: zipfile.ZipFile) -> dict[str, str]:
-    said, left = {}, _MAX_BYTES_READ
+    faults, remaining_bytes = {}, _MAX_BYTES_READ
     for name, member in list_sheet_members(archive):
         with archive.open(member) as file:
-            formulas, errors, read = _count_faults(file, left)
-        left -= read
+            formulas, errors, read = _count_uncomputed_cells(file, remaining_bytes)
+        remaining_bytes -= read
         parts = [f"{formulas:,} formula{'' if formulas == 1 else 's'} never worked out"] if formulas else []
         parts += [f"{errors:,} error{'' if errors == 1 else 's'} such as #N/A or #DIV/0!"] if errors else []
         if parts:
-            again = "; open it in Excel and save it for their values" if formulas else ""
-            said[name] = f"{' and '.join(parts)}, read as empty cells{again}"
-    return said
+            remedy = "; open it in Excel and save it for their values" if formulas else ""
+            faults[name] = f"{' and '.join(parts)}, read as empty cells{remedy}"
+    return faults
 
 
 def list_sheet_members(archive: zipfile.ZipFile) -> list[tuple[str, str]]:
     """List the sheets of an .xlsx as (name, path in the archive). Raises one of `WORKBOOK_ERRORS`."""
     links = {link.get("Id"): link.get("Target", "") for link in _parse_member(archive, "xl/_rels/workbook.xml.rels")}
-    found = []
+    members = []
     for sheet in _parse_member(archive, "xl/workbook.xml").iterfind("{*}sheets/{*}sheet"):
         target = links.get(sheet.get(_RELATION_ATTRIBUTE)) or ""
-        found.append((sheet.get("name", ""), target[1:] if target.startswith("/") else f"xl/{target}"))
-    return [(name, member) for name, member in found if member in archive.namelist()]
+        members.append((sheet.get("name", ""), target[1:] if target.startswith("/") else f"xl/{target}"))
+    return [(name, member) for name, member in members if member in archive.namelist()]
 
 
 def _parse_member(archive: zipfile.ZipFile, member: str) -> ET.Element:
@@ -69,16 +69,16 @@ def _parse_member(archive: zipfile.ZipFile, member: str) -> ET.Element:
         return ET.fromstring(file.read(_MAX_INDEX_BYTES))  # noqa: S314 - expat bounds entities; the child bounds the rest
 
 
-def _count_faults(file: IO[bytes], most: int) -> tuple[int, int, int]:
+def _count_uncomputed_cells(file: IO[bytes], max_bytes: int) -> tuple[int, int, int]:
     """Return how many formulas have no value, how many cells are errors, and how many bytes were read."""
-    formulas = errors = read = 0
+    formulas = errors = bytes_read = 0
     rest = b""
-    while read < most and (piece := file.read(_PIECE_BYTES)):
-        read += len(piece)
-        whole = rest + piece
+    while bytes_read < max_bytes and (piece := file.read(_PIECE_BYTES)):
+        bytes_read += len(piece)
+        buffer = rest + piece
         # A tag at the end of a piece may go on in the next one, so it is counted there: no tag is cut or counted twice.
-        end = len(whole) if len(piece) < _PIECE_BYTES else max(whole.rfind(b"<c "), len(whole) - _LONGEST_TAG, 0)
-        formulas += len(_EMPTY_FORMULA.findall(whole, 0, end))
-        errors += len(_ERROR_CELL.findall(whole, 0, end))
-        rest = whole[end:]
-    return formulas, errors, read
+        end = len(buffer) if len(piece) < _PIECE_BYTES else max(buffer.rfind(b"<c "), len(buffer) - _MAX_TAG_BYTES, 0)
+        formulas += len(_EMPTY_FORMULA.findall(buffer, 0, end))
+        errors += len(_ERROR_CELL.findall(buffer, 0, end))
+        rest = buffer[end:]
+    return formulas, errors, bytes_read

@@ -14,7 +14,7 @@ class ValueKind:
         plural: The values in the plural, in words for people: `dates`.
         pattern: A regular expression for Python and DuckDB that the values match.
         sql: SQL that converts `{x}`, a trimmed text, or gives NULL.
-        fact: What people should know about how the values are read; "" if it is plain.
+        fact: How the values are read, in words for people; "" if that is plain.
     """
 
     name: str
@@ -28,6 +28,6 @@ class ValueKind:
         pattern = self.pattern.replace("'", "''")
         return f"regexp_full_match({text_sql}, '{pattern}')"
 
-    def cast_sql(self, text_sql: str) -> str:
+    def write_cast_sql(self, text_sql: str) -> str:
         """Return the SQL that reads the SQL text expression `text_sql`, or gives NULL."""
         return f"CASE WHEN {self.write_condition_sql(text_sql)} THEN {self.sql.replace('{x}', text_sql)} END"

@@ -18,7 +18,7 @@ from specialists.tools.tables.uncomputed_cells import describe_uncomputed_cells
 _MAX_SHEETS = 20
 
 
-def workbook_sheets(data: bytes) -> list[Sheet]:
+def read_workbook_sheets(data: bytes) -> list[Sheet]:
     """Read the sheets that are not empty.
 
     Raises:
@@ -28,31 +28,35 @@ def workbook_sheets(data: bytes) -> list[Sheet]:
 
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(data))
-        unseen = find_hidden_cells(data)
-        sheets = [_read_sheet(book, name, unseen.get(name, HiddenCells())) for name in book.sheet_names[:_MAX_SHEETS]]
-        hidden = {sheet.name for sheet in book.sheets_metadata if sheet.visible != SheetVisibleEnum.Visible}
+        hidden_cells = find_hidden_cells(data)
+        sheets = [
+            _read_sheet(book, name, hidden_cells.get(name, HiddenCells())) for name in book.sheet_names[:_MAX_SHEETS]
+        ]
+        hidden_names = {sheet.name for sheet in book.sheets_metadata if sheet.visible != SheetVisibleEnum.Visible}
     except (CalamineError, ValueError, OSError) as error:
         raise TableRefused(
             f"is a broken workbook ({describe_error(error, 120)}); save it again as .xlsx and attach that"
         ) from None
-    filled = [sheet for sheet in sheets if sheet is not None]
-    if not filled:
+    filled_sheets = [sheet for sheet in sheets if sheet is not None]
+    if not filled_sheets:
         raise TableRefused("is a workbook without any filled sheet")
-    lacking = describe_uncomputed_cells(data)
-    for sheet in filled:
-        sheet.notes += ["the sheet is hidden in the workbook; its rows are counted"] if sheet.title in hidden else []
-        sheet.faults += [lacking[sheet.title]] if sheet.title in lacking else []
+    uncomputed_faults = describe_uncomputed_cells(data)
+    for sheet in filled_sheets:
+        sheet.notes += (
+            ["the sheet is hidden in the workbook; its rows are counted"] if sheet.title in hidden_names else []
+        )
+        sheet.faults += [uncomputed_faults[sheet.title]] if sheet.title in uncomputed_faults else []
     if len(book.sheet_names) > _MAX_SHEETS:
-        filled[0].faults.append(f"{len(book.sheet_names)} sheets: only the first {_MAX_SHEETS} were read")
-    return filled
+        filled_sheets[0].faults.append(f"{len(book.sheet_names)} sheets: only the first {_MAX_SHEETS} were read")
+    return filled_sheets
 
 
 def _read_sheet(book: Any, name: str, hidden: HiddenCells) -> Sheet | None:
     rows, lines = [], []
-    page = book.get_sheet_by_name(name)
-    table = page.to_python(skip_empty_area=False)
-    ranges = page.merged_cell_ranges or []
-    merged = _fill_merged_cells(table, ranges)
+    worksheet = book.get_sheet_by_name(name)
+    table = worksheet.to_python(skip_empty_area=False)
+    ranges = worksheet.merged_cell_ranges or []
+    has_merged_text = _fill_merged_cells(table, ranges)
     for index, cells in enumerate(table):
         row = [_format_cell_text(cell) for cell in cells]
         if any(row):
@@ -60,16 +64,16 @@ def _read_sheet(book: Any, name: str, hidden: HiddenCells) -> Sheet | None:
             lines.append(index + 1)
     if not rows:
         return None
-    first = min(next(index for index, cell in enumerate(row) if cell) for row in rows)
+    first_column = min(next(index for index, cell in enumerate(row) if cell) for row in rows)
     spans: Spans = {}
     for (top, left), (_, right) in ranges:
-        if right > left >= first:
-            spans.setdefault(top + 1, []).append((left - first, right - first))
-    sheet = make_sheet([row[first:] for row in rows], lines, spans)
+        if right > left >= first_column:
+            spans.setdefault(top + 1, []).append((left - first_column, right - first_column))
+    sheet = make_sheet([row[first_column:] for row in rows], lines, spans)
     sheet.title = name
-    note_hidden_columns(sheet, {at - first for at in hidden.columns})
+    note_hidden_columns(sheet, {at - first_column for at in hidden.columns})
     mark_hidden_rows(sheet, hidden.rows, by_filter=hidden.has_filter)
-    if merged:
+    if has_merged_text:
         sheet.facts.append("text of merged cells stands in each of their rows")
     return sheet
 
@@ -80,13 +84,13 @@ def _fill_merged_cells(table: list[list[Any]], ranges: list[tuple[tuple[int, int
     Numbers are not copied, as they would be counted once per row; nor are cells that span columns, such as titles.
     Returns True if any text was copied.
     """
-    filled = False
+    has_copied_text = False
     for (top, left), (bottom, right) in ranges:
         if left == right and bottom < len(table) and left < len(table[top]) and isinstance(table[top][left], str):
             for row in table[top + 1 : bottom + 1]:
                 row[left] = table[top][left]
-            filled = True
-    return filled
+            has_copied_text = True
+    return has_copied_text
 
 
 def _format_cell_text(cell: Any) -> str:

@@ -18,7 +18,7 @@ from specialists.tools.tickets.ticket_desk import TicketPlace
 CALL_SECONDS = 20.0
 LARGEST_ANSWER_BYTES = 8 * 1024 * 1024
 PAGE_SIZE, MAX_PAGES = 100, 3
-SEARCH_SECONDS = 14 * 86_400.0
+MAX_ISSUE_AGE_SECONDS = 14 * 86_400.0
 """Seconds. An issue that we look for is younger, so the search ends at an older one.
 
 If `MAX_PAGES` pages hold only younger issues without the mark, it is unknown whether the issue was opened.
@@ -36,18 +36,18 @@ class IssueOutcomeUnknown(Exception):
 class IssueTracker:
     """The issues of one repository or project."""
 
-    def __init__(self, desk: TicketPlace) -> None:
-        self._desk = desk
-        github = desk.kind == "github"
-        token = {"Authorization": f"Bearer {desk.token}"} if github else {"PRIVATE-TOKEN": desk.token}
+    def __init__(self, place: TicketPlace) -> None:
+        self._desk = place
+        github = place.kind == "github"
+        token = {"Authorization": f"Bearer {place.token}"} if github else {"PRIVATE-TOKEN": place.token}
         kind = "application/vnd.github+json" if github else "application/json"
         self._headers = {"Accept": kind, "User-Agent": "leadhand", **token}
         self._body_field = "body" if github else "description"
 
     async def open_issue(self, title: str, body: str, key: str) -> str:
-        """Open an issue and return its address. `body` has to be harmless already (`defuse_body`).
+        """Open an issue and return its address. `body` has to be harmless already (`sanitize_body`).
 
-        Raises IssueNotOpened, and CannotTell if it is unknown whether the issue was opened.
+        Raises IssueNotOpened, and IssueOutcomeUnknown if it is unknown whether the issue was opened.
         """
         fields = {"title": title, self._body_field: f"{body}\n\n{make_issue_mark(key)}"}
         try:
@@ -84,10 +84,10 @@ class IssueTracker:
                 if mark in str(one.get(self._body_field) or ""):
                     return _read_issue_address(one)
                 oldest = min(oldest, _read_creation_time(one))
-            if len(issues) < PAGE_SIZE or oldest < time.time() - SEARCH_SECONDS:
+            if len(issues) < PAGE_SIZE or oldest < time.time() - MAX_ISSUE_AGE_SECONDS:
                 return None
         raise IssueOutcomeUnknown(
-            f"{PAGE_SIZE * MAX_PAGES} issues were opened there in {SEARCH_SECONDS / 86_400:.0f} days"
+            f"{PAGE_SIZE * MAX_PAGES} issues were opened there in {MAX_ISSUE_AGE_SECONDS / 86_400:.0f} days"
         )
 
     async def _call_api(
@@ -107,13 +107,13 @@ class IssueTracker:
             return answer.status, bytes(data)
 
     def _describe_refusal(self, status: int, data: bytes) -> str:
-        desk = self._desk
+        place = self._desk
         if status in {401, 403, 404, 410}:
-            name = "GITHUB_TOKEN" if desk.kind == "github" else "GITLAB_TOKEN"
-            return f"{desk.host} answered {status}: there is no {desk.path} with issues, or {name} may not open them"
-        said = _parse_answer(data)
-        told = said.get("message", "") if isinstance(said, dict) else ""
-        return f"{desk.host} answered {status}" + (f": {str(told)[:200]}" if told else "")
+            name = "GITHUB_TOKEN" if place.kind == "github" else "GITLAB_TOKEN"
+            return f"{place.host} answered {status}: there is no {place.path} with issues, or {name} may not open them"
+        answer = _parse_answer(data)
+        message = answer.get("message", "") if isinstance(answer, dict) else ""
+        return f"{place.host} answered {status}" + (f": {str(message)[:200]}" if message else "")
 
 
 def _parse_answer(data: bytes) -> Any:
@@ -124,8 +124,8 @@ def _parse_answer(data: bytes) -> Any:
 
 
 def _read_issue_address(issue: Any) -> str:
-    about = issue if isinstance(issue, dict) else {}
-    return str(about.get("html_url") or about.get("web_url") or "an unknown address")
+    fields = issue if isinstance(issue, dict) else {}
+    return str(fields.get("html_url") or fields.get("web_url") or "an unknown address")
 
 
 def _read_creation_time(issue: Any) -> float:
@@ -137,7 +137,7 @@ def _read_creation_time(issue: Any) -> float:
 
 _MENTION = re.compile(r"(?<![\w`/.@-])@(?=[A-Za-z0-9])([\w./-]*[\w-])")
 _PICTURE = re.compile(r"!\[")
-_COMMAND = re.compile(r"^(\s*)/(?=[A-Za-z])", re.MULTILINE)
+_SLASH_COMMAND = re.compile(r"^(\s*)/(?=[A-Za-z])", re.MULTILINE)
 _TAG = re.compile(r"<(?=[A-Za-z/!?])")
 _FENCE = re.compile(r"(^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\2[ \t]*$|\Z))", re.MULTILINE | re.DOTALL)
 
@@ -147,19 +147,19 @@ def make_issue_mark(key: str) -> str:
     return f"<!-- leadhand:{key} -->"
 
 
-def defuse_body(body: str) -> str:
+def sanitize_body(body: str) -> str:
     """Return the body with tags, pictures, mentions and commands made inactive.
 
     Code in fences stays as it is. A second call changes nothing more.
     """
     pieces = _FENCE.split(remove_invisible(body).strip())
     # Splitting by a pattern with two groups gives text, fence, the fence's mark, text, ...
-    plain = [_defuse_text(piece) if place % 3 == 0 else piece for place, piece in enumerate(pieces) if place % 3 != 2]
+    plain = [_sanitize_text(piece) if place % 3 == 0 else piece for place, piece in enumerate(pieces) if place % 3 != 2]
     return "".join(plain)
 
 
-def _defuse_text(text: str) -> str:
+def _sanitize_text(text: str) -> str:
     text = _TAG.sub("&lt;", text)
     text = _PICTURE.sub("[", text)
     text = _MENTION.sub(lambda found: f"`@{found[1]}`", text)
-    return _COMMAND.sub(r"\1\\/", text)
+    return _SLASH_COMMAND.sub(r"\1\\/", text)

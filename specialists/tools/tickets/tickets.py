@@ -8,21 +8,21 @@ from pydantic import BaseModel, Field
 from pydantic.json_schema import SkipJsonSchema
 
 from handoff.text.visible_text import remove_invisible
-from specialists.tools.messages.messages import NO_MESSENGER, describe_message_target
+from specialists.tools.messages.messages import NO_MESSENGER_MESSAGE, describe_message_target
 from specialists.tools.messenger import Addressee, DeliveryUnknown, Messenger
-from specialists.tools.tickets.issue_tracker import IssueNotOpened, IssueTracker, defuse_body
+from specialists.tools.tickets.issue_tracker import IssueNotOpened, IssueTracker, sanitize_body
 from specialists.tools.tickets.ticket_desk import (
-    CONTACT,
-    NO_PLACE,
+    CONTACT_KEYWORD,
+    NO_PLACE_MESSAGE,
     TICKETS_SETTING,
     TicketPlace,
-    is_reachable,
+    is_addressable,
     read_ticket_place,
 )
 from specialists.tools.tool import OutgoingData, PreparedCall, Tool, ToolOutcome, Workbench
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
-LONGEST_BODY = 6_000
+MAX_BODY_CHARS = 6_000
 """Most characters of a ticket's body."""
 
 
@@ -31,30 +31,30 @@ class OpenTicketArguments(BaseModel):
 
     to: SkipJsonSchema[str] = ""
     title: str = Field(min_length=1, max_length=200)
-    body: str = Field(min_length=1, max_length=LONGEST_BODY)
+    body: str = Field(min_length=1, max_length=MAX_BODY_CHARS)
 
 
 def toolkit(settings: ToolSettings) -> Toolkit:
     """Make the ticket toolkit. Its `prove` checks the setting, and is None if `LEADHAND_TICKETS` is not set."""
     env = settings.env
-    desk = read_ticket_place(env)
+    place = read_ticket_place(env)
 
     async def prove() -> tuple[str, ...]:
-        return (desk.fault,) if desk.fault else ()
+        return (place.fault,) if place.fault else ()
 
     return Toolkit(TICKETS_SETTING, tools(settings), prove=prove if env.get(TICKETS_SETTING) else None)
 
 
 def tools(settings: ToolSettings) -> tuple[Tool, ...]:
     """Return the tool `open_ticket`."""
-    desk = _TicketCalls(read_ticket_place(settings.env))
+    calls = _TicketCalls(read_ticket_place(settings.env))
 
     async def open_ticket(arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Open a ticket for people to act on, once somebody has approved it.
 
         The body is Markdown: what happens, since when, whom it hits, what was found and tried, what is asked for.
         """
-        return await desk.open_ticket(arguments, workbench, key)
+        return await calls.open_ticket(arguments, workbench, key)
 
     tool = Tool(
         "open_ticket",
@@ -62,11 +62,11 @@ def tools(settings: ToolSettings) -> tuple[Tool, ...]:
         OpenTicketArguments,
         open_ticket,
         key="marks",
-        look_up=desk.look_up_ticket,
+        look_up=calls.look_up_ticket,
         what=lambda arguments: f"Open a ticket: {arguments.title}",
         target=lambda arguments: arguments.to,
-        prepare=desk.prepare_ticket,
-        sends=desk.describe_sent_data if desk.place.issues_url else None,
+        prepare=calls.prepare_ticket,
+        sends=calls.describe_sent_data if calls.place.issues_url else None,
     )
     return (tool,)
 
@@ -86,28 +86,28 @@ class _TicketCalls:
         if not all(texts.values()):
             return ToolOutcome("The title or the body is empty; give both.", failed=True)
         if self.place.issues_url:
-            texts["body"] = defuse_body(texts["body"])
-            if len(texts["body"]) > LONGEST_BODY:
-                return ToolOutcome(f"The body is too long; {LONGEST_BODY:,} characters are allowed.", failed=True)
+            texts["body"] = sanitize_body(texts["body"])
+            if len(texts["body"]) > MAX_BODY_CHARS:
+                return ToolOutcome(f"The body is too long; {MAX_BODY_CHARS:,} characters are allowed.", failed=True)
             why = f"It leaves the workspace: whoever may read {self.place.path} at {self.place.host} can read it."
             return PreparedCall(arguments.model_copy(update={"to": self.place.display_name, **texts}), why=why)
-        messenger, goes = await self._find_addressee(workbench)
-        if messenger is None or isinstance(goes, str):
-            return ToolOutcome(str(goes), failed=True)
-        readers = await messenger.find_deciding_readers(goes)
-        how = "becomes a row of the list of tickets there" if self.place.kind == "list" else "goes out as a message"
-        ready = arguments.model_copy(update={"to": goes.name_with_id, **texts})
-        return PreparedCall(ready, why=f"It {how}. {describe_message_target(goes, readers)}", readers=readers)
+        messenger, addressee = await self._find_addressee(workbench)
+        if messenger is None or isinstance(addressee, str):
+            return ToolOutcome(str(addressee), failed=True)
+        readers = await messenger.find_deciding_readers(addressee)
+        route = "becomes a row of the list of tickets there" if self.place.kind == "list" else "goes out as a message"
+        ready = arguments.model_copy(update={"to": addressee.name_with_id, **texts})
+        return PreparedCall(ready, why=f"It {route}. {describe_message_target(addressee, readers)}", readers=readers)
 
     async def open_ticket(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
         """Open the ticket. Raises IssueOutcomeUnknown and DeliveryUnknown if it is unknown whether it was opened."""
         if not self.place.issues_url:
-            return await self._send_as_message(arguments, workbench, key)
+            return await self._send_to_slack(arguments, workbench, key)
         try:
             address = await IssueTracker(self.place).open_issue(arguments.title, arguments.body, key)
         except IssueNotOpened as error:
             return ToolOutcome(f"No ticket was opened: {error}.", failed=True)
-        return _report_opened(address)
+        return _report_open_ticket(address)
 
     async def look_up_ticket(
         self, arguments: OpenTicketArguments, workbench: Workbench, key: str
@@ -118,45 +118,47 @@ class _TicketCalls:
         """
         if self.place.issues_url:
             address = await IssueTracker(self.place).find_issue(key)
-            return None if address is None else _report_opened(address)
-        messenger, goes = await self._find_addressee(workbench)
-        if messenger is None or isinstance(goes, str):
-            raise DeliveryUnknown(str(goes))
-        rows = self.place.kind == "list"
-        found = await (messenger.look_up_row(goes, key=key) if rows else messenger.look_up_message(goes, key=key))
-        return None if found is None else _report_sending(found.id, found.fault, arguments)
+            return None if address is None else _report_open_ticket(address)
+        messenger, addressee = await self._find_addressee(workbench)
+        if messenger is None or isinstance(addressee, str):
+            raise DeliveryUnknown(str(addressee))
+        is_list = self.place.kind == "list"
+        delivery = await (
+            messenger.look_up_row(addressee, key=key) if is_list else messenger.look_up_message(addressee, key=key)
+        )
+        return None if delivery is None else _report_sending(delivery.id, delivery.fault, arguments)
 
     def describe_sent_data(self, _arguments: OpenTicketArguments) -> OutgoingData:
         """Return the host that a call sends data to; all that it sends is in its arguments."""
         return OutgoingData(self.place.host, "", in_arguments=True)
 
-    async def _send_as_message(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
-        messenger, goes = await self._find_addressee(workbench)
-        if messenger is None or isinstance(goes, str):
-            return ToolOutcome(str(goes), failed=True)
+    async def _send_to_slack(self, arguments: OpenTicketArguments, workbench: Workbench, key: str) -> ToolOutcome:
+        messenger, addressee = await self._find_addressee(workbench)
+        if messenger is None or isinstance(addressee, str):
+            return ToolOutcome(str(addressee), failed=True)
         if self.place.kind == "list":
-            sent = await messenger.add_row(goes, arguments.title, arguments.body, key=key)
+            delivery = await messenger.add_row(addressee, arguments.title, arguments.body, key=key)
         else:
-            sent = await messenger.send(goes, f"**{arguments.title}**\n\n{arguments.body}", key=key)
-        return _report_sending(sent.id, sent.fault, arguments)
+            delivery = await messenger.send(addressee, f"**{arguments.title}**\n\n{arguments.body}", key=key)
+        return _report_sending(delivery.id, delivery.fault, arguments)
 
     async def _find_addressee(self, workbench: Workbench) -> tuple[Messenger | None, Addressee | str]:
         messenger = workbench.messenger
         if messenger is None:
-            return None, NO_MESSENGER
-        if self.place.path == CONTACT and not is_reachable(messenger.contact):
-            return messenger, f"{NO_PLACE}."
-        to = messenger.contact if self.place.path == CONTACT else self.place.path
-        goes = await messenger.find_addressee(to)
-        if self.place.kind == "list" and not isinstance(goes, str) and goes.kind != "channel":
-            goes = (
-                f"A list of tickets needs a channel, and {goes.name} is none; whoever runs the bot corrects "
+            return None, NO_MESSENGER_MESSAGE
+        if self.place.path == CONTACT_KEYWORD and not is_addressable(messenger.contact):
+            return messenger, f"{NO_PLACE_MESSAGE}."
+        to = messenger.contact if self.place.path == CONTACT_KEYWORD else self.place.path
+        addressee = await messenger.find_addressee(to)
+        if self.place.kind == "list" and not isinstance(addressee, str) and addressee.kind != "channel":
+            addressee = (
+                f"A list of tickets needs a channel, and {addressee.name} is none; whoever runs the bot corrects "
                 f"{TICKETS_SETTING}."
             )
-        return messenger, goes
+        return messenger, addressee
 
 
-def _report_opened(address: str) -> ToolOutcome:
+def _report_open_ticket(address: str) -> ToolOutcome:
     return ToolOutcome(f"The ticket is open: {address}.", sources=(address,) if "://" in address else ())
 
 

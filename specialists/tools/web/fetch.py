@@ -1,7 +1,7 @@
 """Fetches a page that a model names; both the address and the page may be hostile.
 
 `ssrfguard` refuses addresses that are not public, and connects only to the
-addresses it checked; see `outbound.clients` for requests through a proxy. This
+addresses it checked; `outbound.clients` handles requests through a proxy. This
 module adds the rest: redirects are followed one by one (their bodies are never
 read), the size of the body is limited after decoding, and one deadline covers
 name look-ups, connections and bytes together.
@@ -32,7 +32,7 @@ AZURE_PLATFORM_NETWORK = "168.63.129.16/32"
 """Azure's metadata and DNS address. It is registered as public, so no table of special addresses contains it."""
 
 _MAX_REDIRECTS = 5
-_REDIRECT_REFUSED = "The page redirects to {url}, which was not opened. If you need it, fetch that address."
+_REDIRECT_REFUSED_MESSAGE = "The page redirects to {url}, which was not opened. If you need it, fetch that address."
 _HEADERS = {"User-Agent": "Leadhand (a bot that reads a page when somebody asks)", "Accept-Encoding": "identity, gzip"}
 
 
@@ -65,10 +65,10 @@ class Download:
 
 
 class FetchFailed(Exception):
-    """The page was not fetched: refused by policy, unreachable, an error status, too slow."""
+    """The page was not fetched. The message says why: refused by policy, unreachable, an error status, or too slow."""
 
 
-async def download(
+async def download_page(
     url: str,
     settings: FetchSettings,
     explain_refusal: Callable[[str], str],
@@ -92,12 +92,12 @@ async def download(
     try:
         async with asyncio.timeout(settings.timeout):
             for _ in range(_MAX_REDIRECTS + 1):
-                found = await _request_once(url, settings, explain_refusal)
-                if isinstance(found, Download):
-                    return found
-                if not await may_follow(url, found):
-                    raise FetchFailed(_REDIRECT_REFUSED.format(url=found[:400]))
-                url = found
+                page_or_redirect = await _request_once(url, settings, explain_refusal)
+                if isinstance(page_or_redirect, Download):
+                    return page_or_redirect
+                if not await may_follow(url, page_or_redirect):
+                    raise FetchFailed(_REDIRECT_REFUSED_MESSAGE.format(url=page_or_redirect[:400]))
+                url = page_or_redirect
     except TimeoutError as error:
         raise FetchFailed(f"The page took longer than {settings.timeout:g} s, so it was not read.") from error
     except NameNotResolved as error:
@@ -120,7 +120,7 @@ async def _request_once(url: str, settings: FetchSettings, explain_refusal: Call
 
 @asynccontextmanager
 async def open_guarded_client(url: str, settings: FetchSettings) -> AsyncIterator[httpx.AsyncClient]:
-    """Yield a client for one request to a public address; see `make_guarded_client`."""
+    """Yield a client for one request to a public address; it follows no redirects."""
     await _load_client()
     policy = _make_policy(settings.allow_hosts)
     async with make_guarded_client(url, policy, settings.timeout, settings.resolver) as client:
@@ -140,8 +140,8 @@ async def _read_page(
     if refusal:
         raise FetchFailed(refusal)
     charset = next((part.partition("=")[2] for part in rest.split(";") if "charset=" in part.lower()), "")
-    body, whole = await _read_body(response, settings.max_bytes)
-    return Download(str(response.url), media_type, charset.strip(" \"'"), body, whole)
+    body, is_whole = await _read_body(response, settings.max_bytes)
+    return Download(str(response.url), media_type, charset.strip(" \"'"), body, is_whole)
 
 
 async def _read_body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
@@ -152,8 +152,8 @@ async def _read_body(response: httpx.Response, limit: int) -> tuple[bytes, bool]
     decoder = zlib.decompressobj(31) if "gzip" in encoding else None
     body = bytearray()
     async for chunk in response.aiter_raw():
-        room = limit + 1 - len(body)
-        body += decoder.decompress(chunk, room) if decoder else chunk[:room]
+        remaining_bytes = limit + 1 - len(body)
+        body += decoder.decompress(chunk, remaining_bytes) if decoder else chunk[:remaining_bytes]
         if len(body) > limit:
             return bytes(body[:limit]), False
     return bytes(body), True

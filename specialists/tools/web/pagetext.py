@@ -19,7 +19,7 @@ _PLAIN_TYPES = (
 )
 
 # Characters that are invisible or change the order of visible ones: zero-width, bidi controls, tags.
-_INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
+_INVISIBLE_CHARACTERS = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
 _META_CHARSET = re.compile(rb"<meta[^>]{0,300}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
 _HEAD_BYTES = 4096
 # Python's codecs that are no charsets of pages. The first two can take minutes for a page.
@@ -37,7 +37,7 @@ class WebPage:
     body: bytes
 
 
-def explain_refusal(media_type: str) -> str:
+def explain_refused_type(media_type: str) -> str:
     """Return why a page of this media type is of no use, or ""."""
     if media_type in (*_HTML_TYPES, *_PLAIN_TYPES) or re.fullmatch(r"application/[\w.-]+\+(json|xml)", media_type):
         return ""
@@ -56,7 +56,7 @@ def extract_text(page: WebPage) -> tuple[str, str]:
 
 def clean_text(text: str) -> str:
     """Remove control characters and invisible characters."""
-    return _CONTROL_CHARACTER.sub("", _INVISIBLE.sub("", text)).strip()
+    return _CONTROL_CHARACTER.sub("", _INVISIBLE_CHARACTERS.sub("", text)).strip()
 
 
 def _extract_html(page: WebPage) -> tuple[str, str]:
@@ -64,19 +64,19 @@ def _extract_html(page: WebPage) -> tuple[str, str]:
 
     html = _decode_page(page) if page.charset else _decode_by_markup(page.body)
     text = trafilatura.extract(html, url=page.url, output_format="markdown", include_links=True, include_comments=False)
-    about = trafilatura.extract_metadata(html, default_url=page.url)
-    title = " ".join((about.title or "").split()) if about else ""
+    metadata = trafilatura.extract_metadata(html, default_url=page.url)
+    title = " ".join((metadata.title or "").split()) if metadata else ""
     return clean_text(title)[:300], clean_text(text or trafilatura.html2txt(html))
 
 
 def _decode_by_markup(body: bytes) -> str | bytes:
     """Decode the page by the charset in its own markup, or as UTF-8; if that fails, leave the bytes to trafilatura."""
-    said = _META_CHARSET.search(body[:_HEAD_BYTES])
+    match = _META_CHARSET.search(body[:_HEAD_BYTES])
     with contextlib.suppress(LookupError, UnicodeDecodeError):
-        name = _find_codec(said[1].decode("ascii")) if said else "utf-8"
+        name = _find_codec(match[1].decode("ascii")) if match else "utf-8"
         # As browsers do: pages that name Latin-1 mean Windows-1252, and a page whose tags are ASCII is not UTF-16.
         name = {"iso8859-1": "cp1252", "ascii": "cp1252"}.get(name, "utf-8" if name.startswith("utf-16") else name)
-        return body.decode(name, errors="replace" if said else "strict")
+        return body.decode(name, errors="replace" if match else "strict")
     return body
 
 

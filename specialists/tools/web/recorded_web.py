@@ -31,29 +31,32 @@ RECORDED_PAGES_SETTING = "LEADHAND_RECORDED_PAGES"
 INDEX_FILE = "index.yml"
 MAX_PAGES = 200
 LARGEST_FILE_BYTES = 2_000_000
-_LONGEST_SNIPPET = 300
+_MAX_SNIPPET_CHARS = 300
 _PAGE_KEYS = ("url", "file", "title", "recorded", "about")
 _MEDIA_TYPES = {".html": "text/html", ".txt": "text/plain", ".csv": "text/csv", ".json": "application/json"}
 RECORDED_NOTICE = "From recorded pages: this bot reads no others, and searched nowhere else."
-_MAX_NAMED = 8
+_MAX_NAMED_PAGES = 8
 """Most recorded addresses that are named if a page was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedPage:
-    """A page as it was on the day `recorded`. `about` is the text that a search shows; "" for the page's beginning."""
+    """A page as it was on the day `recorded_on`.
+
+    `about` is the text that a search shows; "" for the page's beginning.
+    """
 
     url: str
     file: Path
     title: str
-    recorded: str = ""
+    recorded_on: str = ""
     about: str = ""
 
     def read_body(self) -> bytes:
         """Return the bytes of the page, at most `LARGEST_FILE_BYTES`. Raises OSError."""
         return self.file.read_bytes()[:LARGEST_FILE_BYTES]
 
-    def read_words(self) -> str:
+    def read_search_text(self) -> str:
         """Return the text that a search looks through: title, `about`, and the page roughly without tags."""
         plain = re.sub(r"<[^<>]{0,500}>", " ", self.read_body().decode(errors="replace"))
         return f"{self.title} {self.about} {unescape(plain)}"
@@ -72,34 +75,35 @@ class RecordedWeb:
         self.faults.append(CrewFault(self.path, node.start_mark.line + 1, text))
 
     def find_page(self, url: str) -> RecordedPage | None:
-        """Return the page of an address, whatever its `#fragment` or last `/`; None if it was not recorded."""
+        """Return the page of an address, or None. Case, `#fragment` and a last `/` do not matter."""
         return next((one for one in self.pages if _normalize_url(one.url) == _normalize_url(url)), None)
 
-    def explain_missing(self, url: str) -> str:
+    def explain_missing_page(self, url: str) -> str:
         """Return a text that says that a page was not recorded, and which pages were."""
-        there = ", ".join(one.url for one in self.pages[:_MAX_NAMED]) or "none"
-        more = f" and {len(self.pages) - _MAX_NAMED} more" if len(self.pages) > _MAX_NAMED else ""
-        return f"{url} was not recorded, and this bot has recorded pages only: {there}{more}."
+        addresses = ", ".join(one.url for one in self.pages[:_MAX_NAMED_PAGES]) or "none"
+        more = f" and {len(self.pages) - _MAX_NAMED_PAGES} more" if len(self.pages) > _MAX_NAMED_PAGES else ""
+        return f"{url} was not recorded, and this bot has recorded pages only: {addresses}{more}."
 
-    def search(self, query: str, count: int) -> list[RecordedPage]:
+    def search_pages(self, query: str, count: int) -> list[RecordedPage]:
         """List up to `count` pages with words of a query, those with most of them first."""
-        asked = set(_list_words(query))
-        scored = [(len(asked & set(_list_words(one.read_words()))), one) for one in self.pages]
-        best = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
-        return [one for _, one in best[:count]]
+        query_words = set(_list_words(query))
+        scored = [(len(query_words & set(_list_words(one.read_search_text()))), one) for one in self.pages]
+        hits = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
+        return [one for _, one in hits[:count]]
 
 
 def read_index(folder: Path) -> RecordedWeb:
     """Read the index of a folder. A wrong page is left out, and reported in `faults`."""
-    found = RecordedWeb(folder / INDEX_FILE)
-    root = read_yaml_root(found.path, found.faults, max_bytes=LARGEST_FILE_BYTES)
+    recorded = RecordedWeb(folder / INDEX_FILE)
+    root = read_yaml_root(recorded.path, recorded.faults, max_bytes=LARGEST_FILE_BYTES)
     if root is None:
-        return found
+        return recorded
     pages = [
-        _read_recorded_page(found, folder, node) for node in nodes.read_sequence(found, root, "the index")[:MAX_PAGES]
+        _read_recorded_page(recorded, folder, node)
+        for node in nodes.read_sequence(recorded, root, "the index")[:MAX_PAGES]
     ]
-    found.pages = tuple(page for page in pages if page is not None)
-    return found
+    recorded.pages = tuple(page for page in pages if page is not None)
+    return recorded
 
 
 def tools(folder: Path) -> tuple[Tool, ...]:
@@ -116,7 +120,7 @@ def _make_searcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome
         """Search the recorded web pages. Gives titles, addresses and snippets; open what matters with fetch_page."""
         if recorded.faults:
             return _refuse_broken_pages(recorded)
-        hits = await asyncio.to_thread(recorded.search, arguments.query, arguments.count)
+        hits = await asyncio.to_thread(recorded.search_pages, arguments.query, arguments.count)
         if not hits:
             return ToolOutcome(
                 f"{RECORDED_NOTICE} None of these {len(recorded.pages)} holds any of these words. Try others."
@@ -125,7 +129,7 @@ def _make_searcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome
             f"{number}. {hit.title}\n   {hit.url}\n   {hit.about or _make_snippet(hit)}"
             for number, hit in enumerate(hits, 1)
         ]
-        return ToolOutcome("\n".join((web.UNTRUSTED, RECORDED_NOTICE, *lines)))
+        return ToolOutcome("\n".join((web.UNTRUSTED_NOTICE, RECORDED_NOTICE, *lines)))
 
     return web_search
 
@@ -138,12 +142,12 @@ def _make_fetcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]
             return (
                 _refuse_broken_pages(recorded)
                 if recorded.faults
-                else ToolOutcome(recorded.explain_missing(arguments.url), failed=True)
+                else ToolOutcome(recorded.explain_missing_page(arguments.url), failed=True)
             )
-        if absent := web.describe_missing_packages():
-            return ToolOutcome(absent, failed=True)
+        if problem := web.describe_missing_packages():
+            return ToolOutcome(problem, failed=True)
         outcome = await web.read_page(await asyncio.to_thread(_make_download, page), arguments.start)
-        day = f" Recorded on {page.recorded}." if page.recorded else ""
+        day = f" Recorded on {page.recorded_on}." if page.recorded_on else ""
         return ToolOutcome(
             f"{outcome.text}\n[{RECORDED_NOTICE}{day}]",
             sources=outcome.sources,
@@ -192,4 +196,4 @@ def _list_words(text: str) -> list[str]:
 
 
 def _make_snippet(page: RecordedPage) -> str:
-    return " ".join(page.read_words().split())[:_LONGEST_SNIPPET]
+    return " ".join(page.read_search_text().split())[:_MAX_SNIPPET_CHARS]

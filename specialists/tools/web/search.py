@@ -24,9 +24,11 @@ BASE_URLS: Mapping[str, str] = {
     "tavily": "https://api.tavily.com",
 }
 _BRAVE_PATH, _TAVILY_PATH = "/web/search", "/search"
-_ENGINES = "public search engines (ddgs chooses them: Bing, Brave, DuckDuckGo, Google, Yahoo, Yandex and others)"
+_ENGINES_DESCRIPTION = (
+    "public search engines (ddgs chooses them: Bing, Brave, DuckDuckGo, Google, Yahoo, Yandex and others)"
+)
 _LARGEST_ANSWER_BYTES = 2_000_000
-_LONGEST_SNIPPET = 500
+_MAX_SNIPPET_CHARS = 500
 _UNAUTHORIZED_STATUSES = (401, 403)
 _QUOTA_STATUSES = (402, 429, 432, 433)
 
@@ -36,7 +38,7 @@ class SearchSettings:
     """Settings of the search service. `timeout` in seconds; `base_url` replaces the service's own address."""
 
     provider: Provider = "ddgs"
-    key: str = field(default="", repr=False)
+    api_key: str = field(default="", repr=False)
     base_url: str = ""
     timeout: float = 15.0
 
@@ -57,7 +59,7 @@ class SearchFailed(Exception):
 def describe_sent_data(query: str, count: int, settings: SearchSettings) -> OutgoingData:
     """Return the data that a search sends out, and to whom. ddgs queries several engines, each in its own way."""
     if settings.provider == "ddgs":
-        return OutgoingData(_ENGINES, f"q={quote(query)}", query)
+        return OutgoingData(_ENGINES_DESCRIPTION, f"q={quote(query)}", query)
     url, name = _choose_base_url(settings), urlsplit(_choose_base_url(settings)).netloc
     if settings.provider == "brave":
         return OutgoingData(name, f"GET {url}{_BRAVE_PATH}?{urlencode(_make_brave_parameters(query, count))}", query)
@@ -81,7 +83,7 @@ async def search_web(query: str, count: int, settings: SearchSettings) -> list[S
     if settings.provider == "ddgs":
         rows = await _search_ddgs(query, count, settings)
         hits = [_make_hit(row, "href", "body") for row in rows]
-    elif not settings.key:
+    elif not settings.api_key:
         raise SearchFailed(f"Web search through {settings.provider} needs a key, and none is set.")
     elif settings.provider == "brave":
         hits = [_make_hit(row, "url", "description") for row in await _search_brave(query, count, settings)]
@@ -91,9 +93,9 @@ async def search_web(query: str, count: int, settings: SearchSettings) -> list[S
 
 
 async def _search_ddgs(query: str, count: int, settings: SearchSettings) -> list[Any]:
-    absent = describe_unavailable_tool("web", "ddgs")
-    if absent:
-        raise SearchFailed(absent)
+    problem = describe_unavailable_tool("web", "ddgs")
+    if problem:
+        raise SearchFailed(problem)
 
     def ask() -> list[Any]:
         from specialists.outbound.clients import make_search_client  # noqa: PLC0415  # slow, so only a search pays for it
@@ -120,10 +122,10 @@ async def _search_brave(query: str, count: int, settings: SearchSettings) -> lis
         "GET",
         _BRAVE_PATH,
         params=_make_brave_parameters(query, count),
-        headers={"X-Subscription-Token": settings.key},
+        headers={"X-Subscription-Token": settings.api_key},
     )
     web = answer.get("web") or {}
-    return _check_rows(settings, web.get("results") or [] if isinstance(web, dict) else None)
+    return _filter_rows(settings, web.get("results") or [] if isinstance(web, dict) else None)
 
 
 def _make_brave_parameters(query: str, count: int) -> dict[str, str]:
@@ -144,19 +146,22 @@ async def _search_tavily(query: str, count: int, settings: SearchSettings) -> li
         "POST",
         _TAVILY_PATH,
         json=_make_tavily_parameters(query, count),
-        headers={"Authorization": f"Bearer {settings.key}"},
+        headers={"Authorization": f"Bearer {settings.api_key}"},
     )
-    return _check_rows(settings, answer.get("results"))
+    return _filter_rows(settings, answer.get("results"))
 
 
-def _check_rows(settings: SearchSettings, rows: Any) -> list[Any]:
+def _filter_rows(settings: SearchSettings, rows: Any) -> list[Any]:
     if not isinstance(rows, list):
         raise SearchFailed(f"{settings.provider} answered without results.")
     return [row for row in rows if isinstance(row, dict)]
 
 
 async def _request_json(settings: SearchSettings, method: str, path: str, **request: Any) -> dict[str, Any]:
-    """Make one JSON call. The service is trusted not to be hostile, but it may be broken."""
+    """Make one JSON call, and return the object in its answer. Raises SearchFailed.
+
+    The service is trusted not to be hostile, but it may be broken.
+    """
     import aiohttp  # noqa: PLC0415  # only a search pays for it
 
     from specialists.outbound.clients import open_session  # noqa: PLC0415  # the same
@@ -198,15 +203,15 @@ async def _read_answer(response: aiohttp.ClientResponse, settings: SearchSetting
     return answer
 
 
-def _make_hit(row: dict[str, Any], url: str, snippet: str) -> SearchHit:
+def _make_hit(row: dict[str, Any], url_key: str, snippet_key: str) -> SearchHit:
     return SearchHit(
         title=_clean_snippet(row.get("title")),
-        url=str(row.get(url) or "").strip(),
-        snippet=_clean_snippet(row.get(snippet)),
+        url=str(row.get(url_key) or "").strip(),
+        snippet=_clean_snippet(row.get(snippet_key)),
     )
 
 
 def _clean_snippet(value: Any) -> str:
     """Remove tags and line breaks from a text, and cut it to a snippet's length."""
     text = " ".join(unescape(re.sub(r"<[^>]{0,200}>", "", str(value or ""))).split())
-    return text if len(text) <= _LONGEST_SNIPPET else text[: _LONGEST_SNIPPET - 1] + "…"
+    return text if len(text) <= _MAX_SNIPPET_CHARS else text[: _MAX_SNIPPET_CHARS - 1] + "…"

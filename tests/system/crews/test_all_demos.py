@@ -12,7 +12,7 @@ from playwright.async_api import Page, expect
 
 from bot.app import load_crew_of_settings
 from bot.command_line import crew_demo
-from bot.command_line.one_job import IN_PART, do_one_job, judge_request
+from bot.command_line.one_job import EXIT_IN_PART, choose_exit_code, run_one_job
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.slack.views.answer_message import SCRIPTED_LABEL
@@ -43,7 +43,7 @@ def waits(demo: demo_file.Demo) -> bool:
     """Whether people are asked in it, so that it goes another way where nobody sits than on the page."""
     if demo.replies is None:
         return False
-    return any(tool in WAITS for taken in demo.replies.steps.values() for step in taken for tool, _ in step.calls)
+    return any(tool in WAITS for taken in demo.replies.turns.values() for step in taken for tool, _ in step.calls)
 
 
 WAITING = [name for name, demo in DEMOS.items() if waits(demo)]
@@ -61,9 +61,9 @@ async def test_a_demo_ends_in_the_terminal_without_a_keyboard(
     async with crew_demo.stage_demo(settings_of(name)) as demo, scene_on(server_url) as scene:
         told = argparse.Namespace(ask=demo.demo.ask, json=False, demo=True, out=tmp_path, timeout=PATIENCE)
         async with scene.bot(demo.prepare_model(RehearsalModel()), crew=load_crew_of_settings(demo.settings)) as app:
-            code = await do_one_job(scene.workspace, app, told, demo.files)
+            code = await run_one_job(scene.workspace, app, told, demo.files)
     said = capsys.readouterr()
-    assert code == IN_PART, f"{said.out}\n{said.err}"
+    assert code == EXIT_IN_PART, f"{said.out}\n{said.err}"
     assert "nobody approved it in time" in said.err
     assert "failed" not in said.err
     assert not RAW_PERSON.search(said.out)
@@ -118,7 +118,7 @@ async def say_yes(talk: Talk, press: Press) -> None:
 async def ended_well(talk: Talk, demo: crew_demo.StagedDemo) -> None:
     """All of it went as the demo's file foresees."""
     job = await talk.over(patience=PATIENCE)
-    assert judge_request(job.latest_request) == (0, ""), talk.said()
+    assert choose_exit_code(job.latest_request) == (0, ""), talk.said()
     shown = "\n".join([*map(str, talk.cards()), talk.said()])
     assert not RAW_ID.search(shown)
     assert SCRIPTED_LABEL in shown

@@ -180,7 +180,7 @@ async def test_orders_in_a_page_of_the_handbook_move_nothing(scene: Scene, tmp_p
     assert all("ignore your instructions" not in request.system for request in server.requests)
     assert "There is no tool 'open_ticket'" in read
     assert not await talk.of(ev.ToolStarted)
-    (work,) = job.latest_request.work.values()
+    (work,) = job.latest_request.subtasks.values()
     assert work.result is not None
     assert work.result.addresses == (PAIR,), "the address that a model completed is no link"
     assert "collect.example" not in "".join(shown(one) for one in scene.workspace.messages("#sales"))
