@@ -25,18 +25,18 @@ from bot.access.channel_settings import ChannelSettings
 from bot.logs import log_context
 from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import list_provider_model_names, register_named_models
+from bot.operation.leftovers import remove_leftovers
 from bot.operation.periodic import STORE_CHECK_SECONDS, StoreSettingsCheck, repeat_every
-from bot.operation.sweep import remove_leftovers
-from bot.operation.wall_watch import report_protections
+from bot.operation.sandbox_report import report_protections
 from bot.settings import Settings, SettingsError
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from bot.supervisor.instance_board import InstanceBoard
 from specialists.crew import Crew
+from specialists.crew_set import CrewSet, find_member_fault
 from specialists.files.frontmatter import CrewFault
 from specialists.loading import package_toolkits
 from specialists.registry import CREWS_FOLDER, CrewError, list_member_names, load_crew
-from specialists.several_crews import CrewSet, find_member_fault
 from specialists.tools.extras import describe_missing_packages
 from specialists.tools.toolkit import Toolkit, ToolSettings
 
@@ -194,8 +194,8 @@ async def open_app(
     """
     # Imported here: commands that only read a store or a crew need neither features nor the job runner.
     from bot.jobs.effect_runner import is_crew_only_elsewhere  # noqa: PLC0415 - see above
+    from bot.jobs.effect_tasks import StuckLimits  # noqa: PLC0415 - see above
     from bot.jobs.instance import Instance, make_instance_name  # noqa: PLC0415 - see above
-    from bot.jobs.tasks import StuckLimits  # noqa: PLC0415 - see above
     from bot.limits.call_limits import CallLimits  # noqa: PLC0415 - see above
     from bot.slack.send.lookup import READ_WAIT_SECONDS  # noqa: PLC0415 - see above
     from bot.team_bot import SharedParts, open_token_bot  # noqa: PLC0415 - see above

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from bot.access.access_values import ChannelValues
-from bot.limits.rules import (
+from bot.limits.limit_rules import (
     MICROS_PER_DOLLAR,
     SCOPES,
     InvalidLimitError,
@@ -27,7 +27,7 @@ from bot.store.values import DAY_SECONDS, DEFAULT_RETENTION, Retention
 from handoff.contracts import AskingTerms, ContextLimits, Terms, Tier
 from handoff.conversation.working_time import parse_duration
 from handoff.effects import ROLES
-from handoff.text.member_ids import CHANNEL_ID
+from handoff.text.slack_ids import CHANNEL_ID
 from specialists.outbound.network import PROXY_RESOLVES_SETTING, find_setting_fault, read_proxy_passwords
 from specialists.service_url import find_secrets, find_web_url_fault
 

@@ -21,7 +21,7 @@ from bot.jobs.job_runner import Effects
 from bot.limits.call_limits import CallLimits
 from bot.models.chosen_model import REHEARSAL_PROVIDER, ChosenModel
 from bot.operation.audit_log import AuditLog
-from bot.operation.sweep import remove_leftovers
+from bot.operation.leftovers import remove_leftovers
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import BotAccount, Client, NotConnected, make_bolt, make_checked_client, make_token_monitor
 from bot.slack.receive.gate import Gate
@@ -33,11 +33,11 @@ from bot.slack.show.admission import Admission
 from bot.slack.show.directory import Directory
 from bot.slack.show.job_messenger import MessengerFactory
 from bot.slack.show.people import People
-from bot.slack.show.thread import ThreadView
+from bot.slack.show.thread_view import ThreadView
 from bot.store.redis.redis_store import Store
 from bot.store.values import ANY_TEAM, JobKey
 from bot.supervisor.instance_board import InstanceBoard
-from specialists.several_crews import CrewSet
+from specialists.crew_set import CrewSet
 
 if TYPE_CHECKING:
     from bot.operation.instrumentation import Instrumentation

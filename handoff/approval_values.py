@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from handoff.contracts import REQUESTER, Contract
-from handoff.text.member_ids import is_group_id
+from handoff.text.slack_ids import is_group_id
 
 ApprovalKind = Literal["write", "egress", "cost", "sign_in"]
 """The kind of thing to approve.

@@ -16,7 +16,7 @@ from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import RoutingRule
 from specialists.files.frontmatter import CrewFault
 from specialists.loading.approval_keys import NO_APPROVAL_RULES, ApprovalRules
-from specialists.loading.crew_words import NO_PROMPTS, CrewPrompts
+from specialists.loading.crew_prompts import NO_PROMPTS, CrewPrompts
 from specialists.specialist import ADHOC_TURNS, Specialist
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit

@@ -12,7 +12,7 @@ from handoff.planning.routing import RoutingRule
 from specialists import specialist
 from specialists.crew import Crew, CrewDescription
 from specialists.files.frontmatter import CrewFault, MarkdownPage
-from specialists.loading import crew_checks, crew_file, crew_folders, crew_toolkits, crew_words, specialist_keys
+from specialists.loading import crew_checks, crew_file, crew_folders, crew_prompts, crew_toolkits, specialist_keys
 from specialists.loading.approval_keys import NO_APPROVAL_RULES, ApprovalRules
 from specialists.loading.crew_context import CrewContext
 from specialists.loading.crew_file import CrewFile
@@ -136,7 +136,7 @@ def _add_contact(crew: Crew, outer_contact: str) -> Crew:
         crew,
         contact=contact,
         specialists={
-            name: replace(one, prompt=crew_words.insert_contact(one.prompt, contact)) for name, one in specialists
+            name: replace(one, prompt=crew_prompts.insert_contact(one.prompt, contact)) for name, one in specialists
         },
         crews={path: _add_contact(inner, contact) for path, inner in crew.crews.items()},
     )

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from handoff.approval_values import Approval
 from handoff.contracts import Escalation, Handoff, Material, Result, ToolCall, Turn
-from handoff.evidence.binding import CheckedResult, SourceDocument, check_result
+from handoff.evidence.evidence_check import CheckedResult, SourceDocument, check_result
 from handoff.evidence.grids import insert_rows
 from handoff.state.state_values import UnknownWrite
 from specialists.model import CallWithheld, Model, ModelCall, ModelError, ModelMessage
@@ -19,14 +19,14 @@ from specialists.specialist import Specialist
 from specialists.tools.tool import ToolOutcome, ToolSpec, Workbench
 from specialists.turns import briefing, finish_tools
 from specialists.turns.attempt_ends import AttemptEnding
+from specialists.turns.attempt_sources import AttemptSources
 from specialists.turns.briefing import load_pictures
 from specialists.turns.call_approval import CallApprovals
-from specialists.turns.context_room import ContextWindow
+from specialists.turns.context_window import ContextWindow
 from specialists.turns.conversation import Conversation
 from specialists.turns.egress import EgressGuard
-from specialists.turns.guarded_bench import GuardedWorkbench
+from specialists.turns.guarded_workbench import GuardedWorkbench
 from specialists.turns.one_call import ToolCrashed
-from specialists.turns.sources import AttemptSources
 from specialists.turns.text_calls import is_written_call, parse_turn_call, redirect_queries
 from specialists.turns.tool_calls import ToolCallRunner
 
@@ -429,7 +429,7 @@ class _Attempt:
 
 def add_reading_tools(specialist: Specialist, materials: Sequence[Material]) -> Specialist:
     """Return the specialist with tools to read and search materials; without tables if it has table tools."""
-    from specialists.turns.material_reading import make_reading_tools  # noqa: PLC0415 - only where there is more
+    from specialists.turns.material_tools import make_reading_tools  # noqa: PLC0415 - only where there is more
 
     readers = make_reading_tools(materials, include_tables=not specialist.readable_endings)
     new_tools = tuple(tool for tool in readers if tool.name not in specialist.toolbox)

@@ -20,7 +20,7 @@ from bot.app import load_crew_of_settings
 from bot.command_line import crew_demo
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.store.embedded import start_embedded, stop_embedded
-from bot.workspace.world import MessageDraft
+from bot.workspace.app_parts import MessageDraft
 from tests.system.crews.test_all_demos import NAMES, PATIENCE, on_page, say_yes, sent, settings_of
 from tests.system.scene import scene_on
 from tests.workspace_page.browser import NAMES as BROWSERS

@@ -198,7 +198,7 @@ EXPLAINED: Mapping[str, str] = {"slack": "See [its own page](local-slack.md#the-
 LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
     "Plans and attempts": (
         ("parts of a plan", "handoff.planning.plan_check.MAX_SUBTASKS"),
-        ("parts of a request, crews inside included", "handoff.engine.nested.MAX_SUBTASKS_IN_ALL"),
+        ("parts of a request, crews inside included", "handoff.engine.crew_runs.MAX_SUBTASKS_IN_ALL"),
         ("parts that build on each other", "handoff.planning.plan_check.MAX_DEPTH"),
         ("refused plans after which `default` gets the request", "handoff.engine.plan.MAX_REJECTED_PLANS"),
         ("revisions of a plan", "handoff.engine.replan.MAX_REVISIONS"),
@@ -213,18 +213,21 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("lost owners in a row after which a job is tried alone", "handoff.engine.ladder.MAX_LOST_OWNERS"),
     ),
     "Model calls": (
-        ("sends of a role's call", "bot.models.retrying.RetryPolicy.max_attempts"),
-        ("seconds before the second send", "bot.models.retrying.RetryPolicy.first_pause_seconds"),
-        ("longest pause that a provider may ask for, in seconds", "bot.models.retrying.RetryPolicy.max_wait_seconds"),
+        ("sends of a role's call", "bot.models.call_retrier.RetryPolicy.max_attempts"),
+        ("seconds before the second send", "bot.models.call_retrier.RetryPolicy.first_pause_seconds"),
+        (
+            "longest pause that a provider may ask for, in seconds",
+            "bot.models.call_retrier.RetryPolicy.max_wait_seconds",
+        ),
         ("seconds that a call waits for its turn within `LEADHAND_RATES`", "bot.limits.call_limits.MAX_WAIT_SECONDS"),
         ("tool calls of a reply; one with more is refused", "bot.models.wire.MAX_TOOL_CALLS"),
     ),
     "Keys of a crew": (
         ("rules of a crew", "specialists.loading.crew_rules.MAX_RULES"),
         ("patterns of a rule's key", "specialists.loading.crew_rules.MAX_PATTERNS"),
-        ("characters of `instructions`", "specialists.loading.crew_words.LONGEST_INSTRUCTION"),
-        ("characters of `answer`", "specialists.loading.crew_words.LONGEST_ANSWER_FORM"),
-        ("examples of a crew", "specialists.loading.crew_words.MAX_EXAMPLES"),
+        ("characters of `instructions`", "specialists.loading.crew_prompts.LONGEST_INSTRUCTION"),
+        ("characters of `answer`", "specialists.loading.crew_prompts.LONGEST_ANSWER_FORM"),
+        ("examples of a crew", "specialists.loading.crew_prompts.MAX_EXAMPLES"),
         ("characters of house rules", "specialists.loading.crew_context.MAX_HOUSE_RULES_LENGTH"),
         ("characters of a specialist's description", "specialists.specialist.LONGEST_DESCRIPTION"),
         ("highest `max_turns`", "specialists.specialist.MAX_TURNS"),
@@ -235,11 +238,11 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
     "Threads, schedules and memory": (
         ("memories of a channel or person", "bot.store.values.MEMORIES_LIMIT"),
         ("characters of a memory", "handoff.conversation.memory.MAX_MEMORY_LENGTH"),
-        ("least seconds between two runs of a schedule", "bot.features.schedules.rights.MIN_INTERVAL_SECONDS"),
-        ("the same for admins", "bot.features.schedules.rights.MIN_ADMIN_INTERVAL_SECONDS"),
-        ("schedules of a person", "bot.features.schedules.rights.MAX_SCHEDULES_PER_PERSON"),
+        ("least seconds between two runs of a schedule", "bot.features.schedules.schedule_checks.MIN_INTERVAL_SECONDS"),
+        ("the same for admins", "bot.features.schedules.schedule_checks.MIN_ADMIN_INTERVAL_SECONDS"),
+        ("schedules of a person", "bot.features.schedules.schedule_checks.MAX_SCHEDULES_PER_PERSON"),
         ("schedules of a bot", "bot.store.redis.layout.SCHEDULE_LIMIT"),
-        ("channels that a run reads", "bot.features.schedules.talk.MAX_READ_CHANNELS"),
+        ("channels that a run reads", "bot.features.schedules.drafts.MAX_READ_CHANNELS"),
         ("missed runs that are made up for, if its form says so", "bot.features.schedules.loop.MAX_CATCH_UP_RUNS"),
         ("messages of a thread that are read", "bot.slack.receive.thread_text.MAX_MESSAGES"),
         ("files of a thread that are read", "bot.slack.receive.thread_text.MAX_FILES"),
@@ -248,7 +251,7 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("characters of a tool's reply", "specialists.turns.one_call.MAX_OUTPUT_CHARS"),
         ("MCP servers of a crew", "specialists.mcp.server_config.MAX_SERVERS"),
         ("tools of an MCP server", "specialists.mcp.server_connection.MAX_TOOLS"),
-        ("characters of a ticket", "specialists.tools.tickets.tickets.MAX_BODY_CHARS"),
+        ("characters of a ticket", "specialists.tools.tickets.ticket_tools.MAX_BODY_CHARS"),
     ),
 }
 """The headings, each with what is bounded and the name in the code that holds the bound."""

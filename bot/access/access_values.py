@@ -14,11 +14,11 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict
 
 from bot.access.quiet_hours import OFF, normalize_quiet_hours, resolve_quiet_times
 from bot.access.time_zones import parse_zone_name
-from bot.limits.rules import InvalidLimitError, SpendingBudget, parse_budget
+from bot.limits.limit_rules import InvalidLimitError, SpendingBudget, parse_budget
 from handoff.contracts import ChannelTerms, Tier
 from handoff.conversation.working_time import find_quiet_hours_end
-from handoff.text.member_ids import CHANNEL_ID, GROUP_ID, PERSON_ID, TEAM_ID
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
+from handoff.text.slack_ids import CHANNEL_ID, GROUP_ID, PERSON_ID, TEAM_ID
 from specialists.files.frontmatter import suggest_name
 
 ValueSource = Literal["default", "environment", "crew", "file", "form"]

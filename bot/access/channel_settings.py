@@ -19,11 +19,11 @@ from bot.access.access_values import (
     merge_sources,
     pick_groups,
 )
-from bot.limits.rules import LimitRules, Scope, SpendingBudget
+from bot.limits.limit_rules import LimitRules, Scope, SpendingBudget
 from bot.store.redis.redis_store import Store
 from bot.store.values import StoreError
 from handoff.contracts import ChannelTerms, Tier
-from handoff.text.member_ids import CHANNEL_ID
+from handoff.text.slack_ids import CHANNEL_ID
 
 log = logging.getLogger(__name__)
 

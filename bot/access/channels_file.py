@@ -12,10 +12,10 @@ import yaml
 from pydantic import ValidationError
 
 from bot.access.access_values import TEXT_VALUE_NAMES, VALUE_NAMES, ChannelValues
-from handoff.text.member_ids import CHANNEL_ID
+from handoff.text.slack_ids import CHANNEL_ID
 from specialists.crew import Crew
-from specialists.files.crew_nodes import read_yaml_root
 from specialists.files.frontmatter import CrewFault, suggest_name
+from specialists.files.yaml_nodes import read_yaml_root
 from specialists.registry import CrewError
 
 CHANNELS_FILE = "channels.yml"

@@ -18,8 +18,8 @@ from bot.command_line.console import say
 from bot.command_line.model_proof import prove_tiers
 from bot.features.sign_in.page import LANDING_PATH
 from bot.logs import hide_secrets
-from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
+from bot.models.model_choice import ModelSettingsError, choose_model
 from bot.models.named_models import list_provider_model_names, register_named_models
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import VARIABLES, Address, Settings, SettingsError, require_installable
@@ -39,8 +39,8 @@ from bot.supervisor.plan_price import TYPICAL_PART_COUNT, estimate_typical_plan
 from handoff.contracts import Terms
 from handoff.text.counts import format_dollars
 from specialists.crew import Crew, suggest_inner_crews
-from specialists.sandbox.wall_proof import ChildFailed, SandboxReport, probe_sandbox
-from specialists.several_crews import CrewSet, find_member_fault, list_missing_settings
+from specialists.crew_set import CrewSet, find_member_fault, list_missing_settings
+from specialists.sandbox.sandbox_probe import ChildFailed, SandboxReport, probe_sandbox
 from specialists.tools.extras import (
     ALL_EXTRA,
     EMBEDDED_EXTRA,
@@ -49,7 +49,7 @@ from specialists.tools.extras import (
     list_missing_extras,
     make_install_command,
 )
-from specialists.tools.tickets.ticket_desk import CONTACT_KEYWORD, NO_PLACE_MESSAGE, is_addressable, read_ticket_place
+from specialists.tools.tickets.ticket_place import CONTACT_KEYWORD, NO_PLACE_MESSAGE, is_addressable, read_ticket_place
 
 WARNING = "Warning: "
 CREW_IS_FINE = "The crew is in order. To check a crew alone: leadhand check --crew NAME"

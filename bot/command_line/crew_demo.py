@@ -16,18 +16,18 @@ from pathlib import Path
 from bot.app import find_crew_folder, load_crew_of_settings
 from bot.command_line.console import say
 from bot.models.chosen_model import ChosenModel
+from bot.models.rehearsal.demo_script import DemoScript
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_demo import DemoScript
-from bot.operation.sweep import TRIAL_PREFIX
+from bot.operation.leftovers import TRIAL_PREFIX
 from bot.settings import Settings, SettingsError
 from bot.slack.views.answer_message import SCRIPTED_LABEL
-from bot.workspace.world import MessageDraft
+from bot.workspace.app_parts import MessageDraft
 from specialists.crew import Crew
 from specialists.files.frontmatter import CrewFault, suggest_name
 from specialists.loading import demo_file
 from specialists.loading.demo_file import FOLDER_PLACEHOLDER, Demo, DemoTurn
 from specialists.registry import CREWS_FOLDER, list_crew_names
-from specialists.sandbox.scratch import get_scratch_folder
+from specialists.sandbox.scratch_folder import get_scratch_folder
 from specialists.tools.code.named_repositories import REPOSITORIES_SETTING as REPOSITORIES
 from specialists.tools.knowledge.knowledge_toolkit import KNOWLEDGE_SETTING as KNOWLEDGE
 from specialists.tools.web import recorded_web

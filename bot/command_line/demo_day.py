@@ -22,7 +22,7 @@ from bot.command_line import crew_demo
 from bot.command_line.console import say
 from bot.command_line.crew_demo import StagedDemos
 from bot.command_line.day_file import DayScene, DemoDay, LaterStep, SceneEnd
-from bot.models.rehearsal.rehearsed_demo import DemoScript
+from bot.models.rehearsal.demo_script import DemoScript
 from bot.settings import Settings
 from bot.store.redis.redis_store import Store
 from bot.store.values import Head, JobKey

@@ -16,9 +16,9 @@ from bot.app import App
 from bot.command_line.console import say
 from bot.command_line.one_job import CHANNEL, EXIT_ANSWERED, EXIT_FAILED, replay_job
 from bot.command_line.tool_list import prove_toolkits
+from bot.models.rehearsal.brief_parsing import read_sections
 from bot.models.rehearsal.moves import RETURN_TOOL
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_brief import read_sections
 from bot.models.rehearsal.rehearsed_planner import PLANNER_HEADINGS
 from bot.settings import SettingsError
 from bot.store.values import JobKey

@@ -19,11 +19,11 @@ from bot.evaluation.run_file import RunFile, RunFileError
 from bot.evaluation.set_files import LabelledSet, SetError, read_sets, validate_sets
 from bot.evaluation.staged_job import CaseEnvironment
 from bot.evaluation.trials.trial_table import TRIALS
-from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
+from bot.models.model_choice import ModelSettingsError, choose_model
 from bot.models.named_models import register_named_models
 from bot.settings import Settings, SettingsError
-from bot.supervisor.planning import CrewPlanner
+from bot.supervisor.crew_planner import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from specialists.crew import Crew
 from specialists.specialist import Specialist

@@ -18,14 +18,14 @@ from bot.features.job_controls.lists import MAX_SEARCHED_JOBS, JobLists
 from bot.jobs.job_records import read_job
 from bot.settings import Settings
 from bot.slack.receive.job_references import parse_job_reference
-from bot.slack.views.job_rows import JobLine
+from bot.slack.views.job_lines import JobLine
 from bot.store.redis.redis_store import Store
 from bot.store.values import ANY_TEAM, Head, JobKey
 from handoff.state.job_state import Job, RequestState
 from handoff.summaries.card_rows import parse_rows
 from handoff.summaries.summary import describe_step, list_awaited_people, list_card_rows, render_title
 from handoff.text.counts import format_count, format_dollars
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 
 EXIT_FOUND, EXIT_NO_JOB = 0, 1
 CURSOR_HOME, ERASE_LINE_END, ERASE_SCREEN_END = "\x1b[H", "\x1b[K\n", "\x1b[J"

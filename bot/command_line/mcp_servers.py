@@ -175,13 +175,13 @@ _TERMINAL_USER = "terminal"
 
 
 class SignInsInMemory:
-    """Keeps sign-ins in memory while a command runs, as a `KeptSignIns`."""
+    """Keeps sign-ins in memory while a command runs, as a `SignInStore`."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
     async def keep(self, name: str, text: str, seconds: float | None = None) -> None:
-        """Keep a text by name until the command ends. `lifetime` is ignored."""
+        """Keep a text by name until the command ends. `seconds` is ignored."""
         del seconds
         self._texts[name] = text
 

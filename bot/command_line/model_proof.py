@@ -10,8 +10,8 @@ from functools import cache
 from pathlib import Path
 
 from bot.command_line.console import say
-from bot.models.choosing import choose_model, fetch_served_models
 from bot.models.chosen_model import ChosenModel
+from bot.models.model_choice import choose_model, fetch_served_models
 from bot.models.provider_model import ProviderModel
 from bot.supervisor.planner import make_plan_schema
 from bot.supervisor.prompts import parse_json_object

@@ -24,7 +24,7 @@ from bot.slack.views.answer_message import list_detail_lines
 from bot.slack.views.approval import APPROVE, DENY
 from bot.store.values import JobKey
 from bot.tracing.export import export_job_trace
-from bot.workspace.terminal import list_context_texts, list_plan_rows, render_message
+from bot.workspace.message_text import list_context_texts, list_plan_rows, render_message
 from bot.workspace.workspace_server import Workspace
 from handoff import events as ev
 from handoff.approval_values import Approval

@@ -12,11 +12,11 @@ from pathlib import Path
 
 from bot.app import load_crews
 from bot.command_line.console import say
-from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
+from bot.models.model_choice import ModelSettingsError, choose_model
 from bot.settings import Settings, SettingsError
-from bot.supervisor.planning import CrewPlanner
-from bot.supervisor.route_words import Routing, decide_route, describe_decision, export_routing
+from bot.supervisor.crew_planner import CrewPlanner
+from bot.supervisor.route_dry_run import Routing, decide_route, describe_decision, export_routing
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Artifact, Material
 from handoff.conversation.message_kinds import split_crew_name

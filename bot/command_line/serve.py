@@ -14,8 +14,8 @@ from bot.app import load_crews, open_app, open_store
 from bot.command_line.console import say
 from bot.jobs.shutdown import StopSignal, run_until_stopped
 from bot.logs import log_context
-from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
+from bot.models.model_choice import ModelSettingsError, choose_model
 from bot.operation.trace_export import NoCollector, TraceQueue, make_sender
 from bot.settings import Settings, SettingsError
 from bot.slack.connection import Bolt, NotConnected, SlackConnection, listen_on_http, listen_on_socket_mode

@@ -17,7 +17,7 @@ from typing import Any
 from bot.command_line import check, console, model_proof
 from bot.command_line.app_manifest import make_creation_link, make_manifest, make_request_url
 from bot.command_line.console import say
-from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.model_choice import ModelSettingsError, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings, SettingsError, read_settings
 from bot.settings_file import DEFAULT_SETTINGS_PATH, FILE_VARIABLE, write_settings

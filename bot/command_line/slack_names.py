@@ -9,7 +9,7 @@ from bot.settings import Settings
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.slack.show.people import People
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 
 ReplaceIds = Callable[[str], Awaitable[str]]
 """Returns the text with Slack's ids in it replaced by names."""

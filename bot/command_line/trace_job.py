@@ -15,7 +15,7 @@ from bot.command_line.slack_names import open_name_lookup
 from bot.command_line.try_store import TRY_JOBS_HINT, list_store_settings
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.job_references import parse_job_reference
-from bot.tracing.whole_trace import Trace, derive_trace
+from bot.tracing.job_trace import Trace, derive_trace
 
 _EXIT_FOUND, _EXIT_INCOMPLETE = 0, 1
 _AUDIT_HINT = "If a bot ran it, `leadhand audit --job {job}` lists what was done in it."

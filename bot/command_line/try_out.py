@@ -28,25 +28,25 @@ from bot.command_line.serve import open_slack_connection
 from bot.command_line.tool_call import call_tool
 from bot.command_line.try_store import make_try_settings
 from bot.jobs.shutdown import wait_for_stop
-from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
+from bot.models.model_choice import ModelSettingsError, choose_model
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.operation.sweep import TRIAL_PREFIX
+from bot.operation.leftovers import TRIAL_PREFIX
 from bot.settings import Settings, SettingsError
 from bot.slack.receive.attachments import MAX_FILE_BYTES
 from bot.store.values import StoreError
+from bot.workspace.app_parts import MessageDraft
 from bot.workspace.workspace_server import Workspace
-from bot.workspace.world import MessageDraft
-from specialists.sandbox.scratch import get_scratch_folder
+from specialists.sandbox.scratch_folder import get_scratch_folder
 from specialists.tools.extras import EMBEDDED_EXTRA, TRY_EXTRA, list_missing_extras, make_install_command
-from specialists.tools.tickets.ticket_desk import TICKETS_SETTING as TICKETS
+from specialists.tools.tickets.ticket_place import TICKETS_SETTING as TICKETS
 
 if TYPE_CHECKING:
     from bot.command_line.day_file import DemoDay
     from bot.command_line.demo_day import DayPlayer
-    from bot.models.rehearsal.rehearsed_demo import DemoScript
+    from bot.models.rehearsal.demo_script import DemoScript
     from bot.store.redis.redis_store import Store
-    from specialists.several_crews import CrewSet
+    from specialists.crew_set import CrewSet
 
 SAMPLE_FILE = Path(__file__).parents[2] / "specialists" / "samples" / "sales.csv"
 SAMPLE_DRAFT = MessageDraft(files=(SAMPLE_FILE,), label=f"Attach {SAMPLE_FILE.name}")

@@ -18,15 +18,15 @@ from bot.app import App, find_manifest
 from bot.command_line.one_job import CHANNEL, replay_job
 from bot.command_line.try_out import start_bot
 from bot.evaluation.cases import JobCase, RequestCase
-from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.counting_model import CountingModel
 from bot.evaluation.outcome import CaseOutcome, PlayCase
 from bot.evaluation.staged_job import CaseEnvironment, read_case_file
 from bot.evaluation.trials.specialist_trials import find_answer_faults, run_naive_loop
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.operation.sweep import TRIAL_PREFIX
+from bot.operation.leftovers import TRIAL_PREFIX
 from bot.settings import Settings
 from bot.store.values import JobKey
-from bot.workspace.terminal import render_message
+from bot.workspace.message_text import render_message
 from bot.workspace.workspace_server import Workspace
 from handoff.answering.fixed_words import Phrase, render_phrase
 from handoff.checking.workings import remove_workings
@@ -35,7 +35,7 @@ from handoff.engine.answer import list_answer_gaps
 from handoff.state.job_state import Job
 from handoff.text.context_budget import estimate_token_count
 from specialists.model import ModelCall
-from specialists.sandbox.scratch import get_scratch_folder
+from specialists.sandbox.scratch_folder import get_scratch_folder
 from specialists.specialist import Specialist
 from specialists.turns.finish_tools import HAND_OVER, RETURN_RESULT
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pydantic import Field
 
 from bot.evaluation.cases import LabelledCase
-from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.counting_model import CountingModel
 from bot.evaluation.outcome import CaseOutcome, CaseTrial, PlayCase
 from bot.evaluation.set_files import LabelledSet
 from bot.evaluation.staged_job import CaseEnvironment

@@ -9,7 +9,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.counting_model import CountingModel
 from handoff.contracts import Tier
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec

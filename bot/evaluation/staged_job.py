@@ -14,16 +14,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
-from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.counting_model import CountingModel
 from bot.jobs.effect_handlers import EffectInputs, EffectServices, find_no_approvers
 from bot.jobs.effect_runner import find_handler
-from bot.jobs.gathering import is_table, make_table_material
 from bot.jobs.job_runner import JobRunner
+from bot.jobs.material_gathering import is_table, make_table_material
 from bot.limits.breakers import Breakers
-from bot.slack.show.thread import ThreadView
+from bot.slack.show.thread_view import ThreadView
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
-from bot.supervisor.planning import CrewPlanner
+from bot.supervisor.crew_planner import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
@@ -40,12 +40,12 @@ from handoff.contracts import (
     Terms,
 )
 from handoff.engine.engine import apply_event, needs_material
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.state.job_state import Job, RequestState, replace
 from specialists.crew import Crew
 from specialists.formats.contents import FileContents
 from specialists.reading.diff_hunks import read_diff
-from specialists.tools.tables.sheet_sources import list_sheet_columns
+from specialists.tools.tables.sheet_reading import list_sheet_columns
 
 MAX_STEPS = 60
 """Maximum steps of one case. A job with more is in an endless loop."""

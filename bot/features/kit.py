@@ -15,8 +15,8 @@ from bot.jobs.job_runner import Effects
 from bot.limits.call_limits import CallLimits
 from bot.models.chosen_model import ChosenModel
 from bot.settings import Settings
+from bot.slack.receive.browser_page import RenderQueryPage
 from bot.slack.receive.gate import Gate
-from bot.slack.receive.own_page import RenderQueryPage
 from bot.slack.receive.router import Router
 from bot.slack.receive.services import FeatureServices
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand
@@ -26,7 +26,7 @@ from bot.slack.show.notices import OutageNotices
 from bot.slack.views.paging import HomeSection
 from bot.supervisor.instance_board import InstanceBoard
 from handoff.access.audit_entry import AuditAction
-from specialists.several_crews import CrewSet
+from specialists.crew_set import CrewSet
 
 ServiceT = TypeVar("ServiceT")
 

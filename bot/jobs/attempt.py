@@ -22,14 +22,14 @@ from bot.store.values import PayloadTooLarge, StoreError
 from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.approval_values import Approval
-from handoff.briefs.context import join_earlier_requests, join_subtask_sources
+from handoff.briefs.handoff_builder import join_earlier_requests, join_subtask_sources
 from handoff.briefs.provenance import derive_provenance
-from handoff.checking import checks
+from handoff.checking import result_checks
 from handoff.checking.figures import find_source_lines
 from handoff.contracts import Escalation, Handoff, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.effects import RunSubtask
 from handoff.engine.approvals import find_applicable_ruling, list_precedents
-from handoff.engine.nested import find_enclosing_plan, list_earlier_writes
+from handoff.engine.crew_runs import find_enclosing_plan, list_earlier_writes
 from handoff.materials.material_lists import collect_log_texts
 from handoff.state.job_state import SubtaskState
 from handoff.state.state_values import (
@@ -43,7 +43,7 @@ from handoff.state.state_values import (
 from specialists.crew import AdhocNotAllowed, Crew, find_specialist
 from specialists.model import CallWithheld, Model, ModelError
 from specialists.runner import AttemptEnd, run_specialist
-from specialists.sandbox.scratch import get_scratch_folder
+from specialists.sandbox.scratch_folder import get_scratch_folder
 from specialists.specialist import Specialist, set_approvers
 from specialists.tools.messenger import Messenger
 from specialists.tools.tool import FolderWorkbench, ToolOutcome, WorkbenchLost
@@ -204,7 +204,7 @@ def _make_end_event(effect: RunSubtask, runner: JobRunner, outcome: AttemptEnd, 
         usage_fields = {"usage": log.usage, "took": log.elapsed_seconds(), **log.privacy}
         return ev.Escalated(**_make_attempt_fields(effect, runner), escalation=outcome, **usage_fields)
     subject = log.make_check_subject(outcome, effect)
-    remarks_found = checks.run_checks(subject)
+    remarks_found = result_checks.run_checks(subject)
     remarks = {"faults": remarks_found.faults, "doubts": remarks_found.doubts, **log.privacy}
     result = outcome.model_copy(update={"evidence": find_source_lines(outcome, subject.evidence)})
     return ev.ResultReturned(
@@ -308,11 +308,11 @@ class _JobAttemptLog:
         """Return the seconds that the attempt has taken so far, including those under earlier owners."""
         return self.checkpointed_seconds + time.monotonic() - self._began_at
 
-    def make_check_subject(self, result: Result, effect: RunSubtask) -> checks.CheckSubject:
+    def make_check_subject(self, result: Result, effect: RunSubtask) -> result_checks.CheckSubject:
         """Return a result with all that code checks it against: brief, tool replies, evidence and sources."""
         job, request = self._runner.find_request(effect.request)
         subtask = request.subtasks[effect.subtask]
-        return checks.CheckSubject(
+        return result_checks.CheckSubject(
             result,
             join_subtask_sources(request, subtask),
             effect.done_when,

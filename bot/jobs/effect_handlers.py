@@ -14,17 +14,17 @@ from bot.jobs.job_runner import JobRunner
 from bot.jobs.material_texts import load_documents, load_handoff, load_texts
 from bot.limits.breakers import Breakers
 from bot.slack.show.people import FindActor, refuse_any_actor
-from bot.slack.show.thread import ThreadView
+from bot.slack.show.thread_view import ThreadView
 from bot.store.redis.redis_store import Store
-from bot.supervisor.planning import CrewPlanner
+from bot.supervisor.crew_planner import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
 from handoff.access.audit_entry import AuditRecorder, discard_entry
-from handoff.briefs.context import render_circumstances
+from handoff.briefs.handoff_builder import render_circumstances
 from handoff.contracts import DEFAULT_CHANNEL_TERMS, ChannelTerms, Place, Request
 from handoff.engine import approvals, retry, thread_messages
-from handoff.engine.nested import find_crew_path, find_enclosing_plan, is_answer_unchanged, make_crew_outcome
+from handoff.engine.crew_runs import find_crew_path, find_enclosing_plan, is_answer_unchanged, make_crew_outcome
 from handoff.materials.deletions import blank_spans
 from handoff.planning import plan_brief
 from handoff.planning.adhoc import find_made_specialist
@@ -101,7 +101,7 @@ class EffectInputs:
 
 async def gather_material(_: ef.GatherMaterial, inputs: EffectInputs) -> ev.Event:
     """Store and read the material of a request: files, earlier messages, links and memories."""
-    from bot.jobs.gathering import fit_into_log_event  # noqa: PLC0415 - imported only where there is something to read
+    from bot.jobs.material_gathering import fit_into_log_event  # noqa: PLC0415 - imported only where there is something to read
     from bot.jobs.memory_recall import gather_memories  # noqa: PLC0415 - the same
     from bot.jobs.request_material import gather_linked_material, gather_request_material  # noqa: PLC0415 - the same
 

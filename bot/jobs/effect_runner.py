@@ -17,15 +17,15 @@ from bot.jobs.effect_handlers import NO_THREAD_OPENERS, EffectInputs, EffectServ
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import make_payer
+from bot.limits.limit_rules import make_payer
 from bot.models.chosen_model import ChosenModel
 from bot.slack.send.web_calls import JobGone
 from bot.slack.show.people import FindActor, refuse_any_actor
-from bot.slack.show.thread import ThreadView
+from bot.slack.show.thread_view import ThreadView
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, StoreError
+from bot.supervisor.crew_planner import CrewPlanner
 from bot.supervisor.instance_board import InstanceBoard
-from bot.supervisor.planning import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from handoff import effects as ef
 from handoff import events as ev
@@ -34,7 +34,7 @@ from handoff.contracts import Terms
 from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import QuarantineNotice, TrialNotice
 from specialists.crew import Crew
-from specialists.several_crews import CrewSet
+from specialists.crew_set import CrewSet
 
 log = logging.getLogger(__name__)
 
@@ -260,7 +260,7 @@ class EffectRunner:
         self._limits = limits
 
     async def run(self, effect: ef.Effect, runner: JobRunner) -> ev.Event | None:
-        """Run an effect and return its event, or the event of `on_bug` after an unexpected exception.
+        """Run an effect and return its event, or the event of `make_bug_event` after an unexpected exception.
 
         Raises Fenced if the job is gone or no longer ours, and StoreError.
         """

@@ -8,10 +8,10 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from bot.jobs.exclusive_trial import TRIAL_FIELD
 from bot.jobs.lease import Fenced
-from bot.jobs.opened_jobs import ReleasedJobs, apply_new_entries
 from bot.jobs.quarantine import FOLDED_FIELD, UnreadableLog, read_log
-from bot.jobs.suspect_trial import TRIAL_FIELD
+from bot.jobs.released_jobs import ReleasedJobs, apply_new_entries
 from bot.logs import log_audit_entry
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Commit, LogEntry

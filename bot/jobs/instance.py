@@ -9,11 +9,11 @@ import secrets
 from collections import Counter, OrderedDict, deque
 from collections.abc import Awaitable, Callable
 
+from bot.jobs.effect_tasks import StuckLimits
 from bot.jobs.job_runner import LEFT_JOB_DELAY_SECONDS, BelongsElsewhere, Effects, JobRunner, belongs_nowhere_else
 from bot.jobs.lease import read_boot_clock
-from bot.jobs.opened_jobs import ReleasedJobs
+from bot.jobs.released_jobs import ReleasedJobs
 from bot.jobs.shutdown import SHUTDOWN_SECONDS
-from bot.jobs.tasks import StuckLimits
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Holder, JobKey, StoreError
 from handoff.events import SCHEMA
@@ -104,7 +104,7 @@ class Instance:
         self._can_reach_team = can_reach_team
         self._has_several_teams = has_several_teams
         self._skipped_until: dict[Holder, float] = {}
-        """By person, until when their due jobs are not claimed, on the clock of `boottime`: see
+        """By person, until when their due jobs are not claimed, on the clock of `read_boot_clock`: see
         `SKIP_PERSON_SECONDS`."""
         self._is_stopping = False
         self._stop_asked_at: float | None = None

@@ -153,7 +153,7 @@ async def read_job(jobs: Jobs, key: JobKey) -> Job | Literal["unknown", "newer",
 def make_opening_place(team: str, channel: str, kind: str, unique_part: str) -> Place:
     """Return the place of a job whose thread is still to be opened.
 
-    Its `thread_ts` is `kind:unique_part`. `kind` names the `Opener`; `unique_part` is unique among its jobs.
+    Its `thread_ts` is `kind:unique_part`. `kind` names the `ThreadOpener`; `unique_part` is unique among its jobs.
     """
     return Place(team=team, channel=channel, thread_ts=f"{kind}:{unique_part}")
 

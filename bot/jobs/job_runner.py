@@ -9,7 +9,9 @@ import math
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from bot.jobs.effect_tasks import EffectTasks, StuckLimits
 from bot.jobs.event_writer import EventWriter
+from bot.jobs.exclusive_trial import MAX_TRIAL_SECONDS, Exclusivity, NoExclusivity, Trial
 from bot.jobs.lease import (
     CANCEL_SECONDS,
     LAST_EDIT_SECONDS,
@@ -24,17 +26,15 @@ from bot.jobs.lease import (
     log_task_error,
     read_boot_clock,
 )
-from bot.jobs.opened_jobs import ReleasedJobs
 from bot.jobs.quarantine import UnreadableLog, describe_unreadable_log, quarantine_job
-from bot.jobs.suspect_trial import MAX_TRIAL_SECONDS, Exclusivity, NoExclusivity, Trial
-from bot.jobs.tasks import EffectTasks, StuckLimits
+from bot.jobs.released_jobs import ReleasedJobs
 from bot.logs import log_context
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, LogBroken, StoreError
 from handoff import events as ev
 from handoff.effects import Effect, RunSubtask
 from handoff.engine.ladder import MAX_LOST_OWNERS
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.events import NewerEventError
 from handoff.state.job_state import Job, RequestState
 from handoff.summaries.summary import QuarantineNotice, TrialNotice
@@ -168,7 +168,7 @@ class JobRunner:
         self._effect_error: Exception | None = None
         self._step_started_at: float | None = None
         self._posts_deadline: float | None = None
-        """The time on the clock of `boottime` at which posts under way are cancelled; None unless we are stopping."""
+        """The time by `read_boot_clock` at which posts under way are cancelled; None unless we are stopping."""
         self._teardown: TeardownLimits | None = None
         self._is_quarantined = False
         self._is_broken = False

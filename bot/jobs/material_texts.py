@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff.briefs.addresses import find_cited_addresses, find_material_addresses
-from handoff.briefs.context import list_needed_texts, make_handoff
+from handoff.briefs.handoff_builder import list_needed_texts, make_handoff
 from handoff.contracts import Handoff, PackedSize, Result
-from handoff.evidence.binding import SourceDocument
+from handoff.evidence.evidence_check import SourceDocument
 from handoff.materials.material_lists import collect_log_texts, find_needed_material, list_material
 from handoff.state.job_state import Job, RequestState, SubtaskState
 

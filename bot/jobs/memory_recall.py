@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from bot.jobs.gathering import GatheredMaterial
+from bot.jobs.material_gathering import GatheredMaterial
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff.contracts import Material
@@ -19,7 +19,7 @@ from handoff.materials.memory_text import MEMORY_NAME, render_memories
 from handoff.state.job_state import Job, RequestState
 
 if TYPE_CHECKING:
-    from bot.slack.show.thread import ThreadView
+    from bot.slack.show.thread_view import ThreadView
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
-from bot.jobs.suspect_trial import MAX_OWNERS_WITHOUT_TRIAL
+from bot.jobs.exclusive_trial import MAX_OWNERS_WITHOUT_TRIAL
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Head, LogBroken, LogEntry, StoreError
 from handoff import events as ev

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.jobs.gathering import MAX_PARALLEL_FILES, GatheredMaterial, gather_attachments, read_and_store_file
+from bot.jobs.material_gathering import MAX_PARALLEL_FILES, GatheredMaterial, gather_attachments, read_and_store_file
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from handoff.contracts import Attachment, ChannelSpan, Material
@@ -14,7 +14,7 @@ from handoff.state.job_state import Job, RequestState
 
 if TYPE_CHECKING:
     from bot.slack.receive.thread_text import SharedFile, ThreadText
-    from bot.slack.show.thread import ThreadView
+    from bot.slack.show.thread_view import ThreadView
     from specialists.crew import Crew
     from specialists.tools.toolkit import Toolkit
 

@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 
 class TeamSignIns:
-    """Implements `KeptSignIns` for a team, in the store."""
+    """Implements `SignInStore` for a team, in the store."""
 
     def __init__(self, store: Store, team: str) -> None:
         self._store, self._team = store, team

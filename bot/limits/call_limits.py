@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 from bot.limits.breakers import POLL_PAUSE_RANGE, Breakers, find_breaker_name
 from bot.limits.held_slots import SLOT_HOLD_SECONDS, SlotRenewer
-from bot.limits.rules import (
+from bot.limits.limit_rules import (
     MICROS_PER_DOLLAR,
     CounterLimit,
     LimitRules,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from bot.limits.rules import MICROS_PER_DOLLAR, LimitRules, Payer, describe_limits, list_budgets
+from bot.limits.limit_rules import MICROS_PER_DOLLAR, LimitRules, Payer, describe_limits, list_budgets
 from bot.store.counters import Counter, Settlement
 from bot.store.redis.redis_counters import Counters
 from handoff.contracts import Usage

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from bot.models.chat_reply import classify_chunk, collect_completion, read_completion
+from bot.models.chat_completions import classify_chunk, collect_completion, read_completion
 from bot.models.event_stream import SILENCE_SECONDS, make_silence_limits, read_events
 from bot.models.openai_client import is_openai_url, is_unencrypted_url, make_connection, post_request
 from bot.models.picture_support import OPENAI_LIMITS, openai_sees_pictures

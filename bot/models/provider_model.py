@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from bot.models.call_retrier import CallRetrier, RetryPolicy
 from bot.models.named_models import explain_unavailable_model, get_model_name, strip_provider
 from bot.models.picture_support import (
     REFUSED_REASON,
@@ -18,7 +19,6 @@ from bot.models.picture_support import (
     replace_excess_pictures,
 )
 from bot.models.prices import Prices
-from bot.models.retrying import CallRetrier, RetryPolicy
 from bot.models.server_facts import PromptSizeEstimator
 from bot.models.wire import Emitter, ProviderConnection, TokenCounts, Wire, WireReply
 from handoff.contracts import Tier, Turn

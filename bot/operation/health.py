@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from bot.operation.metered import Heartbeat
+from bot.operation.metering import Heartbeat
 from bot.operation.metrics import Metrics
 from bot.settings import Address, SettingsError
 from bot.store.redis.redis_store import Store

@@ -12,13 +12,13 @@ from bot.jobs.instance import Instance
 from bot.jobs.job_runner import Effects
 from bot.models.chosen_model import ChosenModel
 from bot.operation.health import STORE_TIMEOUT_SECONDS, HealthState, serve_health
-from bot.operation.metered import MeteredEffects, MeteredModel, meter_crew, meter_store
+from bot.operation.metering import MeteredEffects, MeteredModel, meter_crew, meter_store
 from bot.operation.metrics import Metrics
 from bot.operation.trace_export import TracedEffects, TraceQueue
 from bot.settings import Address
 from bot.store.redis.redis_store import Store
 from bot.store.values import StoreError
-from specialists.several_crews import CrewSet
+from specialists.crew_set import CrewSet
 
 
 class Instrumentation:

@@ -20,7 +20,7 @@ from bot.jobs.job_runner import Effects, ForwardingEffects, JobRunner
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, LogBroken, StoreError
 from bot.tracing.span import Span
-from bot.tracing.spans import read_spans
+from bot.tracing.span_reader import read_spans
 from handoff.state.job_state import Job
 from specialists.outbound.clients import open_session
 from specialists.outbound.faults import describe_network_fault

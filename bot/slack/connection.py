@@ -25,7 +25,7 @@ from bot.slack.receive.bolt_dispatch import AcknowledgingSocketMode
 from bot.slack.receive.http import make_web_app
 from bot.slack.receive.payload_reader import PayloadAddressee, read_addressee
 from bot.slack.send.web_calls import close_client, make_client
-from bot.slack.token_proof import INSTALLATION_EVENTS, REFUSED_TOKEN_ADVICE, TRANSIENT_SLACK_ERRORS, TokenMonitor
+from bot.slack.token_monitor import INSTALLATION_EVENTS, REFUSED_TOKEN_ADVICE, TRANSIENT_SLACK_ERRORS, TokenMonitor
 from specialists.outbound.faults import describe_network_fault
 from specialists.service_url import redact_url
 
@@ -83,7 +83,7 @@ async def fetch_bot_account(client: AsyncWebClient) -> BotAccount:
 
 
 def make_token_monitor(client: AsyncWebClient, account: BotAccount) -> TokenMonitor:
-    """Return a `TokenProof`, which checks again and again whether Slack still accepts the client's token.
+    """Return a `TokenMonitor`, which checks again and again whether Slack still accepts the client's token.
 
     `account` is the answer that Slack has just given for this token.
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.supervisor.planning import make_specialist_worker
+from bot.supervisor.crew_planner import make_specialist_worker
 from bot.supervisor.prompts import read_prompt
 from handoff.contracts import Estimate, Subtask, Terms
 from handoff.planning.estimates import (

@@ -34,8 +34,8 @@ from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_SUBTASKS
 from handoff.planning.planner_reply import parse_reply
 from handoff.planning.routing import make_single_plan
-from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import RequestState
+from handoff.state.value_cache import cache_on_value
 from handoff.text.context_budget import PackedTexts, Piece, pack_pieces
 from handoff.text.headings import demote_headings
 from specialists.model import CallWithheld, Model, ModelError

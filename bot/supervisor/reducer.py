@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bot.supervisor.prompts import make_role_call
 from bot.supervisor.roles import RoleInputs
-from handoff.answering.reducing import ReductionCall, make_notes_from_reply, render_part, truncate_notes
+from handoff.answering.reduction import ReductionCall, make_notes_from_reply, render_part, truncate_notes
 from handoff.effects import ReduceMaterial
 from handoff.engine.answer import find_reduction_stage
-from handoff.engine.nested import build_run_brief
+from handoff.engine.crew_runs import build_run_brief
 from handoff.events import MaterialReduced
 from handoff.state.job_state import PlanRun, RequestState
 from handoff.text.context_budget import PackedTexts, Piece, pack_pieces

@@ -8,7 +8,7 @@ from typing import Any
 from bot.supervisor.prompts import make_object_schema, make_role_call, parse_json_object
 from bot.supervisor.roles import RoleInputs
 from handoff.effects import RefineBrief
-from handoff.engine.nested import build_run_brief
+from handoff.engine.crew_runs import build_run_brief
 from handoff.events import BriefRefined
 from handoff.state.job_state import PlanRun, RequestState
 from handoff.text.context_budget import PackedTexts, Piece, make_beginnings, pack_pieces

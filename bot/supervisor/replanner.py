@@ -9,7 +9,7 @@ from typing import Any
 from bot.supervisor.planner import MATERIAL_HEADING, MAX_MATERIAL_NAMES, render_material_line
 from bot.supervisor.prompts import make_reply_schema, make_role_call, read_prompt
 from handoff.contracts import Material, Member
-from handoff.engine.nested import build_run_brief
+from handoff.engine.crew_runs import build_run_brief
 from handoff.engine.replan import list_changeable_ids
 from handoff.events import PlanRevised
 from handoff.planning.revision import MAX_ADDED_SUBTASKS, RevisionReply, parse_revision

@@ -8,7 +8,7 @@ from typing import Any
 
 from handoff.conversation.retry_words import RetryRef
 from handoff.engine import retry
-from handoff.engine.nested import has_left_plan
+from handoff.engine.crew_runs import has_left_plan
 from handoff.state.job_state import SETTLED_STATES, RequestState, SubtaskState
 
 IsMember = Callable[[str, str], bool]

@@ -2,7 +2,7 @@
 
 A role is a module and a prompt of that name in this folder. The module has `perform(effect, case)`, which makes the
 role's model call for the effect that names the role (in `handoff.effects`) and returns the outcome as an event. The
-planner and the replanner are called by `bot.supervisor.planning`, which knows the crew.
+planner and the replanner are called by `bot.supervisor.crew_planner`, which knows the crew.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from handoff.contracts import ContextLimits, Terms, Turn
 from handoff.events import Event
-from handoff.evidence.binding import SourceDocument
+from handoff.evidence.evidence_check import SourceDocument
 from handoff.state.job_state import PlanRun, RequestState
 from handoff.state.job_state import replace as copy_state
 from handoff.text.context_budget import estimate_token_count

@@ -14,8 +14,8 @@ from bot.supervisor.roles import OnText, RoleInputs
 from handoff.answering.brief_echoes import render_result_tag, strip_brief_echoes
 from handoff.answering.findings import format_findings, is_graded, rank_by_severity
 from handoff.answering.fixed_words import render_phrase
-from handoff.answering.material import render_finding
-from handoff.answering.reducing import ReductionStage
+from handoff.answering.reduction import ReductionStage
+from handoff.answering.result_text import render_finding
 from handoff.checking.figures import render_workings
 from handoff.checking.workings import remove_workings
 from handoff.effects import WriteAnswer
@@ -31,7 +31,7 @@ from handoff.engine.answer import (
     render_subtask_result,
 )
 from handoff.engine.answer_sources import find_invented_figures, find_unsourced_figures
-from handoff.engine.nested import build_run_brief
+from handoff.engine.crew_runs import build_run_brief
 from handoff.events import AnswerWritten
 from handoff.state.job_state import PlanRun, RequestState, SubtaskState
 from handoff.text.context_budget import PackedTexts, Piece, pack_pieces

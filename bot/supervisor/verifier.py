@@ -10,15 +10,15 @@ from typing import Any
 
 from bot.supervisor.prompts import make_object_schema, make_role_call, parse_json_object
 from bot.supervisor.roles import RoleInputs
-from handoff.answering.figure_names import list_written_figures
-from handoff.answering.material import render_result
+from handoff.answering.result_text import render_result
+from handoff.answering.written_figures import list_written_figures
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Contradiction, Evidence, RefutedSentence, Result
 from handoff.effects import VerifyAnswer
 from handoff.engine.answer import collect_results, compute_call_seconds
-from handoff.engine.nested import build_run_brief
+from handoff.engine.crew_runs import build_run_brief
 from handoff.events import AnswerVerified
-from handoff.evidence.binding import SourceDocument
+from handoff.evidence.evidence_check import SourceDocument
 from handoff.evidence.quotations import find_quotation
 from handoff.evidence.statements import split_statements
 from handoff.evidence.work_receipts import collect_receipts

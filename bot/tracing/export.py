@@ -8,9 +8,9 @@ from typing import Any
 
 from bot.store.values import Head, LogEntry
 from bot.tracing.cut_texts import choose_text_limit, cut_all_texts
+from bot.tracing.job_trace import RequestFigures, Trace, TraceLane, derive_trace
 from bot.tracing.span import Span
 from bot.tracing.steps import export_events
-from bot.tracing.whole_trace import RequestFigures, Trace, TraceLane, derive_trace
 from handoff import events as ev
 from handoff.contracts import Usage
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
+from bot.tracing.job_trace import Trace
 from bot.tracing.picture_layout import lay_out_picture
-from bot.tracing.whole_trace import Trace
 from specialists.sandbox.child_process import ChildLimits, run_child
 from specialists.tools.extras import make_install_command
 

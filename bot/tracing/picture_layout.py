@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from bot.tracing.cut_texts import cut_text
+from bot.tracing.job_trace import RequestFigures, Trace, TraceLane, find_crew_attempts
 from bot.tracing.span import SUPERVISORS_LANE, Span
 from bot.tracing.time_scale import TimeScale, make_time_scale
-from bot.tracing.whole_trace import RequestFigures, Trace, TraceLane, find_crew_attempts
 from handoff.contracts import PATH_SEPARATOR, Usage
 from handoff.text.counts import format_dollars
 

@@ -1,7 +1,7 @@
 """Derives the spans of the supervisor's steps from a log: planning, judging, writing, posting.
 
 The log has the end of such a step. The step began when its effect became outstanding, which is derived from the log by
-the same function that tells the bot what to do next (`handoff.engine.outstanding`).
+the same function that tells the bot what to do next (`handoff.engine.outstanding_effects`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from bot.tracing.span_book import SpanBook, SpanDraft, has_usage
 from handoff import effects as ef
 from handoff import events as ev
 from handoff.contracts import Usage
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.state.job_state import Job, RequestState
 
 DERIVED_FROM_EFFECT = "its end is logged; it began when the event before it called for it"

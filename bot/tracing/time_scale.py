@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from bot.tracing.job_trace import BUSY_KINDS, find_crew_attempts
 from bot.tracing.span import Span
-from bot.tracing.whole_trace import BUSY_KINDS, find_crew_attempts
 
 MIN_BREAK_SECONDS = 30.0
 """A time without work is drawn as a break only if it is longer than these seconds."""

@@ -17,9 +17,9 @@ from typing import Any
 
 from bot.tracing.cut_texts import choose_text_limit, cut_all_texts, cut_text
 from bot.tracing.export import export_trace
+from bot.tracing.job_trace import RequestFigures, Trace
 from bot.tracing.picture_layout import STATE_WORDS
 from bot.tracing.time_scale import make_time_scale
-from bot.tracing.whole_trace import RequestFigures, Trace
 
 MAX_PAGE_CHARS = 2_500_000
 """Most characters of all long texts in the page together; if there are more, each text is cut."""

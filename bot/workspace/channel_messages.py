@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.workspace.agent_sessions import AgentSessions
 from bot.workspace.changes import Change
-from bot.workspace.delivery import EventDelivery
+from bot.workspace.event_delivery import EventDelivery
 from bot.workspace.message_streams import MessageStream
 from bot.workspace.typed_text import make_rich_text
 from bot.workspace.workspace_state import EVENT_BY_CHANNEL_KIND, Channel, Json, Message, WorkspaceState

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from bot.workspace.workspace_server import Workspace
-from bot.workspace.delivery import EVENT_SCOPES
+from bot.workspace.event_delivery import EVENT_SCOPES
 from bot.workspace.manifest import SENT_EVENTS
 from bot.workspace.web_api.api_call import ApiMethod
 from bot.workspace.web_api.method_table import METHODS
@@ -118,9 +118,9 @@ async def _run_workspace(options: argparse.Namespace) -> int:
     import contextlib  # noqa: PLC0415 - not needed for --help
     import shlex  # noqa: PLC0415 - the same
 
+    from bot.workspace.app_parts import MessageDraft  # noqa: PLC0415 - the same
     from bot.workspace.app_process import NOT_FOUND_EXIT_CODE, make_app_environment, run_app, run_further_app  # noqa: PLC0415 - the same
     from bot.workspace.workspace_server import Workspace  # noqa: PLC0415 - the same
-    from bot.workspace.world import MessageDraft  # noqa: PLC0415 - the same
 
     workspace = await Workspace.start(
         options.manifest,

@@ -17,7 +17,7 @@ from bot.workspace.inputs import (
 )
 from bot.workspace.manifest import AppFunction, ManifestCommand, ManifestShortcut
 from bot.workspace.refusal import ActionFailed, Refusal
-from bot.workspace.responses import ResponseUrls
+from bot.workspace.response_urls import ResponseUrls
 from bot.workspace.transport import Ack, PayloadKind, Transport
 from bot.workspace.typed_text import encode_typed_text
 from bot.workspace.view_stacks import Views

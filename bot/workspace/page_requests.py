@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 from aiohttp import BodyPartReader, web
 
+from bot.workspace.app_parts import AppParts
 from bot.workspace.file_store import select_page_fields
 from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.traffic import TrafficEntry
-from bot.workspace.world import AppParts
 
 Body = dict[str, Any]
 MAX_HISTORY_ROOTS = 200

@@ -5,6 +5,7 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
+from bot.workspace.app_parts import AppParts
 from bot.workspace.changes import Change
 from bot.workspace.channel_messages import iterate_elements
 from bot.workspace.identity import User
@@ -13,7 +14,6 @@ from bot.workspace.refusal import ActionFailed
 from bot.workspace.shared_content import TableRows, build_forward_attachment, build_table_attachment
 from bot.workspace.typed_text import encode_typed_text
 from bot.workspace.workspace_state import Channel, Json, Message
-from bot.workspace.world import AppParts
 
 Attachment = Path | tuple[str, bytes]
 PROCESSING_STATUS = "processing"

@@ -8,14 +8,14 @@ from urllib.parse import quote
 
 from aiohttp import web
 
-from bot.workspace.live import PageConnections
+from bot.workspace.app_parts import AppParts
+from bot.workspace.page_connections import PageConnections
 from bot.workspace.page_requests import PageRequests
 from bot.workspace.refusal import Refusal
-from bot.workspace.safety import RequestGuard
+from bot.workspace.request_guard import RequestGuard
 from bot.workspace.shared_content import render_canvas_page
 from bot.workspace.web_api.arguments import read_arguments
 from bot.workspace.web_api.dispatch import ApiDispatcher
-from bot.workspace.world import AppParts
 
 PAGE_FOLDER = Path(__file__).parent / "page"
 SIGN_IN_PAGE = "<!doctype html><title>Sign in to Slack</title><p>Send the bot token: Authorization: Bearer xoxb-..."

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from bot.workspace.changes import Change
-from bot.workspace.delivery import EventDelivery
+from bot.workspace.event_delivery import EventDelivery
 from bot.workspace.identity import make_id
 from bot.workspace.manifest import AppFunction, FunctionParameter
 from bot.workspace.oauth import IssuedToken, OAuth

@@ -30,7 +30,7 @@ channel only), a person of another workspace (sol) and another app's bot
 workspace by Slack Connect), the private #leads and a group DM of ana, ben and gus;
 everybody but sol has a direct message with the bot. @reviewers is a user group.
 With `data` everything is stored in that folder and is there again at the next
-start; without it, everything is lost. `add_app` installs a further app, `open_beside`
+start; without it, everything is lost. `add_app` installs a further app, `start_further_workspace`
 starts a further workspace of the same app.
 
 What differs from Slack: arguments that a method does not know are refused, not
@@ -49,26 +49,27 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from bot.workspace.agent_sessions import AgentSessions
+from bot.workspace.app_parts import AppParts, MessageDraft, RecordedCall
 from bot.workspace.changes import Change, ChangePublisher
 from bot.workspace.channel_messages import ChannelMessages
-from bot.workspace.delivery import EventDelivery
+from bot.workspace.event_delivery import EventDelivery
 from bot.workspace.fault_injection import FaultInjection
 from bot.workspace.file_store import MAX_FILE_BYTES, FileStore
 from bot.workspace.http_mode import HttpMode
 from bot.workspace.identity import Identity, UserGroup
 from bot.workspace.interactivity import Interactivity
-from bot.workspace.live import PageConnections
 from bot.workspace.manifest import list_manifest_notes, read_manifest
 from bot.workspace.oauth import OAuth
+from bot.workspace.page_connections import PageConnections
 from bot.workspace.page_requests import PageRequests
 from bot.workspace.person import Person
 from bot.workspace.rate_limits import RateLimits
-from bot.workspace.record import WorkspaceStorage
-from bot.workspace.responses import ResponseUrls
+from bot.workspace.request_guard import RequestGuard
+from bot.workspace.response_urls import ResponseUrls
 from bot.workspace.routes import add_routes
-from bot.workspace.safety import RequestGuard
 from bot.workspace.scheduled_messages import ScheduledMessages
 from bot.workspace.socket_mode import SocketMode
+from bot.workspace.storage import WorkspaceStorage
 from bot.workspace.traffic import InspectedTransport, TrafficEntry, TrafficLog
 from bot.workspace.typed_text import encode_typed_text
 from bot.workspace.view_stacks import Views
@@ -76,7 +77,6 @@ from bot.workspace.virtual_clock import Clock
 from bot.workspace.web_api.dispatch import ApiDispatcher
 from bot.workspace.workflow_steps import StepRun, WorkflowSteps
 from bot.workspace.workspace_state import Channel, Json, WorkspaceState
-from bot.workspace.world import AppParts, MessageDraft, RecordedCall
 
 T = TypeVar("T")
 HOST = "127.0.0.1"

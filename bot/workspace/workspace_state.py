@@ -11,7 +11,7 @@ from bot.workspace.changes import Change, ChangePublisher
 from bot.workspace.identity import OTHER_BOT, PEOPLE, USER_GROUPS, Identity, User, UserGroup, make_id
 from bot.workspace.manifest import Manifest
 from bot.workspace.message_streams import MessageStream
-from bot.workspace.record import WorkspaceStorage
+from bot.workspace.storage import WorkspaceStorage
 from bot.workspace.virtual_clock import Clock
 
 Json = dict[str, Any]

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from handoff.answering.code_places import yield_line_links
 from handoff.briefs.provenance import list_people_words
 from handoff.contracts import Material, Result
-from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import Job, RequestState
+from handoff.state.value_cache import cache_on_value
 
 APP_SUFFIX = " (app)"
 """The suffix of an author's name if the author is an app. A model may write an app's messages, as with this bot."""

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from handoff.contracts import Material, PrivateSource, Request
-from handoff.engine.nested import find_enclosing_plan
+from handoff.engine.crew_runs import find_enclosing_plan
 from handoff.materials.material_lists import compute_answer_digest, find_needed_material, list_material
-from handoff.state.derived_values import FoldStep, cache_on_value, compute_fold_step
 from handoff.state.job_state import Job, RequestState, SubtaskState, replace
 from handoff.state.state_values import Provenance, QuestionAnswer, make_private_source
+from handoff.state.value_cache import FoldStep, cache_on_value, compute_fold_step
 from handoff.text.text_words import normalize_words
 
 _QUOTE_MARK = ">"
@@ -125,7 +125,7 @@ def _extract_answer_words(answer: QuestionAnswer) -> str:
 
 
 def _matches_wording(wording: str, texts: Iterable[str]) -> bool:
-    """Return True if one of the texts has exactly this wording, as `normalize_word_order` returns it.
+    """Return True if one of the texts has exactly this wording, as `normalize_words` returns it.
 
     To save time, only texts that contain its longest word are compared.
     """

@@ -16,7 +16,7 @@ from handoff import events as ev
 from handoff.answering.code_places import find_line_link
 from handoff.answering.findings import MergedFinding, merge_graded_findings
 from handoff.answering.fixed_words import render_phrase
-from handoff.answering.material import render_result, render_with_unsure_note, replace_repeated_passages
+from handoff.answering.result_text import render_result, render_with_unsure_note, replace_repeated_passages
 from handoff.contracts import Note, Result, Strategy
 from handoff.effects import Effect, ReduceMaterial, SelectAnswer, VerifyAnswer, WriteAnswer
 from handoff.evidence.omissions import add_omissions, add_refutations
@@ -25,7 +25,7 @@ from handoff.state.job_state import PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import UNKNOWN_WRITE_WORDS
 
 if TYPE_CHECKING:
-    from handoff.answering.reducing import ReductionStage
+    from handoff.answering.reduction import ReductionStage
 
 MIN_CALL_SECONDS = 60.0
 """The seconds that a model call for the answer gets at least, even if the run's time is up."""
@@ -208,20 +208,20 @@ def _drop_repeated_passages(
 
 def find_reduction_stage(request: RequestState, run: PlanRun) -> ReductionStage:
     """Return the state of condensing the results. With the strategy `select` they are not condensed."""
-    from handoff.answering import reducing  # noqa: PLC0415 - only where material is condensed
+    from handoff.answering import reduction  # noqa: PLC0415 - only where material is condensed
 
     texts, _ = render_contents(request, run)
     notes = tuple(Note(source=request.subtasks[name].spec.title, text=text) for name, text in texts.items())
     if choose_strategy(request, run) == "select":
-        return reducing.ReductionStage(notes)
-    return reducing.plan_reduction(notes, run.condensed_notes, get_results_budget(run))
+        return reduction.ReductionStage(notes)
+    return reduction.plan_reduction(notes, run.condensed_notes, get_results_budget(run))
 
 
 def get_results_budget(run: PlanRun) -> int:
     """Return the most tokens that the results may take in the synthesizer's call."""
-    from handoff.answering import reducing  # noqa: PLC0415 - the same
+    from handoff.answering import reduction  # noqa: PLC0415 - the same
 
-    return reducing.compute_results_budget(run.terms.context.balanced)
+    return reduction.compute_results_budget(run.terms.context.balanced)
 
 
 # ---------------------------------------------------------------- the gaps of the answer

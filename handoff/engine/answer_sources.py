@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from handoff.answering.figure_names import list_written_figures, remove_figures
 from handoff.answering.findings import list_confidences
+from handoff.answering.written_figures import list_written_figures, remove_figures
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Result
 from handoff.engine.answer import collect_results, list_answer_gaps
-from handoff.engine.nested import build_run_brief
+from handoff.engine.crew_runs import build_run_brief
 from handoff.state.job_state import PlanRun, RequestState
 
 

@@ -22,7 +22,7 @@ from handoff.approval_values import (
     compute_call_digest,
 )
 from handoff.contracts import REQUESTER, Estimate, Terms
-from handoff.engine.nested import is_crew_working
+from handoff.engine.crew_runs import is_crew_working
 from handoff.engine.subtask import list_ready_subtasks, settle_run
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import ApplicableRuling, Question, QuestionAnswer, Ruling, Vote, may_answer

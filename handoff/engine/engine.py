@@ -11,14 +11,14 @@ Read the folder in this order:
 Then, by topic:
 
 - `plan`, `replan`: a plan begins, is rejected, is revised.
-- `returned_results`, `writes`: results that are sent back; calls in doubt.
+- `returned_results`, `unknown_writes`: results that are sent back; calls in doubt.
 - `answer`, `answer_sources`: from the results to one answer.
 - `questions`, `approvals`: what people are asked.
 - `thread_messages`, `corrections`: what people write meanwhile.
-- `nested`: crews inside crews.
-- `opening`: requests that only open a thread.
+- `crew_runs`: crews inside crews.
+- `thread_opening`: requests that only open a thread.
 - `retry`, `reused_subtasks`: second tries.
-- `outstanding`: derives the outstanding effects from the state.
+- `outstanding_effects`: derives the outstanding effects from the state.
 - `replay`: opens a stored log without parsing every line.
 
 An event that no longer fits (an answer to a closed question, a result of an attempt that was given up) changes
@@ -35,7 +35,7 @@ from handoff.access import rights
 from handoff.contracts import Request
 from handoff.effects import make_answer_key, make_card_end_key
 from handoff.engine import approvals, replan, retry, thread_messages
-from handoff.engine.nested import is_crew_working
+from handoff.engine.crew_runs import is_crew_working
 from handoff.engine.subtask import list_ready_subtasks
 from handoff.engine.transitions import TRANSITIONS, cancel_request, end_withdrawn_request
 from handoff.materials.deletions import mark_deleted_materials, mark_deleted_sources
@@ -50,7 +50,7 @@ from handoff.state.job_state import (
     replace,
 )
 from handoff.state.state_values import Failure
-from handoff.text.change_names import names_code_change
+from handoff.text.code_changes import names_code_change
 
 CHECKPOINT_EVENTS = (ev.TurnTaken, ev.ToolStarted, ev.ToolReturned)
 """Events after which states of runs and subtasks stay the same, so that they are not updated. Most events are these."""

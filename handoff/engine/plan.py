@@ -11,7 +11,7 @@ from types import MappingProxyType
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Plan, PlanChange, Subtask
 from handoff.engine import ladder, questions, replan, reused_subtasks
-from handoff.engine.nested import count_addable_subtasks
+from handoff.engine.crew_runs import count_addable_subtasks
 from handoff.engine.subtask import settle_run
 from handoff.state.job_state import PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import Failure, QuestionAnswer, ReplanTrigger

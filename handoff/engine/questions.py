@@ -19,7 +19,7 @@ from handoff.engine import approvals
 from handoff.engine.subtask import end_with_best_result
 from handoff.state.job_state import Job, RequestState, SubtaskState, replace
 from handoff.state.state_values import Failure, Question, QuestionAnswer, Reminder
-from handoff.text.member_ids import PERSON_ID
+from handoff.text.slack_ids import PERSON_ID
 
 MAX_REMINDERS = 4
 """The most reminders of one question."""

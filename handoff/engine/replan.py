@@ -14,7 +14,7 @@ concern the enclosing plan later.
 from __future__ import annotations
 
 from handoff.contracts import Result
-from handoff.engine.nested import is_crew_working
+from handoff.engine.crew_runs import is_crew_working
 from handoff.evidence.omissions import GRAVE_SEVERITIES
 from handoff.state.job_state import RequestState, SubtaskState, replace
 from handoff.state.state_values import ReplanTrigger

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from handoff import events as ev
 from handoff.contracts import Estimate, Member, Tier, Usage
 from handoff.engine.approvals import list_deciders
-from handoff.engine.nested import has_left_plan, is_crew_working
+from handoff.engine.crew_runs import has_left_plan, is_crew_working
 from handoff.state.job_state import SETTLED_STATES, PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import Checkpoint, EarlierWrite, Ruling
 

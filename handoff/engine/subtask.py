@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from handoff.answering.fixed_words import render_phrase
-from handoff.checking.checks import quote_line
+from handoff.checking.result_checks import quote_line
 from handoff.contracts import Result, Usage
 from handoff.engine import replan
 from handoff.engine.answer import conclude_run, needs_draft, render_subtask_result
-from handoff.engine.nested import combine_results, is_crew_working
+from handoff.engine.crew_runs import combine_results, is_crew_working
 from handoff.events import TurnTaken
 from handoff.state.job_state import SETTLED_STATES, PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import Candidate, Failure, ReplanTrigger

@@ -13,11 +13,11 @@ from typing import Any
 from handoff import events as ev
 from handoff.contracts import EscalationReason
 from handoff.effects import make_answer_key
-from handoff.engine import answer, approvals, ladder, plan, questions, retry, returned_results, writes
+from handoff.engine import answer, approvals, ladder, plan, questions, retry, returned_results, unknown_writes
+from handoff.engine.crew_runs import begin_attempt, is_crew_working
 from handoff.engine.ladder import get_subtask_seconds
-from handoff.engine.nested import begin_attempt, is_crew_working
-from handoff.engine.opening import apply_thread_opened
 from handoff.engine.subtask import charge_aborted_turns, end_subtasks, settle_run
+from handoff.engine.thread_opening import apply_thread_opened
 from handoff.state.job_state import SETTLED_STATES, PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import Failure, FailureCause, QuestionAnswer
 
@@ -166,7 +166,7 @@ def _apply_tool_in_doubt(request: RequestState, event: ev.ToolInDoubt) -> Reques
     subtask = _find_running_subtask(request, event)
     intent = next((one for one in subtask.open_intents if one.call == event.call), None) if subtask else None
     return (
-        writes.ask_about_write(request, subtask, intent, event.reason, event.usage, event.at)
+        unknown_writes.ask_about_write(request, subtask, intent, event.reason, event.usage, event.at)
         if subtask and intent
         else request
     )
@@ -193,7 +193,9 @@ def _apply_attempt_failed(request: RequestState, event: ev.AttemptFailed) -> Req
     if subtask is None:
         return request
     if subtask.open_intents:
-        return writes.ask_about_write(request, subtask, subtask.open_intents[0], event.message, event.usage, event.at)
+        return unknown_writes.ask_about_write(
+            request, subtask, subtask.open_intents[0], event.message, event.usage, event.at
+        )
     is_passing = event.transient and event.kind in {"model", "unavailable"}
     cause: FailureCause = "passing" if is_passing else event.kind
     request, subtask = request.charge_subtask(
@@ -211,7 +213,7 @@ def _apply_escalation(request: RequestState, event: ev.Escalated) -> RequestStat
         return request
     escalation = event.escalation
     if subtask.open_intents:
-        return writes.ask_about_write(
+        return unknown_writes.ask_about_write(
             request, subtask, subtask.open_intents[0], escalation.message, event.usage, event.at
         )
     request, subtask = request.charge_subtask(
@@ -245,7 +247,7 @@ def apply_question_answered(request: RequestState, event: ev.QuestionAnswered) -
     if question.doubt is None:
         return questions.apply_answer(request, subtask, answered)
     subtask = replace(subtask, question=None, question_answers=(*subtask.question_answers, answered))
-    return writes.settle_unknown_write(
+    return unknown_writes.settle_unknown_write(
         request, subtask, question.doubt, event, waited_seconds=event.at - question.asked_at
     )
 

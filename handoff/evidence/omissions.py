@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from handoff.answering.findings import MergedFinding
 from handoff.answering.fixed_words import Phrase, render_phrase
-from handoff.answering.material import render_finding, states_message
+from handoff.answering.result_text import render_finding, states_message
 from handoff.contracts import Evidence, Severity
 from handoff.events import AnswerVerified
 from handoff.text.text_words import extract_words

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from handoff.answering.material import render_result
+from handoff.answering.result_text import render_result
 from handoff.contracts import Artifact, Material
-from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import Job, RequestState, SubtaskState
+from handoff.state.value_cache import cache_on_value
 
 MIN_MATERIAL_LENGTH, MIN_MATERIAL_LINES = 600, 8
 """The least characters, or lines, of a request's text that becomes a material, as the briefs of a plan shorten it."""

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, Field, ValidationError
 
 from handoff.contracts import PATH_SEPARATOR, Material, Plan, PlanChange, Subtask
-from handoff.engine.nested import ATTEMPT_MARK, count_addable_subtasks
+from handoff.engine.crew_runs import ATTEMPT_MARK, count_addable_subtasks
 from handoff.engine.replan import list_changeable_ids
 from handoff.planning import needs, plan_check
 from handoff.planning.plan_repair import repair_plan

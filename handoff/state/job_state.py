@@ -33,7 +33,6 @@ from handoff.contracts import (
 )
 from handoff.conversation.retry_words import RetryRef
 from handoff.events import AnswerVerified, ToolReturned, ToolStarted
-from handoff.state.derived_values import CACHE_KEY, cache_on_value
 from handoff.state.state_values import (
     Candidate,
     Checkpoint,
@@ -53,6 +52,7 @@ from handoff.state.state_values import (
     WriteVerdict,
     list_private_sources,
 )
+from handoff.state.value_cache import CACHE_KEY, cache_on_value
 
 T = TypeVar("T")
 RequestStatus = Literal["submitted", "working", "input_required", "synthesizing", "completed", "failed", "cancelled"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from handoff.contracts import PATH_SEPARATOR, Place, Request
 from handoff.engine import answer
-from handoff.engine.nested import is_crew_working
+from handoff.engine.crew_runs import is_crew_working
 from handoff.engine.plan import PLANNED_ANEW_DECISION
 from handoff.engine.questions import list_assumptions
 from handoff.engine.replan import find_due_trigger

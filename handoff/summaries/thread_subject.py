@@ -6,8 +6,8 @@ It works roughly in any language: a follow-up shares words with earlier requests
 from __future__ import annotations
 
 from handoff.conversation.message_kinds import QUESTION_WORDS
-from handoff.state.derived_values import FoldStep, compute_fold_step
 from handoff.state.job_state import Job, RequestState
+from handoff.state.value_cache import FoldStep, compute_fold_step
 from handoff.text.text_words import extract_words
 
 MIN_SUBJECT_WORDS = 4

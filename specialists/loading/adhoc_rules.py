@@ -10,9 +10,9 @@ import yaml
 from handoff.contracts import Tier
 from handoff.effects import ROLES
 from handoff.planning.adhoc import MAX_SPECIALISTS_PER_PLAN, AdhocAllowance
-from specialists.files import crew_nodes as nodes
-from specialists.files.crew_nodes import FaultCollector
+from specialists.files import yaml_nodes as nodes
 from specialists.files.frontmatter import suggest_name
+from specialists.files.yaml_nodes import FaultCollector
 from specialists.tools.tool import Tool
 from specialists.turns import finish_tools
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from handoff.approval_values import ADMINS, DEFAULT_APPROVAL_TERMS, ApprovalTerms
 from handoff.contracts import REQUESTER
-from handoff.text.member_ids import is_group_id, is_person_id
+from handoff.text.slack_ids import is_group_id, is_person_id
 from specialists.files.frontmatter import CrewFault, MarkdownPage, describe_value, suggest_name
 from specialists.tools.tool import Tool
 

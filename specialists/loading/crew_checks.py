@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handoff.contracts import ANYONE, REQUESTER
-from handoff.text.member_ids import is_group_id, is_person_id
+from handoff.text.slack_ids import is_group_id, is_person_id
 from specialists.files.frontmatter import MarkdownPage, describe_value, suggest_name
 from specialists.tools.tool import Tool
 

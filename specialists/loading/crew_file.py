@@ -20,13 +20,13 @@ from handoff.conversation.working_time import parse_duration
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.pipeline import Pipeline
 from handoff.planning.routing import RoutingRule
-from specialists.files import crew_nodes as nodes
-from specialists.files.crew_nodes import read_yaml_root
+from specialists.files import yaml_nodes as nodes
 from specialists.files.frontmatter import CrewFault, MarkdownPage, suggest_name
-from specialists.loading import adhoc_rules, approval_keys, crew_pipeline, crew_rules, crew_words
+from specialists.files.yaml_nodes import read_yaml_root
+from specialists.loading import adhoc_rules, approval_keys, crew_pipeline, crew_prompts, crew_rules
 from specialists.loading.approval_keys import NO_APPROVAL_RULES, ApprovalRules
 from specialists.loading.crew_checks import find_addressee_fault
-from specialists.loading.crew_words import NO_PROMPTS, CrewPrompts
+from specialists.loading.crew_prompts import NO_PROMPTS, CrewPrompts
 from specialists.tools.tool import Tool
 
 FILE_NAME = "crew.yml"
@@ -191,7 +191,7 @@ def _read_first_responder(file: CrewFile, key: str, node: yaml.Node, names: Crew
 
 def _read_contact(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     del key, names
-    file.contact = crew_words.read_contact(file, node)
+    file.contact = crew_prompts.read_contact(file, node)
 
 
 def _read_needs(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
@@ -313,18 +313,18 @@ def _read_channel(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -
 
 def _read_instructions(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     del key, names
-    file.prompts = replace(file.prompts, instructions=crew_words.read_instructions(file, node))
+    file.prompts = replace(file.prompts, instructions=crew_prompts.read_instructions(file, node))
 
 
 def _read_examples(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     del key
-    examples = crew_words.read_examples(file, node, names.members)
+    examples = crew_prompts.read_examples(file, node, names.members)
     file.prompts = replace(file.prompts, examples=examples, members=frozenset(names.members))
 
 
 def _read_answer(file: CrewFile, key: str, node: yaml.Node, names: CrewNames) -> None:
     del key, names
-    file.prompts = replace(file.prompts, answer=crew_words.read_answer_form(file, node))
+    file.prompts = replace(file.prompts, answer=crew_prompts.read_answer_form(file, node))
 
 
 _READERS: Mapping[str, Callable[[CrewFile, str, yaml.Node, CrewNames], None]] = {

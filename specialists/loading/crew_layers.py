@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
-from specialists.files.crew_nodes import read_yaml_root
 from specialists.files.frontmatter import CrewFault, MarkdownPage, suggest_name
+from specialists.files.yaml_nodes import read_yaml_root
 from specialists.loading import crew_context, crew_folders
 from specialists.loading.crew_context import CrewContext
 from specialists.loading.crew_file import FILE_NAME

@@ -12,9 +12,9 @@ from handoff.planning import pipeline as plans
 from handoff.planning.adhoc import NAME_PATTERN
 from handoff.planning.pipeline import KINDS_BY_NEED, FollowUpPlanner, Pipeline, PipelineStep
 from handoff.planning.plan_check import MAX_SUBTASKS
-from specialists.files import crew_nodes as nodes
-from specialists.files.crew_nodes import FaultCollector
+from specialists.files import yaml_nodes as nodes
 from specialists.files.frontmatter import suggest_name
+from specialists.files.yaml_nodes import FaultCollector
 
 _KEYS = ("steps", "strategy", "instruction", "follow_ups")
 _STEP_KEYS = ("name", "specialist", "title", "brief", "after", "needs", "done_when", "tier", "critical", "only_for")

@@ -7,8 +7,8 @@ from typing import Any, Literal
 import yaml
 
 from handoff.planning.routing import FilesCondition, RoutingRule
-from specialists.files import crew_nodes as nodes
-from specialists.files.crew_nodes import FaultCollector
+from specialists.files import yaml_nodes as nodes
+from specialists.files.yaml_nodes import FaultCollector
 from specialists.loading.rule_patterns import BadPattern, compile_pattern, count_match_ways
 
 MAX_RULES = 50

@@ -15,9 +15,9 @@ from typing import Any
 
 import yaml
 
-from specialists.files import crew_nodes as nodes
-from specialists.files.crew_nodes import read_yaml_root
+from specialists.files import yaml_nodes as nodes
 from specialists.files.frontmatter import CrewFault
+from specialists.files.yaml_nodes import read_yaml_root
 
 FOLDER_NAME, FILE_NAME = "demo", "demo.yml"
 FOLDER_PLACEHOLDER = "{demo}"

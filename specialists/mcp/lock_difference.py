@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 from specialists.mcp.server_tools import find_unusable_reason, list_changes
 from specialists.mcp.tool_lock import LockedTool
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 from specialists.mcp.oauth_requests import find_url_fault, send_request
 from specialists.mcp.sdk import load_sdk
 from specialists.tools.tool_sign_in import SignInFailed

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Self
 from pydantic import JsonValue, RootModel, model_validator
 from pydantic_core import PydanticCustomError
 
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 from specialists.mcp.shown_schema import rebuild_schema
 
 MAX_LEVELS = 24

@@ -14,15 +14,15 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 from specialists.mcp import tool_lock
-from specialists.mcp.http_stream import make_http_client
+from specialists.mcp.http_client import make_http_client
 from specialists.mcp.sdk import load_sdk
 from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_sign_in import SIGN_IN_AGAIN_HINT, SIGN_IN_HINT, ServerSignIn
 from specialists.mcp.stdio_pipe import StdioPipe
+from specialists.mcp.tool_list_filter import ToolListFilter
 from specialists.mcp.tool_lock import LockedTool
-from specialists.mcp.tool_sieve import ToolListFilter
 from specialists.outbound.faults import describe_network_fault
 
 if TYPE_CHECKING:

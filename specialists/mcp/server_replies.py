@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from handoff.contracts import Artifact
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 from specialists.tools.tool import ToolOutcome, Workbench
 
 if TYPE_CHECKING:

@@ -18,12 +18,12 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from handoff.text.visible_text import remove_invisible
-from specialists.mcp.kept_grant import GrantRefused, OAuthClient, TokenStorage, request_tokens
+from handoff.text.invisible_characters import remove_invisible
 from specialists.mcp.oauth_metadata import AuthorizationServer, find_authorization_server
 from specialists.mcp.oauth_requests import send_request
 from specialists.mcp.sdk import load_sdk
 from specialists.mcp.server_config import ServerConfig
+from specialists.mcp.stored_tokens import GrantRefused, OAuthClient, TokenStorage, request_tokens
 from specialists.tools.tool import WorkbenchLost
 from specialists.tools.tool_sign_in import LOCAL_RETURN_URL, SignInFailed, SignInStore
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handoff.text.context_budget import estimate_token_count
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 from specialists.files.frontmatter import CrewFault
 from specialists.mcp import safe_schema, server_config, server_replies, shown_schema, tool_lock
 from specialists.mcp.oauth_metadata import find_authorization_server

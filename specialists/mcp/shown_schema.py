@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 
 LONGEST_TEXT = 300
 """Most characters of one description in the schema, and of one value."""

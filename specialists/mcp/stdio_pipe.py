@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 from specialists.mcp.flood_meter import LONGEST_MESSAGE, FloodError, FloodMeter
 from specialists.mcp.server_config import ServerConfig
 from specialists.outbound.network import read_network_variables

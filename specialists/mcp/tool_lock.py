@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 
 FILE_NAME = "mcp.lock"
 MAX_BYTES = 4 * 1024 * 1024

@@ -19,7 +19,7 @@ from specialists.formats.contents import Blob, FileContents, UnreadableFile
 from specialists.formats.file_kind import find_kind
 from specialists.sandbox.confine import claim_stdout, make_input_path
 from specialists.tools.extras import explain_install
-from specialists.tools.tables.sheet_sources import list_sheet_columns
+from specialists.tools.tables.sheet_reading import list_sheet_columns
 
 
 def outline_columns(data: bytes, name: str, contents: FileContents) -> None:
@@ -49,10 +49,10 @@ _READERS = {
     "mail": "mail_message:read_mail",
     "calendar": "calendar_entries:read_calendar",
     "html": "html_text:read_html",
-    "markdown": "headed_text:read_markdown",
+    "markdown": "markdown_text:read_markdown",
     "diff": "diff_hunks:read_diff",
-    "json": "keyed_text:read_json",
-    "yaml": "keyed_text:read_yaml",
+    "json": "json_yaml_text:read_json",
+    "yaml": "json_yaml_text:read_yaml",
     "text": "plain_text:read_text",
 }
 """The reader of each kind, as `module:function`. Imported only when needed, as most need a library."""

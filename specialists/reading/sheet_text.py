@@ -13,7 +13,7 @@ from specialists.reading.plain_text import decode_file
 from specialists.tools.tables.delimited import read_delimited_sheets
 from specialists.tools.tables.sheet import Sheet
 from specialists.tools.tables.spreadsheet_xml import read_spreadsheet_xml_sheets
-from specialists.tools.tables.table_refused import TableRefused
+from specialists.tools.tables.table_errors import TableRefused
 from specialists.tools.tables.workbook import read_workbook_sheets
 
 _MAX_SHEETS = 50

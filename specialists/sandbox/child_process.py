@@ -24,8 +24,8 @@ from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 from specialists.sandbox.confine import INPUT_FOLDER, UNSANDBOXED_EXIT
-from specialists.sandbox.kernel_walls import hide_process_memory
-from specialists.sandbox.scratch import get_scratch_folder
+from specialists.sandbox.kernel_layers import hide_process_memory
+from specialists.sandbox.scratch_folder import get_scratch_folder
 
 ChildFailure = Literal["", "time", "cpu", "crash", "too_much", "busy", "unwalled"]
 

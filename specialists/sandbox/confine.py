@@ -14,7 +14,7 @@ import sys
 from importlib import import_module
 from typing import Any, BinaryIO
 
-from specialists.sandbox.kernel_walls import SANDBOX_LAYERS, SandboxLayer, apply_layers
+from specialists.sandbox.kernel_layers import SANDBOX_LAYERS, SandboxLayer, apply_layers
 
 MEGABYTE = 1024 * 1024
 INPUT_FOLDER = "in"
@@ -41,7 +41,7 @@ def run_confined(module: str, settings: str) -> None:
     Args:
         module: dotted name of a module of ours.
         settings: JSON of `memory_mb`, `cpu_seconds`, `file_mb`, `wall_seconds`, `network`, `all_walls`, `reads`,
-            `writes` and `program`: see `confine` and `kernel_walls.apply_layers`.
+            `writes` and `program`: see `confine` and `kernel_layers.apply_layers`.
     """
     # Python lists a package's parent folder on import, which may be unreadable later.
     import_module(module.partition(".")[0])
@@ -71,7 +71,7 @@ def confine(
         wall_seconds: seconds after which an alarm ends it, even if its parent is gone.
         network: True if it may use the network; then no sandbox layer is applied.
         all_walls: True to exit with UNSANDBOXED_EXIT, before reading anything, unless all sandbox layers are active.
-        places: what it may read, write and run, see `kernel_walls.apply_layers`.
+        places: what it may read, write and run, see `kernel_layers.apply_layers`.
     """
     active_layers.update(apply_layers(() if network else SANDBOX_LAYERS, **places))
     if all_walls and active_layers != set(SANDBOX_LAYERS):

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from handoff.text.visible_text import remove_invisible, spell_out
+from handoff.text.invisible_characters import remove_invisible, spell_out
 
 MAX_STEPS = 50_000
 """Most values and schema parts that one check visits: through references, a small schema can unfold to many."""

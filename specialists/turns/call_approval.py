@@ -24,7 +24,7 @@ from handoff.approval_values import (
 )
 from handoff.contracts import REQUESTER, PrivateSource, ToolCall
 from handoff.state.state_values import ApplicableRuling, Ruling
-from handoff.text.visible_text import spell_out
+from handoff.text.invisible_characters import spell_out
 from specialists.tools.messenger import CommonReaders
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from specialists.tools.tool_sign_in import SignIn

@@ -12,13 +12,13 @@ from pydantic import ValidationError
 from handoff.briefs.addresses import filter_cited_addresses
 from handoff.contracts import Artifact, Finding, ReadSource, Result, ToolCall, ToolReply, Turn, Usage
 from handoff.events import ToolReturned
-from handoff.evidence.binding import SourceDocument
+from handoff.evidence.evidence_check import SourceDocument
 from specialists.model import ModelMessage
 from specialists.tools.tool import CODE_ARGUMENT, Tool, ToolOutcome
 from specialists.turns import briefing, finish_tools, text_calls
-from specialists.turns.attempt_work import WorkRecord
-from specialists.turns.context_room import READ_REPLY, ContextWindow
+from specialists.turns.context_window import READ_REPLY, ContextWindow
 from specialists.turns.egress import EgressGuard
+from specialists.turns.work_record import WorkRecord
 
 MIN_REPEATED_REQUESTS = 3
 """How often a call has to be asked for to count as repeated. A turn of only repeated calls ends the attempt."""

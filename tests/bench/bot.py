@@ -8,7 +8,7 @@ import os
 from bot.app import open_app, open_store
 from bot.command_line.serve import open_slack_connection, tune_garbage_collector
 from bot.jobs.shutdown import wait_for_stop
-from bot.models.choosing import choose_model
+from bot.models.model_choice import choose_model
 from bot.settings import read_settings
 from tests.bench.scenario import CREWS
 

@@ -14,7 +14,7 @@ from handoff import events as ev
 from handoff.contracts import Escalation, Place, Plan, Request, Subtask
 from handoff.effects import make_card_key, make_question_key
 from handoff.engine.engine import fold_log
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.state.job_state import Job
 from handoff.summaries.summary import make_summary_fields
 from tests.bench.child import child

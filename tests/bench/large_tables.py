@@ -12,7 +12,7 @@ from pathlib import Path
 
 from handoff.contracts import Artifact
 from specialists.tools.charts.charts import DrawChartArguments, draw_chart
-from specialists.tools.tables.tables import ProfileTableArguments, profile_table, run_query
+from specialists.tools.tables.table_tools import ProfileTableArguments, profile_table, run_query
 from specialists.tools.tool import FolderWorkbench
 from tests.bench.stage import compare, seconds_of
 from tests.proof_kit import row

@@ -8,7 +8,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from specialists.tools.knowledge.knowledge import KnowledgeFolder
+from specialists.tools.knowledge.knowledge_folder import KnowledgeFolder
 from tests.bench.stage import compare
 from tests.proof_kit import row
 

@@ -14,7 +14,7 @@ from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Place
-from handoff.engine.writes import HAPPENED_OPTION, NOT_HAPPENED_OPTION
+from handoff.engine.unknown_writes import HAPPENED_OPTION, NOT_HAPPENED_OPTION
 from tests.chaos.errands import CITIES, Errand
 from tests.chaos.teams import Team
 from tests.system.scene import Json, buttons

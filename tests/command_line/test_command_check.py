@@ -31,8 +31,8 @@ from bot.settings import Settings, read_settings
 from bot.store.embedded import is_server_running, start_embedded, stop_embedded
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import ToolCall
-from specialists.sandbox.kernel_walls import SANDBOX_LAYERS
-from specialists.sandbox.wall_proof import SandboxReport
+from specialists.sandbox.kernel_layers import SANDBOX_LAYERS
+from specialists.sandbox.sandbox_probe import SandboxReport
 from tests.command_line.command import ROOT, environment, leadhand, processes_in
 from tests.command_line.test_command_run import slack
 from tests.operation.collector import collecting

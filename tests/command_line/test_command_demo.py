@@ -12,8 +12,8 @@ import pytest
 
 from bot.command_line import crew_demo
 from bot.command_line.one_job import NOBODY_APPROVES_TEXT, run_one_job
+from bot.models.rehearsal.demo_script import NO_DEMO, find_script
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_demo import NO_DEMO, find_script
 from bot.settings import Settings, SettingsError, read_settings
 from bot.slack.views.answer_message import SCRIPTED_LABEL
 from specialists.registry import load_crew

@@ -74,7 +74,7 @@ def failed(ended: Ended, *words: str) -> None:
     It may have swept before: of tests that run beside this one, processes are killed.
     """
     assert (ended.code, ended.out) == (1, "")
-    lines = [line for line in ended.err.strip().splitlines() if " INFO bot.operation.sweep: " not in line]
+    lines = [line for line in ended.err.strip().splitlines() if " INFO bot.operation.leftovers: " not in line]
     assert len(lines) == 1, ended.err
     assert lines[0].startswith("leadhand: ")
     assert [word for word in words if word not in lines[0]] == []

@@ -10,8 +10,8 @@ from bot.command_line import demo_day
 from bot.command_line.crew_demo import StagedDemos
 from bot.command_line.day_file import DayFileError, DemoDay, read_day
 from bot.command_line.demo_day import DayPlayer, find_scene_end
+from bot.models.rehearsal.demo_script import DemoScript
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_demo import DemoScript
 from bot.settings import Settings
 from bot.store.values import Head, JobKey
 from specialists.loading import demo_file

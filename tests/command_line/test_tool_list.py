@@ -12,8 +12,8 @@ import pytest
 from bot.command_line import check, tool_list
 from bot.command_line.check import CheckResult
 from bot.settings import read_settings
+from specialists.crew_set import CrewSet
 from specialists.registry import load_crew
-from specialists.several_crews import CrewSet
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit
 from tests.specialists.scripted_model import Looker

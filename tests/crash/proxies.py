@@ -17,7 +17,7 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.models.chosen_model import ChosenModel
-from bot.slack.send.other_places import OUTSIDE_KEY_PREFIX
+from bot.slack.send.outside_sender import OUTSIDE_KEY_PREFIX
 from bot.slack.send.web_calls import make_client
 from bot.store.redis.redis_store import Store
 from handoff.contracts import Turn

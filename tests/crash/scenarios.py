@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from bot.models.choosing import ANTHROPIC_TIERS
+from bot.models.model_choice import ANTHROPIC_TIERS
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import DEFAULT_TERMS
 from bot.slack.send.outbox import STREAM_SUFFIX
@@ -28,7 +28,7 @@ from handoff.contracts import AskingTerms, Terms, Tier, ToolCall, Turn, Usage
 from handoff.effects import make_answer_key
 from specialists.crew import Crew
 from specialists.model import ModelCall
-from specialists.tools.messages import messages
+from specialists.tools.messages import message_tools
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from tests.proof_kit import Worker, make_crew
 from tests.system.brains import subtask
@@ -291,7 +291,7 @@ def tools(far_side: Path) -> dict[str, Tool]:
         "send_parcel": Tool("send_parcel", "write", TextArguments, send_letter),
         "make_files": Tool("make_files", "read", FilesArguments, make_files),
         "count_words": Tool("count_words", "read", TextArguments, count_words),
-        **{tool.name: tool for tool in messages.tools()},
+        **{tool.name: tool for tool in message_tools.tools()},
     }
 
 

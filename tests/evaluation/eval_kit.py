@@ -10,10 +10,10 @@ from bot.evaluation.cases import CASE_TYPES
 from bot.evaluation.harness import CaseChoice, CaseRecord, play_sets
 from bot.evaluation.set_files import LabelledSet
 from bot.evaluation.staged_job import CaseEnvironment
+from bot.models.call_retrier import RetryPolicy
 from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
-from bot.models.retrying import RetryPolicy
-from bot.supervisor.planning import CrewPlanner
+from bot.supervisor.crew_planner import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Terms
 from specialists.registry import CREWS_FOLDER, load_crew

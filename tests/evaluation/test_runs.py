@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.evaluation import run_file, scoreboard
-from bot.evaluation.answer_texts import (
+from bot.evaluation.answer_search import (
     contains_figure,
     contains_words,
     count_occurrences,

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from bot.evaluation.cases import DispatcherCase, PlanningCase, RoutingCase, SpecialistCase, VerifierCase
-from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.counting_model import CountingModel
 from bot.evaluation.set_files import (
     PRODUCT_SETS_FOLDER,
     SETS_FOLDER_NAME,

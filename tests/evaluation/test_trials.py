@@ -16,7 +16,7 @@ from bot.evaluation.harness import CaseChoice, CaseRecord, play_sets
 from bot.evaluation.set_files import LabelledSet, read_sets
 from bot.evaluation.staged_job import CaseEnvironment
 from bot.evaluation.trials.plan_trials import extract_decision
-from bot.supervisor.planning import CrewPlanner
+from bot.supervisor.crew_planner import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
 from handoff.contracts import Terms, ToolCall

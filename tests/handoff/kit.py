@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from handoff import events as ev
-from handoff.briefs.context import make_handoff
+from handoff.briefs.handoff_builder import make_handoff
 from handoff.contracts import Escalation, Handoff, Member, Place, Plan, Request, Result, Subtask, Usage
 from handoff.effects import Effect, MakePlan, RunSubtask
 from handoff.engine.engine import fold_log
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.planner_reply import parse_reply

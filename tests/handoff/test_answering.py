@@ -17,7 +17,7 @@ from bot.supervisor.synthesizer import build_brief
 from bot.supervisor.verifier import build_brief as for_verifier
 from bot.supervisor.verifier import collect_evidence
 from handoff import events as ev
-from handoff.answering.reducing import MAX_PARTS, MAX_ROUNDS, make_notes_from_reply
+from handoff.answering.reduction import MAX_PARTS, MAX_ROUNDS, make_notes_from_reply
 from handoff.contracts import (
     Contradiction,
     Evidence,
@@ -36,8 +36,8 @@ from handoff.effects import Effect, PostMessage, ReduceMaterial, SelectAnswer, V
 from handoff.engine.answer import list_answer_gaps, needs_draft, render_contents
 from handoff.engine.answer_sources import find_invented_figures, find_unsourced_figures
 from handoff.engine.engine import apply_event, fold_log
-from handoff.engine.outstanding import list_outstanding_effects
-from handoff.evidence.binding import SourceDocument
+from handoff.engine.outstanding_effects import list_outstanding_effects
+from handoff.evidence.evidence_check import SourceDocument
 from handoff.planning.plan_brief import make_request_brief
 from handoff.state.job_state import Job
 from tests.handoff.kit import require

@@ -16,7 +16,7 @@ from handoff.engine import approvals, thread_messages
 from handoff.engine.answer import list_answer_gaps
 from handoff.engine.approvals import find_applicable_ruling, list_deciders, may_decide
 from handoff.engine.engine import apply_event, fold_log
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.engine.replay import parse_log
 from handoff.state.job_state import Job, SubtaskState
 from handoff.state.state_values import Question, Ruling

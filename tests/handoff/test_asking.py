@@ -28,7 +28,7 @@ from handoff.contracts import (
 from handoff.conversation.working_time import add_working_seconds, format_duration, parse_duration
 from handoff.effects import ExpireQuestion, PostMessage, RemindOfQuestion, make_question_key, make_reminder_key
 from handoff.engine.engine import apply_event
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.engine.questions import MAX_REMINDERS, list_askable_people
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.tier_cap import cap_allowance, cap_members, cap_plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handoff import events as ev
-from handoff.briefs.context import render_circumstances
+from handoff.briefs.handoff_builder import render_circumstances
 from handoff.briefs.provenance import derive_provenance
 from handoff.contracts import Request, RequestSetting
 from handoff.conversation.message_kinds import split_crew_name
@@ -19,8 +19,8 @@ from handoff.effects import (
     make_card_key,
     make_question_key,
 )
-from handoff.engine.nested import build_run_brief as to_answer
-from handoff.engine.outstanding import MAX_CARD_WAIT_SECONDS, list_outstanding_effects
+from handoff.engine.crew_runs import build_run_brief as to_answer
+from handoff.engine.outstanding_effects import MAX_CARD_WAIT_SECONDS, list_outstanding_effects
 from handoff.engine.replay import parse_log
 from handoff.planning.plan_brief import make_request_brief
 from handoff.state.job_state import Job

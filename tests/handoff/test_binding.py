@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Evidence, Finding, Result, Section
-from handoff.evidence.binding import CheckedResult, SourceDocument, check_result
+from handoff.evidence.evidence_check import CheckedResult, SourceDocument, check_result
 from handoff.evidence.grids import Grid, insert_rows, parse_reply_grid
+from handoff.evidence.hardcoded_numbers import find_hardcoded_numbers
 from handoff.evidence.period_words import find_periods
 from handoff.evidence.place_words import find_named_places
 from handoff.evidence.quotations import extract_quotations, find_quotation
-from handoff.evidence.typed_constants import find_hardcoded_numbers
 from tests.handoff.kit import require
 
 ORDERS = """order_id,order_date,country,status,amount_eur

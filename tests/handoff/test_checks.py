@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handoff.answering.material import MIN_POINTED_LENGTH, replace_repeated_passages
-from handoff.checking.checks import CHECKS, CheckRemarks, CheckSubject, run_checks
+from handoff.answering.result_text import MIN_POINTED_LENGTH, replace_repeated_passages
+from handoff.checking.result_checks import CHECKS, CheckRemarks, CheckSubject, run_checks
 from handoff.contracts import Artifact, Result
 
 TOOL = "Region South: 41,207 units, 12.346 % churn, 1,250.50 a month, in 412 days, measured in 2024."

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.briefs.context import make_handoff
+from handoff.briefs.handoff_builder import make_handoff
 from handoff.briefs.provenance import list_requester_words
 from handoff.contracts import Note, Request
 from handoff.effects import ClassifyMessage
 from handoff.engine.corrections import CORRECTION_SOURCE, MAX_CORRECTIONS
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.engine.thread_messages import SORTING_DELAY_SECONDS
 from handoff.state.job_state import CORRECTIONS_HEADING, Job
 from tests.handoff.kit import R, ask, asked, effects, job, planned, started, subtask

@@ -6,8 +6,8 @@ from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.effects import PostMessage, RunSubtask, make_question_key
 from handoff.engine.answer import list_answer_gaps
-from handoff.engine.outstanding import list_outstanding_effects
-from handoff.engine.writes import VERDICT_OPTIONS, parse_verdict
+from handoff.engine.outstanding_effects import list_outstanding_effects
+from handoff.engine.unknown_writes import VERDICT_OPTIONS, parse_verdict
 from handoff.state.job_state import Job, SubtaskState
 from handoff.state.state_values import WriteVerdict
 from tests.handoff.kit import R, ask, asked, escalated, failed, handed, job, planned, require, started, subtask

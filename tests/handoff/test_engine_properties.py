@@ -24,10 +24,10 @@ from handoff.effects import (
 )
 from handoff.engine.engine import apply_event, fold_log
 from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.engine.replan import MAX_REVISIONS, find_due_trigger, list_changeable_ids
 from handoff.engine.returned_results import MAX_FAULTY_RESULTS
-from handoff.engine.writes import VERDICT_OPTIONS
+from handoff.engine.unknown_writes import VERDICT_OPTIONS
 from handoff.planning.revision import Revision, parse_revision
 from handoff.state.job_state import ENDED_STATES, Job, SubtaskState
 from tests.handoff.kit import require

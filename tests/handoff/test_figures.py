@@ -11,8 +11,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from handoff.answering.material import render_with_unsure_note
-from handoff.checking.checks import CheckSubject, run_checks
+from handoff.answering.result_text import render_with_unsure_note
 from handoff.checking.figures import (
     MAX_SOURCE_LINES,
     find_misquoted_figure,
@@ -21,9 +20,10 @@ from handoff.checking.figures import (
     render_workings,
 )
 from handoff.checking.numerals import parse_numerals
+from handoff.checking.result_checks import CheckSubject, run_checks
 from handoff.checking.workings import equals_figure, find_workings, remove_workings, yield_values
 from handoff.contracts import Finding, Result, Terms
-from handoff.evidence.binding import SourceDocument, check_result
+from handoff.evidence.evidence_check import SourceDocument, check_result
 from handoff.evidence.statements import MAX_STATEMENTS, find_figure_context, split_statements
 
 CASES: list[dict[str, Any]] = yaml.safe_load(

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from bot.supervisor.synthesizer import FINDINGS_HEADING, build_brief
 from handoff.answering.code_places import CodePlace, find_code_place, find_line_link
 from handoff.answering.findings import are_same_finding, merge_graded_findings
-from handoff.answering.material import render_result, states_message
-from handoff.answering.reducing import (
+from handoff.answering.reduction import (
     MAX_PARTS,
     MAX_RESTORED_SENTENCES,
     MAX_ROUNDS,
@@ -22,6 +21,7 @@ from handoff.answering.reducing import (
     plan_reduction,
     truncate_notes,
 )
+from handoff.answering.result_text import render_result, states_message
 from handoff.contracts import Finding, Material, Note, Result, Section, Severity
 from handoff.engine.engine import fold_log
 from handoff.state.job_state import replace

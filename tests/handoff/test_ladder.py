@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handoff import events as ev
-from handoff.briefs.context import join_subtask_sources
+from handoff.briefs.handoff_builder import join_subtask_sources
 from handoff.contracts import Member, Result, Terms
 from handoff.effects import RecordDeadline, RefineBrief, RunSubtask, VerifyAnswer, WriteAnswer
 from handoff.engine.answer import MIN_CALL_SECONDS, compute_call_seconds, list_answer_gaps, list_resultless_subtasks
@@ -25,7 +25,7 @@ from handoff.engine.ladder import (
     FailureSituation,
     choose_recovery_step,
 )
-from handoff.engine.outstanding import CUTOFF_DELAY_SECONDS, list_outstanding_effects
+from handoff.engine.outstanding_effects import CUTOFF_DELAY_SECONDS, list_outstanding_effects
 from handoff.engine.returned_results import MAX_FAULTY_RESULTS
 from handoff.state.job_state import Job
 from handoff.state.state_values import FailureCause, RecoveryStep

@@ -24,8 +24,8 @@ from handoff.effects import (
     make_question_key,
 )
 from handoff.engine.answer import list_answer_gaps, render_contents
+from handoff.engine.crew_runs import is_answer_unchanged, make_crew_outcome, prefix_plan_ids
 from handoff.engine.engine import apply_event
-from handoff.engine.nested import is_answer_unchanged, make_crew_outcome, prefix_plan_ids
 from handoff.evidence.work_receipts import list_unsourced_statements
 from handoff.state.job_state import SETTLED_STATES, Job
 from tests.handoff.kit import R, ask, asked, effects, escalated, failed, handed, job, level, require, running

@@ -19,16 +19,16 @@ from handoff.effects import (
     WriteAnswer,
 )
 from handoff.engine.answer import list_answer_gaps
-from handoff.engine.engine import apply_event, fold_log
-from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
-from handoff.engine.nested import (
+from handoff.engine.crew_runs import (
     MAX_SUBTASKS_IN_ALL,
     count_addable_subtasks,
     is_crew_working,
     make_crew_outcome,
     prefix_plan_ids,
 )
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.engine import apply_event, fold_log
+from handoff.engine.ladder import MAX_FAILURES, MAX_QUESTIONS
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.engine.replan import MAX_REVISIONS
 from handoff.engine.replay import parse_log
 from handoff.engine.returned_results import MAX_FAULTY_RESULTS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handoff import events as ev
-from handoff.briefs.context import BRIEF_SHARE, list_needed_texts, make_handoff
+from handoff.briefs.handoff_builder import BRIEF_SHARE, list_needed_texts, make_handoff
 from handoff.briefs.provenance import derive_provenance
 from handoff.contracts import Artifact, ContextLimits, Material, Member, Note, Place, Plan, Request, Result, Subtask
 from handoff.engine.answer import list_answer_gaps

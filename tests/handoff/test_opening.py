@@ -17,19 +17,19 @@ from bot.slack.receive.thread_reader import find_last_read_ts
 from bot.slack.show.session import has_new_title
 from handoff import events as ev
 from handoff.briefs.addresses import list_known_addresses
-from handoff.briefs.context import join_earlier_requests, make_handoff
+from handoff.briefs.handoff_builder import join_earlier_requests, make_handoff
 from handoff.briefs.provenance import derive_provenance
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Place, Plan, Request, Result, Subtask, ToolReply, Turn, Usage
 from handoff.effects import make_answer_key, make_card_end_key, make_card_key
 from handoff.engine.engine import apply_event, fold_log
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.engine.replay import _select_needed_lines, parse_log
 from handoff.events import NewerEventError
 from handoff.materials.material_lists import collect_log_texts
 from handoff.planning.plan_brief import make_request_brief
-from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import ENDED_STATES, Job, RequestState, replace
+from handoff.state.value_cache import cache_on_value
 from handoff.summaries.audit_events import derive_audit_entries
 from handoff.summaries.summary import make_summary_fields
 from handoff.summaries.thread_subject import find_subject_request

@@ -15,7 +15,7 @@ from handoff.contracts import Artifact, Member, Place, Plan, Request, Result, Su
 from handoff.effects import MakePlan, PostMessage, RunSubtask, SelectAnswer, VerifyAnswer, WriteAnswer
 from handoff.engine.answer import list_answer_gaps
 from handoff.engine.engine import apply_event
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.plan_check import MAX_DEPTH, MAX_FAULT_LENGTH, MAX_FAULTS, MAX_SUBTASKS, find_plan_faults
 from handoff.planning.plan_repair import repair_plan

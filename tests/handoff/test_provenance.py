@@ -34,9 +34,9 @@ from handoff.contracts import (
     ToolReply,
 )
 from handoff.effects import GatherMaterial, MakePlan, make_answer_key
+from handoff.engine.crew_runs import prefix_plan_ids
 from handoff.engine.engine import apply_event
-from handoff.engine.nested import prefix_plan_ids
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.state.job_state import Job, replace
 from handoff.state.state_values import Provenance, make_reply_source
 from tests.handoff.kit import (

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bot.supervisor.prompts import read_prompt
 from handoff import events as ev
-from handoff.briefs.context import make_handoff
+from handoff.briefs.handoff_builder import make_handoff
 from handoff.contracts import Escalation, Finding, FindingCondition, Material, Member, Result, Subtask
 from handoff.effects import RevisePlan, RunSubtask, WriteAnswer
 from handoff.engine.answer import list_answer_gaps

@@ -17,14 +17,14 @@ from handoff.conversation.retry_words import RetryRef, RetryWish, parse_retry_wi
 from handoff.effects import Effect, MakePlan, PostMessage, RunSubtask, make_file_key
 from handoff.engine import retry
 from handoff.engine.engine import apply_event, fold_log
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.engine.replay import parse_log
 from handoff.materials.deletions import DELETED_FAULT
 from handoff.materials.material_lists import list_material
 from handoff.state.job_state import ENDED_STATES, SETTLED_STATES, Job, RequestState
 from handoff.state.state_values import Ruling
 from handoff.summaries.audit_events import derive_audit_entries
-from handoff.summaries.step_names import find_step, render_step_line
+from handoff.summaries.step_lookup import find_step, render_step_line
 from tests.handoff.kit import (
     MEMBERS,
     PLACE,

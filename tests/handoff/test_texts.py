@@ -10,11 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handoff.answering.brief_echoes import render_result_tag, strip_brief_echoes
-from handoff.answering.figure_names import list_written_figures
 from handoff.answering.fixed_words import PHRASES, Language, Phrase, guess_language, render_phrase
-from handoff.answering.material import MAX_NAMED_FINDINGS, render_with_unsure_note
+from handoff.answering.result_text import MAX_NAMED_FINDINGS, render_with_unsure_note
+from handoff.answering.written_figures import list_written_figures
 from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Finding, Result, Terms
+from handoff.conversation.implicit_references import MAX_WORDS, ReferenceKind, find_implicit_reference
 from handoff.conversation.memory import (
     Memory,
     MemoryWish,
@@ -23,13 +24,12 @@ from handoff.conversation.memory import (
     is_certain_match,
     parse_memory_wish,
 )
-from handoff.conversation.pointing import MAX_WORDS, ReferenceKind, find_implicit_reference
 from handoff.materials.memory_text import MAX_MEMORY_TOKENS, render_memories
 from handoff.text.context_budget import estimate_token_count
 from handoff.text.counts import format_dollars, format_short_number
 from handoff.text.headings import demote_headings
+from handoff.text.invisible_characters import remove_invisible, spell_out, undo_spell_out
 from handoff.text.text_words import extract_words, split_sentences
-from handoff.text.visible_text import remove_invisible, spell_out, undo_spell_out
 
 
 @pytest.mark.parametrize("name", get_args(Phrase))

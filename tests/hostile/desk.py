@@ -18,7 +18,7 @@ from handoff.approval_values import Approval, ApprovalChoice
 from handoff.contracts import Member, Place, Plan, Request, Subtask
 from handoff.effects import RunSubtask
 from handoff.engine.engine import apply_event
-from handoff.engine.outstanding import list_outstanding_effects
+from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import Question
 from specialists.crew import Crew

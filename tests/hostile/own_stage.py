@@ -20,7 +20,7 @@ from handoff.contracts import ToolCall
 from specialists.crew import Crew
 from specialists.registry import load_crew
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
-from specialists.tools.web import web as web_toolkit
+from specialists.tools.web import web_tools as web_toolkit
 from specialists.tools.web.fetch import FetchSettings
 from specialists.tools.web.search import SearchSettings
 from tests.hostile.own_orders import IN_TOOL, LANGUAGES, Case

@@ -129,7 +129,7 @@ def test_a_role_is_an_effect_an_event_a_step_a_module_and_a_prompt() -> None:
     for name in ef.ROLES:
         assert (ROOT / f"bot/supervisor/{name}.md").is_file()
         assert (ROOT / f"bot/supervisor/{name}.py").is_file()
-    planners = {"planner", "replanner"}  # they are called by bot.supervisor.planning, which knows the crew
+    planners = {"planner", "replanner"}  # they are called by bot.supervisor.crew_planner, which knows the crew
     for name in set(ef.ROLES) - planners:
         assert callable(importlib.import_module(f"bot.supervisor.{name}").perform)
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specialists.mcp.server_tools import list_left_out_reasons, make_connection, make_toolkit
+from specialists.mcp.tool_list_filter import ToolListFilter
 from specialists.mcp.tool_lock import ToolLock, make_locked_tool, read_lock, write_lock
-from specialists.mcp.tool_sieve import ToolListFilter
 from tests.mcp_servers.empty_bench import bench_in
 from tests.mcp_servers.harbour import Harbour, told, tool
 

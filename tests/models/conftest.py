@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import LimitRules, Payer
+from bot.limits.limit_rules import LimitRules, Payer
 from bot.models.anthropic_messages import AnthropicMessages
+from bot.models.call_retrier import RetryPolicy
 from bot.models.openai_chat import OpenAIChat
 from bot.models.openai_responses import OpenAIResponses
 from bot.models.provider_model import ProviderModel
-from bot.models.retrying import RetryPolicy
 from bot.store.redis.redis_store import Store
 from handoff.contracts import Tier, Turn
 from specialists.model import ModelCall, ModelError, ModelMessage

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.models.anthropic_messages import AnthropicMessages
-from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.model_choice import ModelSettingsError, choose_model
 from bot.models.openai_chat import OpenAIChat
 from bot.models.openai_responses import OpenAIResponses
 from bot.models.rehearsal.rehearsal import RehearsalModel

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bot.models.retrying import RetryPolicy
+from bot.models.call_retrier import RetryPolicy
 from specialists.model import ModelError
 from tests.models.conftest import Heard, Pair, ask, catch_failure, catch_failures, paired
 from tests.patience import patience

@@ -9,7 +9,7 @@ import pytest
 
 from bot.limits.breakers import BREAKER_RULES
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import SpendingBudget
+from bot.limits.limit_rules import SpendingBudget
 from bot.store.counters import CLOSED_BREAKER, Counter
 from specialists.model import CallWithheld, ModelCall, ModelError
 from tests.models import conftest

@@ -9,7 +9,7 @@ import pytest
 
 from bot.limits import held_slots
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import InvalidLimitError, Payer, RateLimit, SpendingBudget, parse_budget, parse_rates
+from bot.limits.limit_rules import InvalidLimitError, Payer, RateLimit, SpendingBudget, parse_budget, parse_rates
 from bot.models.server_facts import estimate_prompt_tokens
 from bot.store.counters import Counter
 from bot.store.redis.redis_counters import Counters

@@ -8,10 +8,10 @@ import pytest
 
 from bot.command_line.check import _check_models
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import LimitRules, parse_rates
+from bot.limits.limit_rules import LimitRules, parse_rates
 from bot.models import prices
-from bot.models.choosing import ModelSettingsError, choose_model
 from bot.models.chosen_model import ChosenModel
+from bot.models.model_choice import ModelSettingsError, choose_model
 from bot.models.named_models import (
     explain_unavailable_model,
     list_provider_model_names,
@@ -19,11 +19,11 @@ from bot.models.named_models import (
     strip_provider,
 )
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.operation.metered import MeteredModel
+from bot.operation.metering import MeteredModel
 from bot.operation.metrics import Metrics
 from bot.settings import read_settings
 from bot.store.redis.redis_store import Store
-from bot.supervisor.planning import CrewPlanner
+from bot.supervisor.crew_planner import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Plan, Subtask, Terms
 from handoff.engine.ladder import FailureSituation, choose_recovery_step

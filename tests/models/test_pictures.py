@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.models.choosing import ModelSettingsError, choose_model
+from bot.models.model_choice import ModelSettingsError, choose_model
 from bot.models.picture_support import (
     ANTHROPIC_LIMITS,
     OPENAI_LIMITS,

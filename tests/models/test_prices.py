@@ -12,7 +12,7 @@ import genai_prices
 import pytest
 
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import LimitRules, SpendingBudget
+from bot.limits.limit_rules import LimitRules, SpendingBudget
 from bot.models import prices
 from bot.models.prices import Prices
 from bot.models.rehearsal.rehearsal import RehearsalModel
@@ -67,7 +67,7 @@ async def test_an_unknown_model_has_no_price() -> None:
 
 def test_heavy_modules_are_imported_by_nobody_who_does_not_use_them() -> None:
     code = (
-        "import sys, bot.models.choosing; print([name for name in "
+        "import sys, bot.models.model_choice; print([name for name in "
         "('anthropic', 'openai', 'genai_prices', 'aiohttp', 'httpx2') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -6,13 +6,13 @@ import re
 
 import pytest
 
+from bot.models.rehearsal.brief_parsing import NO_MODEL_MESSAGE, SUGGESTION_PREFIX, Brief, ListedFile
+from bot.models.rehearsal.query_sql import SqlQuery, make_sql_query
 from bot.models.rehearsal.rehearsed_analyst import choose_move
-from bot.models.rehearsal.rehearsed_brief import NO_MODEL_MESSAGE, SUGGESTION_PREFIX, Brief, ListedFile
-from bot.models.rehearsal.rehearsed_profile import read_profile
-from bot.models.rehearsal.rehearsed_query import Query
-from bot.models.rehearsal.rehearsed_request import read_request
-from bot.models.rehearsal.rehearsed_sql import SqlQuery, make_sql_query
-from bot.models.rehearsal.rehearsed_telling import format_figure, make_sentences, read_rows
+from bot.models.rehearsal.request_reading import read_request
+from bot.models.rehearsal.result_sentences import format_figure, make_sentences, read_rows
+from bot.models.rehearsal.table_profile import read_profile
+from bot.models.rehearsal.table_query import Query
 from handoff.contracts import ToolCall, ToolReply
 
 PROFILE = """sales.csv is table sales: 1,216 rows, 11 columns (comma-separated, UTF-8)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from bot.models.rehearsal.brief_parsing import FOLLOW_UP_PREFIX, NO_MODEL_MESSAGE, SUGGESTION_PREFIX
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_brief import FOLLOW_UP_PREFIX, NO_MODEL_MESSAGE, SUGGESTION_PREFIX
 from bot.models.rehearsal.rehearsed_planner import DECLINE_REASON, plan_request
 from handoff.contracts import Plan, Subtask
 from specialists.model import ModelCall, ModelMessage

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from bot.models.rehearsal.demo_script import DENIED_TEXT, DEVIATION_MESSAGE, UNDECIDED_TEXT, DemoScript
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.rehearsal.rehearsed_demo import DENIED_TEXT, DEVIATION_MESSAGE, UNDECIDED_TEXT, DemoScript
 from handoff.contracts import SCRIPTED_MODEL_NAME, ToolCall, ToolReply, Turn
 from specialists.loading.demo_file import DemoReplies, DemoTurn
 from specialists.model import ModelCall, ModelMessage

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.models.rehearsal.rehearsed_brief import Brief
-from bot.models.rehearsal.rehearsed_quotes import list_passages, make_text_answer
+from bot.models.rehearsal.brief_parsing import Brief
+from bot.models.rehearsal.source_passages import list_passages, make_text_answer
 
 WORD = st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=9)
 SENTENCE = st.lists(WORD, min_size=1, max_size=8).map(lambda words: " ".join(words).capitalize() + ".")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.models.chat_reply import merge_fields
+from bot.models.chat_completions import merge_fields
 from handoff.contracts import Tier, ToolCall, ToolReply, Turn
 from specialists.model import ModelCall, ModelError, ModelMessage
 from tests.models.chat_replies import chunks, completion

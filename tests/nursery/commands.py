@@ -37,7 +37,7 @@ IMPORTED = (
     *(
         "bot.team_bot",
         "bot.jobs.instance",
-        "bot.workspace.terminal",
+        "bot.workspace.message_text",
         "bot.store.embedded",
         "bot.store.redis.redis_store",
     ),

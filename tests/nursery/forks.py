@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 IMPORTED = (
-    *("bot.jobs.gathering", "bot.jobs.request_material", "bot.supervisor.planner", "bot.supervisor.replanner"),
+    *("bot.jobs.material_gathering", "bot.jobs.request_material", "bot.supervisor.planner", "bot.supervisor.replanner"),
     *(f"bot.supervisor.{role}" for role in ("dispatcher", "refiner", "synthesizer", "verifier")),
     *("encodings.utf_8_sig", "slack_bolt.listener_matcher.async_builtins"),
 )

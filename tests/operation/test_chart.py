@@ -27,7 +27,7 @@ RESTRICTED = {
 }
 PROOF = """
 import asyncio, json
-from specialists.sandbox.wall_proof import probe_sandbox
+from specialists.sandbox.sandbox_probe import probe_sandbox
 report = asyncio.run(probe_sandbox())
 print(json.dumps({"standing": sorted(report.active_layers), "reached": report.reached_targets}))
 """

@@ -14,7 +14,7 @@ from bot.logs import HIDDEN, configure, describe_error, get_log_ids, log_context
 from bot.settings import LogFormat, SettingsError
 from bot.slack.connection import NotConnected
 from bot.slack.send.web_calls import SlackRefused
-from bot.slack.token_proof import TokenRefused
+from bot.slack.token_monitor import TokenRefused
 from bot.store.redis.redis_store import Store
 from bot.store.values import LogEntry, StoreError
 from handoff.contracts import Request

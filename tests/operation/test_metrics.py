@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.health import HealthState
-from bot.operation.metered import Heartbeat, MeteredModel, meter_crew, meter_store
+from bot.operation.metering import Heartbeat, MeteredModel, meter_crew, meter_store
 from bot.operation.metrics import EVENT_COUNTERS, Metrics
 from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server

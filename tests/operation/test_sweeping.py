@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.operation.sweep import remove_leftovers
+from bot.operation.leftovers import remove_leftovers
 from bot.workspace.workspace_server import Workspace
-from specialists.sandbox import scratch
+from specialists.sandbox import scratch_folder
 from specialists.tools.tables.table_cache import TableCache
 from tests.command_line.command import ROOT, Running, environment
 from tests.command_line.test_command_run import slack
@@ -22,7 +22,7 @@ from tests.system.brains import plan, rehearsed, subtask, tool_call
 
 HOLDER = """
 import sys, time
-from specialists.sandbox.scratch import get_scratch_folder
+from specialists.sandbox.scratch_folder import get_scratch_folder
 from tests.patience import patience
 (get_scratch_folder() / "secret.csv").write_text("x")
 print(get_scratch_folder(), flush=True)
@@ -57,11 +57,11 @@ async def test_only_what_dead_processes_left_is_swept(temporary: Path) -> None:
     alive, kept = await asyncio.to_thread(holder)
     dead, left = await asyncio.to_thread(holder)
     foreign = temporary / "leadhand-0123456789abcdef"
-    link = temporary / f"{scratch.FOLDER_PREFIX}{'0' * 16}"
-    for folder in (foreign, temporary / f"{scratch.FOLDER_PREFIX}mine"):
+    link = temporary / f"{scratch_folder.FOLDER_PREFIX}{'0' * 16}"
+    for folder in (foreign, temporary / f"{scratch_folder.FOLDER_PREFIX}mine"):
         folder.mkdir()
     link.symlink_to(foreign)
-    own = scratch.get_scratch_folder()
+    own = scratch_folder.get_scratch_folder()
     try:
         kill(dead)
         assert left.is_dir()
@@ -71,7 +71,7 @@ async def test_only_what_dead_processes_left_is_swept(temporary: Path) -> None:
         assert own.is_dir()
         assert foreign.is_dir(), "nobody says whose that is"
         assert link.is_symlink()
-        assert (temporary / f"{scratch.FOLDER_PREFIX}mine").is_dir()
+        assert (temporary / f"{scratch_folder.FOLDER_PREFIX}mine").is_dir()
     finally:
         kill(alive)
     await remove_leftovers()
@@ -79,18 +79,18 @@ async def test_only_what_dead_processes_left_is_swept(temporary: Path) -> None:
 
 
 def test_a_process_that_ends_by_itself_leaves_nothing(temporary: Path) -> None:
-    code = "from specialists.sandbox.scratch import get_scratch_folder; print(get_scratch_folder())"
+    code = "from specialists.sandbox.scratch_folder import get_scratch_folder; print(get_scratch_folder())"
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert Path(made.stdout.strip()).parent == temporary
     assert list(temporary.iterdir()) == []
 
 
 def test_a_folder_that_somebody_removed_is_made_anew(temporary: Path) -> None:
-    first = scratch.get_scratch_folder()
+    first = scratch_folder.get_scratch_folder()
     assert first.parent == temporary
     first.rmdir()
-    assert scratch.get_scratch_folder().is_dir()
-    assert scratch.get_scratch_folder() == scratch.get_scratch_folder() != first
+    assert scratch_folder.get_scratch_folder().is_dir()
+    assert scratch_folder.get_scratch_folder() == scratch_folder.get_scratch_folder() != first
 
 
 def test_an_entry_that_was_never_finished_is_swept_from_the_tables(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def check_log(out: str, secret: tuple[str, ...]) -> None:
     assert start.startswith("Leadhand is listening")
     records = [json.loads(line) for line in lines if line is not start]
     # What processes of other tests left behind is swept away as the bot starts.
-    records = [record for record in records if record["logger"] != "bot.operation.sweep"]
+    records = [record for record in records if record["logger"] != "bot.operation.leftovers"]
     assert [record for record in records if record["level"] == "error"] == []
     assert {"info", "warning"} <= {record["level"] for record in records}
     assert any(record.get("event") == "reconciled" and record["job"].startswith("J") for record in records)

@@ -19,8 +19,8 @@ import pytest
 from aiohttp import web
 
 from bot.command_line.check import _check_bot
-from bot.models.choosing import OPENAI_TIERS
 from bot.models.chosen_model import ChosenModel
+from bot.models.model_choice import OPENAI_TIERS
 from bot.models.openai_chat import OpenAIChat
 from bot.models.provider_model import ProviderModel
 from bot.operation.trace_export import make_sender

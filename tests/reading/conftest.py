@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from specialists.reading import reader
-from specialists.reading.reading import FileReading
+from specialists.reading import file_reader
+from specialists.reading.file_reading import FileReading
 from tests.child_in_process import run_children_here
 
 FILES = Path(__file__).parent / "files"
@@ -27,10 +27,10 @@ def read_sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReadSample:
             path = tmp_path / f"F{next(_numbers)}"  # as in the bot: where it lies says nothing of what it is
             path.write_bytes(data)
         if cpu_seconds:
-            return await reader.read_file(path, name, media_type, cpu_seconds=cpu_seconds)
+            return await file_reader.read_file(path, name, media_type, cpu_seconds=cpu_seconds)
         with monkeypatch.context() as patch:
-            run_children_here(patch, reader)
-            return await reader.read_file(path, name, media_type)
+            run_children_here(patch, file_reader)
+            return await file_reader.read_file(path, name, media_type)
 
     return read
 

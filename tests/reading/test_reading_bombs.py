@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from specialists.reading.reader import LARGEST_FILE_BYTES
+from specialists.reading.file_reader import LARGEST_FILE_BYTES
 from tests.patience import slow_cores
 
 from . import hostile_files as hostile

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from specialists.reading.reader import CPU_SECONDS, parse_child_reply
+from specialists.reading.file_reader import CPU_SECONDS, parse_child_reply
 from specialists.sandbox.child_process import ChildInputs as Places
 from specialists.sandbox.child_process import ChildLimits, run_child
 

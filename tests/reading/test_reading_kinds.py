@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specialists.reading.reader import read_file
+from specialists.reading.file_reader import read_file
 
 from .conftest import FILES, ReadSample, sections
 from .hostile_files import zipped

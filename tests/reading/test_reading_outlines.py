@@ -10,7 +10,7 @@ from handoff.contracts import Material, Section
 from handoff.materials.outline import find_part, name_place, summarize_outline
 from handoff.materials.passages import find_best_passages
 from specialists.formats.contents import MAX_SECTIONS, FileContents
-from specialists.reading.reading import FileReading
+from specialists.reading.file_reading import FileReading
 
 from .conftest import FILES, ReadSample
 

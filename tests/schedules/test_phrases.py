@@ -14,11 +14,11 @@ from bot.access.time_zones import find_nearest_zone, find_zone, find_zone_name
 from bot.features.schedules.commands import match_schedule
 from bot.features.schedules.cron_text import normalize_cron
 from bot.features.schedules.form import render_form
-from bot.features.schedules.phrases import NEEDS_MODEL, parse_schedule, parse_time_only
 from bot.features.schedules.rule_times import find_next_time
 from bot.features.schedules.rule_words import describe_rule, render_zone
 from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal
-from bot.features.schedules.when_forms import is_imperative
+from bot.features.schedules.schedule_parser import NEEDS_MODEL, parse_schedule, parse_time_only
+from bot.features.schedules.time_phrases import is_imperative
 
 BERLIN = "Europe/Berlin"
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=ZoneInfo(BERLIN)).timestamp()  # a Monday

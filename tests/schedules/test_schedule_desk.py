@@ -7,15 +7,8 @@ from typing import Any
 
 import pytest
 
-from bot.access.access_ruling import AccessRefusal
-from bot.features.schedules.rights import (
-    ACCESS_REFUSAL_TEXTS,
-    MAX_SCHEDULES_PER_PERSON,
-    RunRefusal,
-    find_run_refusal,
-    find_schedule_fault,
-    may_change,
-)
+from bot.access.access_rules import AccessRefusal
+from bot.features.schedules.drafts import parse_model_rule
 from bot.features.schedules.schedule import (
     SCHEDULE_PREFIX,
     LastRun,
@@ -24,6 +17,14 @@ from bot.features.schedules.schedule import (
     ScheduleRefusal,
     ScheduleRule,
     make_store_name,
+)
+from bot.features.schedules.schedule_checks import (
+    ACCESS_REFUSAL_TEXTS,
+    MAX_SCHEDULES_PER_PERSON,
+    RunRefusal,
+    find_run_refusal,
+    find_schedule_fault,
+    may_change,
 )
 from bot.features.schedules.service import (
     CONFLICT_REFUSAL,
@@ -34,7 +35,6 @@ from bot.features.schedules.service import (
     ScheduleService,
     make_schedule_id,
 )
-from bot.features.schedules.talk import parse_model_rule
 from bot.store.redis import layout
 from bot.store.redis.redis_store import Store
 from handoff.access.audit_entry import AuditEntry

@@ -19,7 +19,7 @@ from handoff.access.audit_entry import AuditEntry
 
 
 class MemorySettings:
-    """`KeptSettings` in memory, and the clock of a store; `away` as the store can be."""
+    """`AdminSettings` in memory, and the clock of a store; `away` as the store can be."""
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[str, str]] = {}

@@ -21,7 +21,7 @@ from bot.features.job_controls.service import JobControlService, ReleaseVerdict,
 from bot.features.kit import Kit
 from bot.features.memory.service import MemoriesService
 from bot.features.requests.service import AnswerOutcome, RequestService
-from bot.features.requests.typed import TypedRequests
+from bot.features.requests.typed_requests import TypedRequests
 from bot.features.retries.service import RetryService
 from bot.features.schedules import ScheduleRuntime
 from bot.features.sign_in.service import SignInService
@@ -33,12 +33,12 @@ from bot.slack.receive.subcommand import CommandContext
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls
 from bot.slack.show.notices import make_note
-from bot.slack.views.job_rows import JobLine
+from bot.slack.views.job_lines import JobLine
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import ListPage, select_page
 from bot.slack.views.question import AnswerChoice
 from bot.store.values import LogEntry, StoreError
-from bot.tracing.whole_trace import derive_trace
+from bot.tracing.job_trace import derive_trace
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from handoff.engine.engine import fold_log

@@ -29,7 +29,7 @@ from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.views.button_data import encode_data
 from bot.slack.views.card import STOP_ACTION
 from bot.slack.views.home import REQUEST_ACTION, REQUEST_BLOCK, START_JOB
-from bot.slack.views.job_rows import JobLine
+from bot.slack.views.job_lines import JobLine
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import ListPage, select_page
 from bot.slack.views.question import ANSWER_PREFIX, AnswerChoice

@@ -14,7 +14,7 @@ from bot.features.approvals.view import render_arguments_window, render_edit_win
 from bot.slack.views.argument_blocks import FIELD_PREFIX, make_fields, parse_value, read_fields, render_arguments
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff.approval_values import compute_call_digest
-from handoff.text.visible_text import remove_invisible, spell_out, undo_spell_out
+from handoff.text.invisible_characters import remove_invisible, spell_out, undo_spell_out
 from tests.slack.test_approval_views import asking, drawn
 from tests.system.scene import buttons, shown
 

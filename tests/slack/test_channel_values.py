@@ -15,7 +15,7 @@ from bot.access.channels_file import CHANNELS_FILE, read_channels_file
 from bot.access.quiet_hours import BadQuietHours, normalize_quiet_hours
 from bot.access.time_zones import NoSuchZone, compute_utc_offset, parse_zone_name
 from bot.app import load_crew_of_settings
-from bot.limits.rules import LimitRules, SpendingBudget
+from bot.limits.limit_rules import LimitRules, SpendingBudget
 from bot.settings import Settings, SettingsError, read_settings
 from specialists.files.frontmatter import CrewFault
 

@@ -11,7 +11,7 @@ from bot.access.access_values import ChannelValues, ValueOrigin, merge_sources
 from bot.access.channel_settings import ChannelSettings, FormValues
 from bot.access.channels_file import CHANNELS_FILE, read_channels_file
 from bot.app import load_crews
-from bot.features.channel_settings.reading import parse_settings
+from bot.features.channel_settings.form_parser import parse_settings
 from bot.features.channel_settings.window import (
     INHERIT_VALUE,
     SettingsWindow,
@@ -20,7 +20,7 @@ from bot.features.channel_settings.window import (
     render_settings_window,
 )
 from bot.settings import Settings, SettingsError, read_settings
-from bot.slack.views.channel_words import SETTINGS_SECTIONS, list_setting_names
+from bot.slack.views.channel_setting_words import SETTINGS_SECTIONS, list_setting_names
 from bot.store.redis.redis_store import Store
 from bot.workspace.blocks import check_view
 

@@ -14,7 +14,7 @@ from bot.settings import SettingsError, read_settings, require_slack
 from bot.slack.installation.install_pages import OAuthStates
 from bot.slack.installation.records import BadKey, InstallationRecords, TokenCipher
 from bot.slack.receive.payload_reader import PayloadAddressee, read_addressee
-from bot.slack.token_proof import TokenMonitor
+from bot.slack.token_monitor import TokenMonitor
 from bot.store.redis.redis_store import Store
 from tests.system.installing import KEY, OTHER_KEY
 

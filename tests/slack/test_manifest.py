@@ -18,7 +18,7 @@ from bot.slack.receive import router as commands
 from bot.slack.receive.payload_reader import EVENT_READERS
 from bot.slack.receive.payloads import CHANNEL_EVENTS
 from bot.slack.receive.router import Event
-from bot.slack.token_proof import INSTALLATION_EVENTS
+from bot.slack.token_monitor import INSTALLATION_EVENTS
 from bot.slack.views.home import START_JOB, USUAL_PROMPTS
 from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryHomes, MemoryService, listening

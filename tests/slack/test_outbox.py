@@ -12,7 +12,7 @@ from bot.slack.send.budget import CallBudget
 from bot.slack.send.lookup import READ_WAIT_SECONDS, ThreadLookup, _compute_remaining_waits
 from bot.slack.send.outbox import MAX_STOP_TRIES, NOT_ALLOWED_FAULT, Outbox, SentMessage
 from bot.slack.send.web_calls import CALL_TIMEOUT_SECONDS, MAX_TRIES, JobGone
-from bot.slack.show.open_questions import redraw_closed_questions
+from bot.slack.show.closed_questions import redraw_closed_questions
 from bot.slack.show.publisher import ArtifactPublisher
 from bot.slack.show.session import SessionView, set_status
 from bot.slack.show.stream import AnswerStream

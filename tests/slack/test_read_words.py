@@ -9,7 +9,7 @@ import pytest
 
 from bot.slack.views.answer_message import render_context_line
 from bot.slack.views.card import render_card_title, render_plan_card
-from bot.slack.views.thread_read_note import describe_thread_coverage
+from bot.slack.views.thread_coverage import describe_thread_coverage
 from handoff.contracts import Artifact, Material, Place, Request, Section
 from handoff.state.job_state import Job, RequestState
 

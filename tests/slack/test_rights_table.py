@@ -20,7 +20,7 @@ import pytest
 from bot.features.retries.service import RetryService
 from bot.jobs.job_records import JobRecords
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import LimitRules
+from bot.limits.limit_rules import LimitRules
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.slack.views.answer_message import FEEDBACK
 from bot.slack.views.card import STOP_ACTION

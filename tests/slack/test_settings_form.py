@@ -20,7 +20,7 @@ from bot.features.channel_settings.window import (
     render_settings_window,
 )
 from bot.slack.show import notices
-from bot.slack.views.channel_words import EVERYBODY, NAMED, NO, SETTINGS_SECTIONS, YES
+from bot.slack.views.channel_setting_words import EVERYBODY, NAMED, NO, SETTINGS_SECTIONS, YES
 from bot.store.redis.redis_store import Store
 from bot.workspace.blocks import check_message_blocks, check_view
 from bot.workspace.workspace_server import Workspace

@@ -11,11 +11,11 @@ import aiohttp
 import pytest
 from slack_sdk.errors import SlackApiError
 
-from bot.slack import token_proof as token_proof_module
+from bot.slack import token_monitor as token_proof_module
 from bot.slack.connection import fetch_bot_account, make_bolt, make_token_monitor
 from bot.slack.receive.bolt_dispatch import make_error_response
 from bot.slack.send.web_calls import NoReply
-from bot.slack.token_proof import REFUSED_TOKEN_ADVICE, TokenMonitor, TokenRefused
+from bot.slack.token_monitor import REFUSED_TOKEN_ADVICE, TokenMonitor, TokenRefused
 from bot.store.values import PayloadTooLarge, StoreError
 from bot.workspace.fault_injection import FaultKind
 from bot.workspace.workspace_server import Workspace

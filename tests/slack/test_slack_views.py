@@ -20,7 +20,7 @@ from bot.slack.views.answer_message import (
 from bot.slack.views.button_data import decode_data
 from bot.slack.views.card import render_card_title, render_plan_card
 from bot.slack.views.home import render_help, render_home, render_note_window, render_start_job_modal
-from bot.slack.views.job_rows import JobLine, render_job_line
+from bot.slack.views.job_lines import JobLine, render_job_line
 from bot.slack.views.outgoing import (
     SECTION_CHAR_LIMIT,
     Outgoing,
@@ -41,7 +41,7 @@ from bot.workspace.blocks import check_message_blocks, check_view
 from handoff import events as ev
 from handoff.contracts import Attachment, Finding, Material, Place, Plan, Request, Result, Subtask, Usage
 from handoff.engine.answer import list_answer_gaps, list_unfillable_gaps
-from handoff.engine.writes import VERDICT_OPTIONS
+from handoff.engine.unknown_writes import VERDICT_OPTIONS
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, SubtaskStatus
 from handoff.state.state_values import Failure, Question, QuestionAnswer, UnknownWrite
 

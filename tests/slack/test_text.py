@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.slack.text.cleaning import StreamCleaner, clean_markdown, clean_mrkdwn, render_mention, to_plain_line
 from bot.slack.text.stream_cleaner import Markup
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 
 Cleaner = Callable[[str], str]
 

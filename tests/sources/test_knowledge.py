@@ -13,7 +13,7 @@ from aiohttp import web
 from specialists.registry import load_crew
 from specialists.sandbox.child_process import ChildLimits
 from specialists.tools.knowledge import knowledge_files, knowledge_reading, knowledge_tools
-from specialists.tools.knowledge.knowledge import KnowledgeFolder
+from specialists.tools.knowledge.knowledge_folder import KnowledgeFolder
 from specialists.tools.knowledge.knowledge_index import list_spellings, list_words, make_match_query
 from specialists.tools.knowledge.knowledge_pages import FetchedPages
 from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
@@ -197,7 +197,7 @@ async def test_a_document_can_be_read_before_anybody_searched(
         assert early.failed
         assert "nothing of it was ready" in early.text
     for seconds in ("SCAN_WAIT_SECONDS", "CHANGES_WAIT_SECONDS"):
-        monkeypatch.setattr(f"specialists.tools.knowledge.knowledge.{seconds}", patience())
+        monkeypatch.setattr(f"specialists.tools.knowledge.knowledge_folder.{seconds}", patience())
     assert "12 seconds" in (await read(one, "handbook/vpn.md", "Reset")).text
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import create_engine
 
 from specialists.tools.databases import database_child, named_databases
 from specialists.tools.databases.named_databases import Kind
-from specialists.tools.databases.read_only import NotReadOnly, make_read_only_statement, read_allowed_functions
+from specialists.tools.databases.read_only_sql import NotReadOnly, make_read_only_statement, read_allowed_functions
 
 SERVERS: Mapping[str, Kind] = {"shop": "postgresql", "logs": "mysql", "notes": "sqlite"}
 STATEMENTS = yaml.safe_load((Path(__file__).parent / "statements.yml").read_text(encoding="utf-8"))

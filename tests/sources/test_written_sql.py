@@ -11,10 +11,10 @@ from sqlalchemy import create_engine
 from sqlalchemy.engine import Connection
 from sqlglot import exp
 
-from specialists.tools.databases import named_databases, read_only
+from specialists.tools.databases import named_databases, read_only_sql
 from specialists.tools.databases.database_session import make_read_only
 from specialists.tools.databases.named_databases import Kind
-from specialists.tools.databases.read_only import NotReadOnly, make_read_only_statement
+from specialists.tools.databases.read_only_sql import NotReadOnly, make_read_only_statement
 
 KINDS: tuple[Kind, ...] = ("postgresql", "mysql", "sqlite")
 AWKWARD = "'\"`\\[]$;-#/*!@:?%{}()&\u00a0\u3000\u200b\n\r\tEeUuNnXxBb_09 "
@@ -85,15 +85,15 @@ def test_what_is_written_is_read_back_as_the_same_tree(kind: Kind, tree: exp.Sel
     for node in tree.find_all(exp.Column):  # to PostgreSQL a name behind a dot may be a call
         if node.args.get("table"):
             node.args["table"].set("this", tree.args["from_"].this.name)
-    written = read_only._write_statement(tree, kind)
-    back = read_only._parse_statement(written, kind)
+    written = read_only_sql._write_statement(tree, kind)
+    back = read_only_sql._parse_statement(written, kind)
     assert words(back) == words(tree)
-    again = read_only._write_statement(back, kind)  # sqlglot reads (NULL) IS (NULL) for SQLite as (NULL) IS NULL
-    assert words(read_only._parse_statement(again, kind)) == words(tree)
-    assert read_only._parse_statement(again, kind) == back
-    assert read_only._write_statement(read_only._parse_statement(again, kind), kind) == again
-    read_only._check_tree(back, kind)
-    assert read_only._is_unambiguous(written, kind)
+    again = read_only_sql._write_statement(back, kind)  # sqlglot reads (NULL) IS (NULL) for SQLite as (NULL) IS NULL
+    assert words(read_only_sql._parse_statement(again, kind)) == words(tree)
+    assert read_only_sql._parse_statement(again, kind) == back
+    assert read_only_sql._write_statement(read_only_sql._parse_statement(again, kind), kind) == again
+    read_only_sql._check_tree(back, kind)
+    assert read_only_sql._is_unambiguous(written, kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -134,5 +134,5 @@ def session(request: pytest.FixtureRequest) -> Iterator[tuple[Kind, Connection]]
 def test_a_server_reads_the_texts_that_were_written(session: tuple[Kind, Connection], values: list[str]) -> None:
     kind, connection = session
     tree = exp.Select(expressions=[exp.alias_(exp.Literal.string(one), f"a{n}") for n, one in enumerate(values)])
-    statement = make_read_only_statement(read_only._write_statement(tree, kind), kind)
+    statement = make_read_only_statement(read_only_sql._write_statement(tree, kind), kind)
     assert list(connection.exec_driver_sql(statement).one()) == values

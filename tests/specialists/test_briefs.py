@@ -22,12 +22,12 @@ from specialists.formats.picture_facts import (
 from specialists.model import ModelMessage, Picture
 from specialists.runner import add_reading_tools
 from specialists.specialist import Specialist
-from specialists.tools.tables import tables
+from specialists.tools.tables import table_tools
 from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
 from specialists.turns import briefing
 from specialists.turns.briefing import MAX_PICTURE_BYTES
-from specialists.turns.context_room import ContextWindow
-from specialists.turns.material_reading import MAX_PART_CHARS
+from specialists.turns.context_window import ContextWindow
+from specialists.turns.material_tools import MAX_PART_CHARS
 from tests.models.sample_pictures import picture, png
 from tests.specialists.scripted_model import (
     EmptyBench,
@@ -272,7 +272,7 @@ def test_the_tools_are_offered_where_there_is_something_to_read() -> None:
     plain = reader()
     assert add_reading_tools(plain, (Material(name="photo.png"),)) is plain, "it has no text"
     assert set(add_reading_tools(plain, (TABLE,)).toolbox) == {"read_material", "search_material"}
-    assert add_reading_tools(reader(*tables.tools()), (TABLE,)).toolbox.keys() == {"profile_table", "query_table"}
+    assert add_reading_tools(reader(*table_tools.tools()), (TABLE,)).toolbox.keys() == {"profile_table", "query_table"}
     more = add_reading_tools(plain, READABLE)
     assert [spec.name for spec in more.specs[:2]] == ["read_material", "search_material"]
     assert more.overhead_tokens - plain.overhead_tokens < 200, "they cost few tokens"

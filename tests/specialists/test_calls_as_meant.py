@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict
 from handoff.contracts import Turn
 from specialists.mcp.safe_schema import make_argument_model
 from specialists.tools.charts.charts import tools as chart_tools
-from specialists.tools.tables.calculate import tools as calculate_tools
-from specialists.tools.tables.tables import tools as table_tools
+from specialists.tools.tables.calculate_tools import tools as calculate_tools
+from specialists.tools.tables.table_tools import tools as table_tools
 from specialists.tools.tool import Tool
 from specialists.turns.argument_names import find_name_fault
 from specialists.turns.text_calls import extract_query, redirect_queries

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from bot.supervisor.planning import CrewPlanner
+from bot.supervisor.crew_planner import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import ContextLimits, Escalation, FindingCondition, Terms, ToolCall
 from handoff.planning.pipeline import Pipeline
 from specialists.crew import MIN_CROWDED_SPECIALISTS, Crew, suggest_inner_crews
+from specialists.crew_set import CrewSet
 from specialists.loading.crew_file import _NUMBER_BOUNDS
 from specialists.registry import CREWS_FOLDER, list_crew_names, load_crew
-from specialists.several_crews import CrewSet
 from specialists.turns import finish_tools
 from tests.own_tools import all_tools
 from tests.specialists.crew_of_two import faults, load

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from specialists.tools.tool import ToolOutcome
-from specialists.tools.web import web as web_toolkit
+from specialists.tools.web import web_tools as web_toolkit
 from specialists.tools.web.fetch import FetchSettings
 from tests.child_in_process import run_children_here
 from tests.patience import patience

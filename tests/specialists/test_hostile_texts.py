@@ -12,10 +12,10 @@ import psutil
 import pytest
 
 from specialists.sandbox.child_process import ChildLimits
-from specialists.tools.documents import documents
-from specialists.tools.documents.documents import PublishArguments, publish_document
+from specialists.tools.documents import document_tools
+from specialists.tools.documents.document_tools import PublishArguments, publish_document
 from specialists.tools.tool import FolderWorkbench
-from specialists.tools.web import web
+from specialists.tools.web import web_tools
 from specialists.tools.web.fetch import Download
 
 SHORT = ChildLimits(memory_mb=1000, cpu_seconds=1)  # fewer than people get: that it ends is shown as well, and sooner
@@ -34,13 +34,13 @@ def cpu_of_children() -> float:
 
 
 async def fetched(body: bytes) -> str:
-    outcome = await web.read_page(Download("https://example.com/", "text/html", "utf-8", body, is_whole=True), 0)
+    outcome = await web_tools.read_page(Download("https://example.com/", "text/html", "utf-8", body, is_whole=True), 0)
     return outcome.text
 
 
 @pytest.mark.parametrize("name", PAGES)
 async def test_a_tangled_page_takes_no_more_processor_than_it_may(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "_LIMITS", SHORT)
+    monkeypatch.setattr(web_tools, "_LIMITS", SHORT)
     before = cpu_of_children()
     text = await fetched(PAGES[name]())
     assert cpu_of_children() - before < 2 * SHORT.cpu_seconds + 0.5
@@ -48,7 +48,7 @@ async def test_a_tangled_page_takes_no_more_processor_than_it_may(name: str, mon
 
 
 async def test_four_at_once_cost_the_bot_neither_memory_nor_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "_LIMITS", SHORT)
+    monkeypatch.setattr(web_tools, "_LIMITS", SHORT)
     body, me = PAGES["cells"](), psutil.Process()
     await fetched(WORDS)
     others = set(me.children())
@@ -78,7 +78,7 @@ async def test_four_at_once_cost_the_bot_neither_memory_nor_time(monkeypatch: py
 async def test_a_document_that_never_ends_is_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, markdown: str
 ) -> None:
-    monkeypatch.setattr(documents, "_LIMITS", SHORT)
+    monkeypatch.setattr(document_tools, "_LIMITS", SHORT)
 
     async def nowhere(_: str | bytes) -> bytes:
         raise AssertionError("nothing is kept")

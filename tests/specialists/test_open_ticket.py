@@ -12,9 +12,9 @@ import pytest
 from aiohttp import web
 
 from specialists.tools.messenger import CommonReaders
-from specialists.tools.tickets import issue_tracker, tickets
+from specialists.tools.tickets import issue_tracker, ticket_tools
 from specialists.tools.tickets.issue_tracker import sanitize_body
-from specialists.tools.tickets.ticket_desk import read_ticket_place
+from specialists.tools.tickets.ticket_place import read_ticket_place
 from specialists.tools.tool import PreparedCall, Tool, ToolOutcome
 from specialists.tools.toolkit import ToolSettings
 from tests.specialists.deed_bench import KeptMessenger, bench
@@ -58,7 +58,7 @@ class Tracker:
         env = {"GITHUB_API_URL": self.site.url("").rstrip("/"), "GITLAB_URL": self.site.url("").rstrip("/")}
         env |= {"GITHUB_TOKEN": TOKEN, "GITLAB_TOKEN": TOKEN}
         env["LEADHAND_TICKETS"] = "github:acme/shop" if kind == "github" else "gitlab:acme/web/shop"
-        (made,) = tickets.tools(ToolSettings(env))
+        (made,) = ticket_tools.tools(ToolSettings(env))
         return made
 
 
@@ -70,9 +70,9 @@ async def tracker() -> AsyncIterator[Tracker]:
         yield found
 
 
-def arguments(**more: str) -> tickets.OpenTicketArguments:
+def arguments(**more: str) -> ticket_tools.OpenTicketArguments:
     given = {"title": "The nightly export fails", "body": "Since **2 November**.\n\n/close @ops", **more}
-    return tickets.OpenTicketArguments(**given)
+    return ticket_tools.OpenTicketArguments(**given)
 
 
 async def prepared(made: Tool, folder: Path, messenger: KeptMessenger | None = None, **more: str) -> PreparedCall:
@@ -132,13 +132,13 @@ async def test_what_certainly_failed_is_told_and_what_may_have_happened_is_looke
     away = await made.run(ready, at, KEY)
     assert away.failed
     assert "cannot be reached" in away.text
-    (other,) = tickets.tools(ToolSettings({"LEADHAND_TICKETS": "github:acme/other", "GITHUB_TOKEN": TOKEN}))
+    (other,) = ticket_tools.tools(ToolSettings({"LEADHAND_TICKETS": "github:acme/other", "GITHUB_TOKEN": TOKEN}))
     assert other.sends is not None
     assert other.sends(ready).to == "github.com"
 
 
 async def test_without_a_forge_a_ticket_is_a_message_to_the_contact(tmp_path: Path) -> None:
-    (made,) = tickets.tools(ToolSettings())
+    (made,) = ticket_tools.tools(ToolSettings())
     messenger = KeptMessenger(
         readers=CommonReaders(frozenset({"U1"}), "U1", frozenset(), "this private channel", "#help")
     )
@@ -177,7 +177,7 @@ async def test_without_a_forge_a_ticket_is_a_message_to_the_contact(tmp_path: Pa
 )
 async def test_a_wrong_setting_is_told_once_and_to_who_asks(tmp_path: Path, env: dict[str, str], told: str) -> None:
     assert told in read_ticket_place(env).fault
-    toolkit = tickets.toolkit(ToolSettings(env))
+    toolkit = ticket_tools.toolkit(ToolSettings(env))
     assert toolkit.prove is not None
     assert await toolkit.prove() == (read_ticket_place(env).fault,)
     (made,) = toolkit.tools

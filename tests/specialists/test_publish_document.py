@@ -17,14 +17,14 @@ import pytest
 from docx.oxml.ns import qn
 
 from handoff.contracts import Artifact
-from specialists.tools.documents import documents
+from specialists.tools.documents import document_tools
 from specialists.tools.tool import FolderWorkbench, ToolOutcome
 from tests.child_in_process import run_children_here
 
 
 @pytest.fixture(autouse=True)
 def _documents_are_made_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    run_children_here(monkeypatch, documents)
+    run_children_here(monkeypatch, document_tools)
 
 
 TEXT = """# Tides of the harbour
@@ -106,7 +106,7 @@ def png(width: int, height: int) -> bytes:
 
 
 async def publish(bench: FolderWorkbench, title: str = "Tides of the harbour", **arguments: Any) -> ToolOutcome:
-    (tool,) = documents.tools()
+    (tool,) = document_tools.tools()
     given = tool.arguments.model_validate({"title": title, "markdown": TEXT, **arguments})
     return await tool.run(given, bench)
 
@@ -122,7 +122,7 @@ async def opened(tmp_path: Path, title: str = "Tides of the harbour", **argument
 def document(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The document of the text above, made once."""
     with pytest.MonkeyPatch.context() as patch:
-        run_children_here(patch, documents)
+        run_children_here(patch, document_tools)
         return asyncio.run(opened(tmp_path_factory.mktemp("document")))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel
 
-from handoff.checking.checks import CheckSubject, run_checks
+from handoff.checking.result_checks import CheckSubject, run_checks
 from handoff.contracts import Artifact, Handoff, Material, Note
-from specialists.tools.tables.calculate import CalculateArguments
-from specialists.tools.tables.calculate import tools as calculate_tools
+from specialists.tools.tables.calculate_tools import CalculateArguments
+from specialists.tools.tables.calculate_tools import tools as calculate_tools
 from specialists.tools.tables.profile import find_named_values
-from specialists.tools.tables.tables import tools as table_tools
+from specialists.tools.tables.table_tools import tools as table_tools
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from tests.specialists.scripted_model import (
     EmptyBench,

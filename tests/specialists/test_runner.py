@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from handoff.checking.checks import CheckSubject
-from handoff.checking.checks import run_checks as check_result
+from handoff.checking.result_checks import CheckSubject
+from handoff.checking.result_checks import run_checks as check_result
 from handoff.contracts import Artifact, Finding, Turn
 from specialists.model import ModelCall, ModelError
 from specialists.tools.tool import ToolOutcome

@@ -12,7 +12,7 @@ from handoff.text.context_budget import estimate_token_count
 from specialists.model import CallWithheld, ModelCall, ModelError
 from specialists.tools.tool import ToolOutcome
 from specialists.turns import finish_tools
-from specialists.turns.context_room import READ_REPLY
+from specialists.turns.context_window import READ_REPLY
 from specialists.turns.one_call import ReadyCall, check_call, run_read_call
 from tests.specialists.scripted_model import (
     EmptyBench,

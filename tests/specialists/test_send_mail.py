@@ -17,7 +17,7 @@ import pytest
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, Session
 
 from bot.settings import Settings
-from specialists.tools.mail import mail
+from specialists.tools.mail import mail_tools
 from specialists.tools.mail.smtp_server import is_mail_address, read_server
 from specialists.tools.tool import PreparedCall, Tool, ToolOutcome
 from specialists.tools.toolkit import ToolSettings
@@ -73,13 +73,13 @@ async def mailbox(**options: Any) -> AsyncIterator[Mailbox]:
 
 
 def tool(server: str) -> Tool:
-    (made,) = mail.tools(ToolSettings({"LEADHAND_SMTP": server, "LEADHAND_MAIL_FROM": FROM}))
+    (made,) = mail_tools.tools(ToolSettings({"LEADHAND_SMTP": server, "LEADHAND_MAIL_FROM": FROM}))
     return made
 
 
-def arguments(**more: Any) -> mail.SendMailArguments:
+def arguments(**more: Any) -> mail_tools.SendMailArguments:
     given = {"to": ["ana@acme.example"], "subject": "The export", "body": "It was late.\nGrüße", **more}
-    return mail.SendMailArguments(**given)
+    return mail_tools.SendMailArguments(**given)
 
 
 async def sent(made: Tool, folder: Path, **more: Any) -> ToolOutcome:
@@ -248,10 +248,10 @@ def test_what_is_safe_on_the_way_and_what_is_secret() -> None:
 
 
 async def test_check_tries_the_server_sends_nothing_and_is_silent_where_none_is_set() -> None:
-    assert mail.toolkit(ToolSettings()).prove is None
+    assert mail_tools.toolkit(ToolSettings()).prove is None
     async with mailbox() as box:
         given = {"LEADHAND_SMTP": f"smtp://127.0.0.1:{box.port}", "LEADHAND_MAIL_FROM": FROM}
-        prove = mail.toolkit(ToolSettings(given)).prove
+        prove = mail_tools.toolkit(ToolSettings(given)).prove
         assert prove is not None
         assert await prove() == ()
         assert box.mails == []

@@ -19,7 +19,7 @@ from specialists.service_url import BadUrl, find_secrets, parse_service_url
 from specialists.tools.code import named_repositories
 from specialists.tools.databases import named_databases
 from specialists.tools.mail.smtp_server import read_server
-from specialists.tools.tickets.ticket_desk import read_ticket_place
+from specialists.tools.tickets.ticket_place import read_ticket_place
 
 SIGNS = "#/?@:%[]&=+,;!$ \t\\'\"<>^`{|}~é中\u2100\x7f"
 PIECE = st.text(string.ascii_letters + string.digits, min_size=4, max_size=12).map("zq7".__add__)

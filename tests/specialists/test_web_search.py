@@ -15,7 +15,7 @@ from aiohttp import web
 from specialists.tools.tool import ToolOutcome
 from specialists.tools.toolkit import ToolSettings
 from specialists.tools.web import recorded_web
-from specialists.tools.web import web as web_toolkit
+from specialists.tools.web import web_tools as web_toolkit
 from specialists.tools.web.search import SearchFailed, SearchHit, SearchSettings, search_web
 from tests.child_in_process import run_children_here
 from tests.own_tools import all_tools

@@ -22,7 +22,7 @@ from hypothesis.stateful import (
 from bot.store.redis import layout
 from bot.store.redis.layout import encode_job_key
 from bot.store.redis.redis_store import Store
-from bot.store.redis.script_calls import load_script
+from bot.store.redis.script_runner import load_script
 from bot.store.script import Script
 from bot.store.values import Claim, Commit, JobKey, LogEntry, StoreError
 from tests.store.kit import MovedClock, age
@@ -508,7 +508,7 @@ def test_random_histories_notice_a_broken_script(
     text = sound.text.replace(kept, broken)
     mutant = Script(script, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
     monkeypatch.setattr(
-        "bot.store.redis.script_calls.load_script", lambda name: mutant if name == script else load_script(name)
+        "bot.store.redis.script_runner.load_script", lambda name: mutant if name == script else load_script(name)
     )
     with pytest.raises((AssertionError, StoreError)):
         _play(server_url, 150, shrink=False)

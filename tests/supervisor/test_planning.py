@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from bot.supervisor.crew_planner import CrewPlanner
 from bot.supervisor.planner import ask_planner, build_brief
-from bot.supervisor.planning import CrewPlanner
 from bot.supervisor.roles import call_within_context
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Artifact, Member, Note, Terms, Tier, Turn, Usage

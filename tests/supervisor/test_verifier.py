@@ -9,7 +9,7 @@ import pytest
 
 from bot.supervisor.verifier import parse_verdicts
 from handoff.contracts import Section
-from handoff.evidence.binding import SourceDocument
+from handoff.evidence.evidence_check import SourceDocument
 
 CONTRACT = SourceDocument(
     "contract.txt",

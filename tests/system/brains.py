@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from bot.models.anthropic_messages import AnthropicMessages
-from bot.models.choosing import ANTHROPIC_TIERS, OPENAI_TIERS
+from bot.models.call_retrier import RetryPolicy
 from bot.models.chosen_model import ChosenModel
+from bot.models.model_choice import ANTHROPIC_TIERS, OPENAI_TIERS
 from bot.models.openai_chat import OpenAIChat
 from bot.models.openai_responses import OpenAIResponses
 from bot.models.provider_model import ProviderModel
 from bot.models.rehearsal.rehearsal import RehearsalModel
-from bot.models.retrying import RetryPolicy
 from handoff.contracts import Terms, ToolCall
 from specialists.crew import Crew
 from specialists.registry import load_crew

@@ -30,7 +30,7 @@ from handoff.contracts import Place
 from handoff.engine.engine import fold_log
 from handoff.state.job_state import Job
 from specialists.crew import Crew
-from specialists.several_crews import CrewSet
+from specialists.crew_set import CrewSet
 from tests.patience import patience
 
 E = TypeVar("E")

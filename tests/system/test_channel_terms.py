@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from bot.models.choosing import OPENAI_TIERS
+from bot.models.model_choice import OPENAI_TIERS
 from bot.settings import read_settings
 from handoff import events as ev
 from tests.providers.scripts import purpose_of

@@ -16,7 +16,7 @@ from handoff.effects import ROLES, Effect
 EFFECTS: tuple[type, ...] = get_args(Effect)
 SUPERVISOR = Path(bot.supervisor.__path__[0])
 CALLED_BY_PLANNING = {"planner", "replanner"}
-"""The roles that `bot.supervisor.planning` calls, which knows the crew."""
+"""The roles that `bot.supervisor.crew_planner` calls, which knows the crew."""
 
 
 @pytest.mark.parametrize("kind", EFFECTS)

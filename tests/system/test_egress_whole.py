@@ -16,7 +16,7 @@ from handoff import events as ev
 from handoff.access.audit_entry import AuditEntry
 from specialists.crew import Crew
 from specialists.registry import CREWS_FOLDER, load_crew
-from specialists.tools.web import web as web_toolkit
+from specialists.tools.web import web_tools as web_toolkit
 from specialists.tools.web.fetch import FetchSettings
 from specialists.tools.web.search import SearchSettings
 from specialists.turns.egress import MAX_SHOWN_CHARACTERS

@@ -10,13 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from bot.jobs.gathering import MAX_INNER_FILES, GatheredMaterial, fit_into_log_event, gather_attachments, is_table
+from bot.jobs.material_gathering import (
+    MAX_INNER_FILES,
+    GatheredMaterial,
+    fit_into_log_event,
+    gather_attachments,
+    is_table,
+)
 from bot.store.redis.redis_store import Store
 from bot.store.values import BLOB_LIMIT, EVENT_LIMIT, JobKey
 from handoff import events as ev
 from handoff.contracts import Attachment
 from handoff.materials.outline import name_place
-from specialists.reading import reader
+from specialists.reading import file_reader
 from tests.child_in_process import run_children_here
 
 KEY = JobKey("T1", "J0000000001")
@@ -28,7 +34,7 @@ TABLE = b"month;region;churned\n2026-01;north;4\n"
 @pytest.fixture(autouse=True)
 def children_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are read in this process: what a child's walls are is shown by the tests of reading."""
-    run_children_here(monkeypatch, reader)
+    run_children_here(monkeypatch, file_reader)
 
 
 def packed(**files: bytes) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 
-from bot.limits.rules import LimitRules, SpendingBudget
+from bot.limits.limit_rules import LimitRules, SpendingBudget
 from bot.slack.show import notices
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from bot.jobs.effect_tasks import StuckLimits
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced, read_boot_clock
-from bot.jobs.tasks import StuckLimits
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
 from bot.store.values import DEFAULT_RETENTION, Claim, JobKey

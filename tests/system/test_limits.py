@@ -7,7 +7,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from bot.limits.rules import LimitRules, Payer, SpendingBudget
+from bot.limits.limit_rules import LimitRules, Payer, SpendingBudget
 from bot.store.counters import Counter
 from handoff import events as ev
 from handoff.engine.answer import list_answer_gaps

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from specialists.crew import Crew
 from specialists.registry import load_crew
-from specialists.tools.tickets import tickets
+from specialists.tools.tickets import ticket_tools
 from specialists.tools.toolkit import ToolSettings
 from tests.system.brains import Words, after_calls, connect, plan, provider, subtask, tool_call
 from tests.system.scene import Json, Scene, shown
@@ -27,7 +27,7 @@ def clerk(title: str) -> Words:
 
 def crew_at(folder: Path, to: str) -> Crew:
     (folder / "clerk.md").write_text(PAGE)
-    made = tickets.tools(ToolSettings({"LEADHAND_TICKETS": to}))
+    made = ticket_tools.tools(ToolSettings({"LEADHAND_TICKETS": to}))
     return load_crew(folder, {tool.name: tool for tool in made})
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from bot.limits.breakers import ADHOC_BREAKER, BREAKER_RULES
-from bot.operation.metered import meter_crew
+from bot.operation.metering import meter_crew
 from bot.operation.metrics import Metrics
-from bot.supervisor.planning import CrewPlanner
+from bot.supervisor.crew_planner import CrewPlanner
 from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
 from handoff.contracts import Plan, Terms, Tier

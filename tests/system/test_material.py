@@ -16,7 +16,7 @@ from PIL import Image
 
 from bot.models.provider_model import ProviderModel
 from handoff import events as ev
-from handoff.briefs.context import BRIEF_SHARE
+from handoff.briefs.handoff_builder import BRIEF_SHARE
 from handoff.contracts import ContextLimits, ToolCall
 from handoff.engine.answer import list_answer_gaps
 from handoff.text.context_budget import MAX_FILL_SHARE, estimate_token_count

@@ -14,7 +14,7 @@ from bot.settings import Settings
 from handoff import events as ev
 from handoff.contracts import Terms
 from specialists.registry import load_crew
-from specialists.tools.messages import messages
+from specialists.tools.messages import message_tools
 from specialists.turns import tool_calls
 from tests.providers.server import ProviderServer
 from tests.system.brains import after_calls, connect, plan, provider, subtask, tool_call
@@ -50,7 +50,7 @@ class Desk:
     @asynccontextmanager
     async def bot(self, terms: Terms = Settings.terms, later: float = 0.0, **options: object) -> AsyncIterator[App]:
         (self.folder / "teller.md").write_text(PAGE.format(more=self.more))
-        crew = load_crew(self.folder, {tool.name: tool for tool in messages.tools()})
+        crew = load_crew(self.folder, {tool.name: tool for tool in message_tools.tools()})
         assert self.server is not None
         model = connect("chat", self.server)
         async with self.scene.bot(model, crew=crew, later=later, terms=terms, **options) as app:

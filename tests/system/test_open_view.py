@@ -8,7 +8,7 @@ import pytest
 
 from bot.access.access_values import ChannelValues
 from bot.features.home import prompts
-from bot.features.requests.open_view import ATTACH_CANVAS_TEXT
+from bot.features.requests.referent import ATTACH_CANVAS_TEXT
 from bot.slack.show.admission import INVITE_ADVICE
 from bot.slack.views.home import USUAL_PROMPTS
 from handoff import events as ev
@@ -136,7 +136,7 @@ async def test_a_member_who_left_before_it_is_read_gets_nothing_of_it(
         await scene.person("ben").say("#leads", "A secret of ours.")
         await scene.person().look_at("#leads")
         with monkeypatch.context() as slow:
-            slow.setattr("bot.features.requests.open_view.LOOKUP_SECONDS", 0.0)  # nothing is known at the request
+            slow.setattr("bot.features.requests.referent.LOOKUP_SECONDS", 0.0)  # nothing is known at the request
             channel = scene.workspace._world.state.find_channel("#leads")
             assert channel is not None
             channel.members.remove(scene.person().id)

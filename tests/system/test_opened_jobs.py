@@ -6,7 +6,7 @@ import pytest
 
 from bot.jobs.event_writer import EventWriter
 from bot.jobs.lease import Fenced
-from bot.jobs.opened_jobs import MAX_AGE_SECONDS, MAX_KEPT_EVENTS, MIN_KEPT_EVENTS, ReleasedJobs
+from bot.jobs.released_jobs import MAX_AGE_SECONDS, MAX_KEPT_EVENTS, MIN_KEPT_EVENTS, ReleasedJobs
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, JobKey, LogEntry, Retention
@@ -100,6 +100,6 @@ async def test_short_jobs_old_ones_and_too_many_events_are_not_kept(monkeypatch:
     assert opened.find(JobKey("T1", "J1")) is not None
     opened.drop_old()
     assert opened.find(JobKey("T1", "J1")) is not None
-    monkeypatch.setattr("bot.jobs.opened_jobs.MAX_AGE_SECONDS", -MAX_AGE_SECONDS)
+    monkeypatch.setattr("bot.jobs.released_jobs.MAX_AGE_SECONDS", -MAX_AGE_SECONDS)
     opened.drop_old()
     assert opened.find(JobKey("T1", "J1")) is None

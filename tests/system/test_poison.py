@@ -11,10 +11,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from bot.jobs.effect_tasks import StuckLimits
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.quarantine import quarantine_job, read_log
-from bot.jobs.tasks import StuckLimits
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, JobKey, PayloadTooLarge
 from handoff import events as ev

@@ -13,8 +13,8 @@ from bot.command_line.check import run_checks
 from bot.settings import Settings, read_settings
 from handoff import events as ev
 from specialists.crew import Crew
+from specialists.crew_set import CrewSet
 from specialists.registry import list_crew_names
-from specialists.several_crews import CrewSet
 from tests.providers.faults import Fault
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.limits.rules import LimitRules, SpendingBudget
+from bot.limits.limit_rules import LimitRules, SpendingBudget
 from bot.store.counters import Counter
 from handoff import events as ev
 from tests.store.kit import free_port, tcp_server

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from bot.models.choosing import OPENAI_TIERS
+from bot.models.model_choice import OPENAI_TIERS
 from bot.settings import read_settings
 from handoff import events as ev
 from handoff.contracts import Tier

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from bot.features.home.service import HomeService
 from bot.jobs.job_runner import JobRunner
-from bot.operation.metered import MeteredEffects
+from bot.operation.metering import MeteredEffects
 from bot.operation.metrics import Metrics
 from bot.operation.trace_export import TracedEffects
 from bot.slack.send.budget import CallBudget

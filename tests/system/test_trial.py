@@ -9,9 +9,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
+from bot.jobs.exclusive_trial import TRIAL_FIELD
 from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
-from bot.jobs.suspect_trial import TRIAL_FIELD
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, JobKey
 from handoff import events as ev

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot import teams
-from bot.limits.rules import LimitRules, RateLimit, SpendingBudget
+from bot.limits.limit_rules import LimitRules, RateLimit, SpendingBudget
 from bot.store.values import ANY_TEAM
 from bot.workspace import workspace_state
 from bot.workspace.identity import Identity

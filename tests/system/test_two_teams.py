@@ -15,7 +15,7 @@ from bot.features.job_controls.service import JobControlService
 from bot.features.requests.service import RequestService
 from bot.jobs.job_records import JobRecords
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import LimitRules, Payer, SpendingBudget, list_budgets
+from bot.limits.limit_rules import LimitRules, Payer, SpendingBudget, list_budgets
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import SettingsError
 from bot.slack.receive.payloads import MessageEdited

@@ -11,8 +11,8 @@ import pytest
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.app import App
-from bot.features.requests.typed import ABSENT_TEXT, POSTED_TEXT
-from bot.limits.rules import LimitRules, SpendingBudget
+from bot.features.requests.typed_requests import ABSENT_TEXT, POSTED_TEXT
+from bot.limits.limit_rules import LimitRules, SpendingBudget
 from bot.slack.show import notices
 from tests.system.brains import connect, plan, provider, result, subtask
 from tests.system.scene import Json, Scene, Talk, buttons, scene_on, shown

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 import pytest
 
 from handoff.contracts import Artifact
-from specialists.tools.tables import tables
+from specialists.tools.tables import table_tools
 from specialists.tools.tool import FolderWorkbench
 from tests.child_in_process import run_children_here
 
@@ -44,7 +44,7 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 @pytest.fixture
 def children_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are read in this process."""
-    run_children_here(monkeypatch, tables)
+    run_children_here(monkeypatch, table_tools)
 
 
 @pytest.fixture

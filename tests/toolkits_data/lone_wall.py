@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import sys
 
-from specialists.sandbox import wall_proof_child
-from specialists.sandbox.kernel_walls import apply_layers
+from specialists.sandbox import sandbox_probe_child
+from specialists.sandbox.kernel_layers import apply_layers
 
 
 def main() -> None:
     walls, reads = json.loads(sys.argv[1])
     stand = apply_layers(walls, reads=reads)
     print(json.dumps(sorted(stand)), file=sys.stderr)  # noqa: T201 - told beside the reply
-    wall_proof_child.main()
+    sandbox_probe_child.main()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from specialists.tools.tables.calculate import CalculateArguments, calculate, tools
+from specialists.tools.tables.calculate_tools import CalculateArguments, calculate, tools
 from specialists.tools.tool import ToolOutcome
 
 from .conftest import Bench
@@ -76,4 +76,4 @@ def test_a_tool_is_described_in_few_words() -> None:
     (tool,) = tools()
     assert tool.spec.parameters["required"] == ["code"]
     assert len(tool.spec.description) < 250
-    assert "specialists.tools.tables.calculate" in sys.modules
+    assert "specialists.tools.tables.calculate_tools" in sys.modules

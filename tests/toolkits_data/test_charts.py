@@ -19,7 +19,7 @@ from matplotlib.transforms import Bbox
 from PIL import Image
 
 import specialists
-from specialists.tools.charts import chart_words
+from specialists.tools.charts import chart_labels
 from specialists.tools.charts.chart_data import ChartData, ChartKind, ChartRefused, make_chart_data
 from specialists.tools.charts.charts import DrawChartArguments, draw_chart, make_chart_shape, tools
 from specialists.tools.charts.figure import STYLE
@@ -226,7 +226,7 @@ def test_more_series_than_colours_are_cut_to_the_largest() -> None:
     ],
 )
 def test_ticks_read_well(value: float, largest: float, text: str) -> None:
-    assert chart_words.format_tick(value, largest) == text
+    assert chart_labels.format_tick(value, largest) == text
 
 
 @pytest.mark.parametrize(
@@ -243,12 +243,12 @@ def test_ticks_read_well(value: float, largest: float, text: str) -> None:
     ],
 )
 def test_labels_read_well(value: float, largest: float, unit: str, text: str) -> None:
-    assert chart_words.format_label(value, largest, unit) == text
+    assert chart_labels.format_label(value, largest, unit) == text
 
 
 @pytest.mark.parametrize(("part", "text"), [(0, "0%"), (1, "<1%"), (333, "33%"), (999, ">99%"), (1000, "100%")])
 def test_a_part_is_nothing_or_all_only_where_it_is(part: float, text: str) -> None:
-    assert chart_words.format_share(part, 1000) == text
+    assert chart_labels.format_share(part, 1000) == text
 
 
 def test_a_series_that_a_larger_one_leaves_flat_is_told() -> None:
@@ -259,18 +259,18 @@ def test_a_series_that_a_larger_one_leaves_flat_is_told() -> None:
 
 def test_dates_say_their_year_once() -> None:
     dates = [dt.datetime.combine(day, dt.time()) for day in (dt.date(2025, 12, 1), JAN, FEB)]
-    assert chart_words.label_dates(dates) == ["Dec\n2025", "Jan\n2026", "Feb"]
-    assert chart_words.label_dates([dates[0], dates[0].replace(day=5)]) == ["1 Dec\n2025", "5 Dec"]
-    assert chart_words.label_dates([dates[1], dates[1].replace(year=2027)]) == ["2026", "2027"]
-    assert chart_words.label_dates(dates[1:2]) == ["Jan\n2026"]
+    assert chart_labels.label_dates(dates) == ["Dec\n2025", "Jan\n2026", "Feb"]
+    assert chart_labels.label_dates([dates[0], dates[0].replace(day=5)]) == ["1 Dec\n2025", "5 Dec"]
+    assert chart_labels.label_dates([dates[1], dates[1].replace(year=2027)]) == ["2026", "2027"]
+    assert chart_labels.label_dates(dates[1:2]) == ["Jan\n2026"]
 
 
 def test_text_that_no_font_has_goes_or_is_told() -> None:
     def latin(letter: str) -> bool:
         return ord(letter) < 0x2000
 
-    assert chart_words.drop_unprintable("Launch \N{ROCKET} day\x00\n!", latin) == ("Launch day !", False)
-    assert chart_words.drop_unprintable("Tokyo \u6771\u4eac", latin) == ("Tokyo \u6771\u4eac", True)
+    assert chart_labels.drop_unprintable("Launch \N{ROCKET} day\x00\n!", latin) == ("Launch day !", False)
+    assert chart_labels.drop_unprintable("Tokyo \u6771\u4eac", latin) == ("Tokyo \u6771\u4eac", True)
 
 
 def texts(data: ChartData) -> list[tuple[str, Bbox]]:

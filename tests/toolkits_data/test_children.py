@@ -15,10 +15,10 @@ import psutil
 import pytest
 
 from bot.operation.metrics import Metrics
-from bot.operation.wall_watch import report_protections
+from bot.operation.sandbox_report import report_protections
 from bot.settings import SettingsError, read_settings
-from specialists.reading.reader import read_file
-from specialists.sandbox import child_process, wall_proof, wall_proof_child
+from specialists.reading.file_reader import read_file
+from specialists.sandbox import child_process, sandbox_probe, sandbox_probe_child
 from specialists.sandbox.child_process import (
     ChildInputs,
     ChildLimits,
@@ -28,8 +28,8 @@ from specialists.sandbox.child_process import (
     hide_memory_once,
     run_child,
 )
-from specialists.sandbox.kernel_walls import SANDBOX_LAYERS, SandboxLayer
-from specialists.sandbox.wall_proof import SandboxReport
+from specialists.sandbox.kernel_layers import SANDBOX_LAYERS, SandboxLayer
+from specialists.sandbox.sandbox_probe import SandboxReport
 from tests.patience import patience
 
 TESTS = Path(__file__).parents[1]
@@ -42,7 +42,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="the walls are Linux'
 
 @linux
 async def test_behind_all_walls_a_child_reaches_nothing_of_ours() -> None:
-    report = await wall_proof.probe_sandbox()
+    report = await sandbox_probe.probe_sandbox()
     assert report.reached_targets == ()
     assert (report.missing_layers == ()) == (report.is_complete and report.landlock_version >= 6)
 
@@ -75,7 +75,7 @@ async def test_what_each_wall_keeps_out_by_itself(
     stood: list[str] = []
 
     async def alone(module: str, request: dict[str, object], **_: object) -> ChildReply:
-        assert module == wall_proof_child.__name__
+        assert module == sandbox_probe_child.__name__
         process = await asyncio.create_subprocess_exec(
             *(
                 sys.executable,
@@ -92,8 +92,8 @@ async def test_what_each_wall_keeps_out_by_itself(
         stood[:] = json.loads(errors.splitlines()[0])
         return ChildReply(output)
 
-    monkeypatch.setattr(wall_proof, "run_child", alone)
-    reached = set((await wall_proof.probe_sandbox()).reached_targets)
+    monkeypatch.setattr(sandbox_probe, "run_child", alone)
+    reached = set((await sandbox_probe.probe_sandbox()).reached_targets)
     if tuple(stood) != walls:
         pytest.skip(f"this system allows no {' or '.join(walls)}")
     assert reached & kept_out == set()
@@ -173,7 +173,7 @@ async def test_where_walls_are_required_and_one_is_missing_nothing_is_read(
         "note.txt was not read: this bot reads files only in its full sandbox, and a wall of that is missing on its "
         "machine. Whoever runs it can see which, and what to do, with leadhand check."
     )
-    assert (await wall_proof.probe_sandbox()).missing_layers == ("seccomp",)
+    assert (await sandbox_probe.probe_sandbox()).missing_layers == ("seccomp",)
     metrics = Metrics()
     with caplog.at_level(logging.WARNING):
         await report_protections(metrics)
@@ -190,7 +190,7 @@ async def test_where_walls_are_required_and_one_is_missing_nothing_is_read(
 async def test_a_machine_without_any_of_them_still_has_the_one_that_containers_leave() -> None:
     """If none stood here, the tests above would show nothing."""
     assert set(SANDBOX_LAYERS) >= {"seccomp"}
-    code = "from specialists.sandbox.kernel_walls import apply_layers; print(sorted(apply_layers()))"
+    code = "from specialists.sandbox.kernel_layers import apply_layers; print(sorted(apply_layers()))"
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", code, cwd=ROOT, stdout=asyncio.subprocess.PIPE, env={"PYTHONPATH": str(ROOT)}
     )

@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specialists.tools.tables.cells import format_cell
-from specialists.tools.tables.database import LoadedTable, load_sheet, open_duckdb
 from specialists.tools.tables.delimited import read_delimited_sheets
-from specialists.tools.tables.number_dress import to_ascii_digits
+from specialists.tools.tables.duckdb_database import LoadedTable, load_sheet, open_duckdb
+from specialists.tools.tables.number_format import to_ascii_digits
 from specialists.tools.tables.sheet import Sheet
 
 MARCH = dt.date(2026, 3, 1)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from specialists.tools.documents.documents import PublishArguments, publish_document
-from specialists.tools.tables.tables import ProfileTableArguments, QueryTableArguments, profile_table, query_table
+from specialists.tools.documents.document_tools import PublishArguments, publish_document
+from specialists.tools.tables.table_tools import ProfileTableArguments, QueryTableArguments, profile_table, query_table
 from specialists.tools.web.fetch import Download
-from specialists.tools.web.web import read_page
+from specialists.tools.web.web_tools import read_page
 
 from .conftest import Bench
 

@@ -12,11 +12,11 @@ import psutil
 import pytest
 
 from specialists.sandbox.child_process import ChildLimits
-from specialists.tools.tables import tables
-from specialists.tools.tables.database import disable_external_access, open_duckdb
-from specialists.tools.tables.query import execute_query
-from specialists.tools.tables.table_refused import TableRefused
-from specialists.tools.tables.tables import ProfileTableArguments, QueryFailed, QueryTableArguments, run_query
+from specialists.tools.tables import table_tools
+from specialists.tools.tables.duckdb_database import disable_external_access, open_duckdb
+from specialists.tools.tables.query_execution import execute_query
+from specialists.tools.tables.table_errors import TableRefused
+from specialists.tools.tables.table_tools import ProfileTableArguments, QueryFailed, QueryTableArguments, run_query
 from tests.patience import patience
 
 from .conftest import Bench, workbook_bytes
@@ -69,7 +69,7 @@ def test_hostile_and_wrong_sql_is_refused(tmp_path: Path, sql: str, said: str) -
 
 async def test_the_same_holds_in_the_child(bench: Bench) -> None:
     sql = "SELECT 1; SET enable_external_access = true; SELECT * FROM read_text('/etc/passwd')"
-    told = await tables.query_table(QueryTableArguments(sql=sql), bench({"a.csv": "n\n1\n"}))
+    told = await table_tools.query_table(QueryTableArguments(sql=sql), bench({"a.csv": "n\n1\n"}))
     assert told.failed
     assert "root:" not in told.text
 
@@ -84,15 +84,15 @@ async def test_the_same_holds_in_the_child(bench: Bench) -> None:
     ],
 )
 async def test_heavy_sql_is_ended_at_its_limit(bench: Bench, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables, "_LIMITS", ChildLimits(memory_mb=1500, cpu_seconds=2, file_mb=256))
-    told = await tables.query_table(QueryTableArguments(sql=sql), bench({"a.csv": "n\n1\n"}))
+    monkeypatch.setattr(table_tools, "_LIMITS", ChildLimits(memory_mb=1500, cpu_seconds=2, file_mb=256))
+    told = await table_tools.query_table(QueryTableArguments(sql=sql), bench({"a.csv": "n\n1\n"}))
     assert told.failed
     assert any(words in told.text for words in ("processor time", "memory", "longer than 20 s"))
 
 
 async def test_a_workbook_that_unpacks_to_far_more_than_memory_is_bounded(bench: Bench) -> None:
     files: dict[str, bytes | str] = {"bomb.xlsx": _bomb(workbook_bytes({"S": [["a"]]}))}
-    told = await tables.profile_table(ProfileTableArguments(file="bomb.xlsx"), bench(files))
+    told = await table_tools.profile_table(ProfileTableArguments(file="bomb.xlsx"), bench(files))
     assert told.failed
     assert any(words in told.text for words in ("memory", "processor time", "longer than 20 s", "broken workbook"))
 

@@ -12,7 +12,7 @@ import pytest
 from handoff.contracts import Artifact
 from specialists.tools.charts.charts import DrawChartArguments, draw_chart
 from specialists.tools.tables.table_cache import TableCache, make_entry_key
-from specialists.tools.tables.tables import ProfileTableArguments, QueryFailed, profile_table, run_query
+from specialists.tools.tables.table_tools import ProfileTableArguments, QueryFailed, profile_table, run_query
 from specialists.tools.tool import FolderWorkbench
 
 from .conftest import Bench, Blobs, workbook_bytes

@@ -16,8 +16,8 @@ import duckdb
 import pytest
 
 import specialists
-from specialists.tools.tables import tables
-from specialists.tools.tables.tables import (
+from specialists.tools.tables import table_tools
+from specialists.tools.tables.table_tools import (
     ProfileTableArguments,
     QueryFailed,
     QueryTableArguments,
@@ -34,11 +34,11 @@ SALES = Path(specialists.__file__).parent / "samples" / "sales.csv"
 
 
 async def profile(workbench: Workbench, file: str) -> ToolOutcome:
-    return await tables.profile_table(ProfileTableArguments(file=file), workbench)
+    return await table_tools.profile_table(ProfileTableArguments(file=file), workbench)
 
 
 async def ask(workbench: Workbench, sql: str) -> ToolOutcome:
-    return await tables.query_table(QueryTableArguments(sql=sql), workbench)
+    return await table_tools.query_table(QueryTableArguments(sql=sql), workbench)
 
 
 def parquet(folder: Path, sql: str) -> bytes:

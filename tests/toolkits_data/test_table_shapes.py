@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from specialists.tools.tables.delimited import read_delimited_sheets
-from specialists.tools.tables.jsonrows import read_json_sheets
-from specialists.tools.tables.table_refused import TableRefused
-from specialists.tools.tables.tables import run_query
+from specialists.tools.tables.json_tables import read_json_sheets
+from specialists.tools.tables.table_errors import TableRefused
+from specialists.tools.tables.table_tools import run_query
 from specialists.tools.tables.workbook import read_workbook_sheets
 from tests.toolkits_data.conftest import Bench, workbook_bytes
 from tests.toolkits_data.test_column_kinds import loaded

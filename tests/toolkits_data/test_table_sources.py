@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from specialists.formats.table_text import is_table_text
 from specialists.tools.tables.delimited import read_delimited_sheets
-from specialists.tools.tables.jsonrows import read_json_sheets
+from specialists.tools.tables.json_tables import read_json_sheets
 from specialists.tools.tables.spreadsheet_xml import read_spreadsheet_xml_sheets
-from specialists.tools.tables.table_refused import TableRefused
-from specialists.tools.tables.tables import run_query
+from specialists.tools.tables.table_errors import TableRefused
+from specialists.tools.tables.table_tools import run_query
 from specialists.tools.tables.workbook import read_workbook_sheets
 
 from .conftest import Bench, Cell, workbook_bytes

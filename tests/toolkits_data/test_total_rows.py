@@ -13,7 +13,7 @@ import pytest
 
 from specialists.tools.tables.delimited import read_delimited_sheets
 from specialists.tools.tables.sheet import Sheet
-from specialists.tools.tables.tables import run_query
+from specialists.tools.tables.table_tools import run_query
 from specialists.tools.tables.workbook import read_workbook_sheets
 
 from .conftest import Bench, Cell, workbook_bytes

@@ -16,11 +16,11 @@ from PIL import Image
 from bot.store.values import LogEntry
 from bot.tracing.cut_texts import choose_text_limit, cut_all_texts, cut_text
 from bot.tracing.export import VERSION, dump_trace, export_job_trace, export_trace
+from bot.tracing.job_trace import Trace, derive_trace
 from bot.tracing.picture import NOTHING_TO_DRAW_TEXT, draw_picture
 from bot.tracing.picture_layout import MAX_LANES, TRACK_WIDTH, describe_picture, lay_out_picture
 from bot.tracing.time_scale import make_time_scale
 from bot.tracing.trace_page import MAX_PAGE_CHARS, render_trace_page
-from bot.tracing.whole_trace import Trace, derive_trace
 from handoff.contracts import ToolCall
 from tests.tracing.made_logs import RECORDED, T0, Log, a_day, a_long_wait, entries, long_log, part, recorded
 

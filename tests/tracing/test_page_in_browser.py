@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
+from bot.tracing.job_trace import derive_trace
 from bot.tracing.trace_page import render_trace_page
-from bot.tracing.whole_trace import derive_trace
 from tests.tracing.made_logs import a_day, entries
 from tests.workspace_page.browser import OpenPage
 

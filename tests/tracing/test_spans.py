@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from bot.store.values import LogEntry
+from bot.tracing.job_trace import UnreadableEntry, derive_trace
 from bot.tracing.span import Span
-from bot.tracing.spans import read_spans
-from bot.tracing.whole_trace import UnreadableEntry, derive_trace
+from bot.tracing.span_reader import read_spans
 from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.engine import fold_log

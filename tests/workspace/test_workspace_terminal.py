@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from bot.workspace.terminal import list_plan_rows, render_message
+from bot.workspace.message_text import list_plan_rows, render_message
 from bot.workspace.typed_text import make_rich_text
 
 NAMES = {"U1": "ana"}

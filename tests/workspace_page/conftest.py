@@ -12,10 +12,10 @@ from slack_bolt.adapter.socket_mode.async_handler import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.workspace.app_parts import MessageDraft
 from bot.workspace.changes import Change
 from bot.workspace.person import Person
 from bot.workspace.workspace_server import Workspace
-from bot.workspace.world import MessageDraft
 from tests.workspace.conftest import eventually
 from tests.workspace_page.browser import Visitors, browser, chromium, open_page
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from bot.evaluation.answer_texts import contains_words, count_occurrences, find_leak, find_unmarked_figures
+from bot.evaluation.answer_search import contains_words, count_occurrences, find_leak, find_unmarked_figures
 from bot.evaluation.cases import AggregationCase, CannedResult, ContradictionCase, ExpectedCoverage, VerifierCase
-from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.counting_model import CountingModel
 from bot.evaluation.naive_prompts import call_baseline, parse_yes_or_no
 from bot.evaluation.outcome import CaseOutcome
 from bot.evaluation.staged_job import CaseEnvironment
-from bot.evaluation.trials.given_results import stage_job_with_results
+from bot.evaluation.trials.canned_results import stage_job_with_results
 
 
 async def aggregate_results(case: AggregationCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.evaluation.cases import ExpectedPlan, PlanningCase, RoutingCase
-from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.counting_model import CountingModel
 from bot.evaluation.naive_prompts import call_baseline
 from bot.evaluation.outcome import CaseOutcome
 from bot.evaluation.staged_job import CaseEnvironment, StagedJob

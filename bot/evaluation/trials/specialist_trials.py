@@ -7,16 +7,16 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from bot.evaluation.answer_texts import DOUBT_MARK, contains_figure, contains_words, find_leak
+from bot.evaluation.answer_search import DOUBT_MARK, contains_figure, contains_words, find_leak
 from bot.evaluation.cases import ExpectedAnswer, ReviewCase, SpecialistCase
-from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.counting_model import CountingModel
 from bot.evaluation.naive_prompts import call_baseline, make_naive_call
 from bot.evaluation.outcome import CaseOutcome
 from bot.evaluation.staged_job import CaseEnvironment, StagedJob, read_case_file
 from handoff.answering.code_places import CodePlace, find_code_place
 from handoff.contracts import Finding, Plan, Subtask, ToolReply, Turn
 from specialists.model import ModelMessage
-from specialists.sandbox.scratch import get_scratch_folder
+from specialists.sandbox.scratch_folder import get_scratch_folder
 from specialists.specialist import Specialist
 from specialists.tools.tool import FolderWorkbench, Workbench
 from specialists.turns.one_call import ReadyCall, check_call, run_read_call

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bot.evaluation.cases import FiguresCase
-from bot.evaluation.counted_model import CountingModel
+from bot.evaluation.counting_model import CountingModel
 from bot.evaluation.outcome import CaseOutcome, CaseTrial
 from bot.evaluation.staged_job import CaseEnvironment
 from bot.evaluation.trials.answer_trials import (
@@ -16,7 +16,7 @@ from bot.evaluation.trials.answer_trials import (
     verify_statement,
     verify_statement_naively,
 )
-from bot.evaluation.trials.hearing_trials import classify_message, classify_message_naively
+from bot.evaluation.trials.message_trials import classify_message, classify_message_naively
 from bot.evaluation.trials.plan_trials import plan_request, plan_request_naively, route_request, route_request_naively
 from bot.evaluation.trials.specialist_trials import (
     ask_specialist,
@@ -25,7 +25,7 @@ from bot.evaluation.trials.specialist_trials import (
     review_change_naively,
 )
 from handoff.contracts import Result
-from handoff.evidence.binding import SourceDocument, check_result
+from handoff.evidence.evidence_check import SourceDocument, check_result
 
 
 async def check_figures(case: FiguresCase, _environment: CaseEnvironment, _model: CountingModel) -> CaseOutcome:

@@ -27,7 +27,7 @@ from handoff.engine.approvals import list_deciders, list_excluded_users, may_dec
 from handoff.state.job_state import Job, RequestState, SubtaskState
 from handoff.state.state_values import Question, QuestionAnswer, Ruling
 from specialists.crew import Crew
-from specialists.several_crews import CrewSet
+from specialists.crew_set import CrewSet
 from specialists.tools.tool import Tool
 from specialists.tools.tool_sign_in import SignIn
 from specialists.turns.argument_names import find_name_fault

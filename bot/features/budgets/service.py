@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.jobs.job_records import JobRecords, make_job_key
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import SCOPES, Payer
+from bot.limits.limit_rules import SCOPES, Payer
 from bot.limits.spending import EVERYBODY, MonthSpending, SpendingRecorder
 from bot.slack.text.cleaning import clean_mrkdwn, to_plain_line
 from handoff.access.audit_entry import AuditEntry

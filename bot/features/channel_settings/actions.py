@@ -11,7 +11,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.access.access_values import ChannelValues, EffectiveValues
 from bot.access.channel_settings import ChannelSettings, FormNotSaved, FormValues
-from bot.features.channel_settings.reading import FormFaults, parse_settings
+from bot.features.channel_settings.form_parser import FormFaults, parse_settings
 from bot.features.channel_settings.window import (
     CHANGE_PREFIX,
     SETTINGS_WINDOW,
@@ -30,7 +30,7 @@ from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_window, show_ephemeral_message
 from bot.slack.show.people import People
-from bot.slack.views.channel_words import SETTINGS_SECTIONS, list_setting_names
+from bot.slack.views.channel_setting_words import SETTINGS_SECTIONS, list_setting_names
 from bot.slack.views.outgoing import Outgoing
 from handoff.access.audit_entry import AuditEntry, AuditRecorder, discard_entry
 from handoff.contracts import Place

@@ -10,7 +10,7 @@ from bot.access.access_values import MAX_IDS, MAX_INSTRUCTIONS_CHARS, ChannelVal
 from bot.access.channel_settings import FormValues, make_stamp
 from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
 from bot.slack.views.button_data import decode_data, encode_data
-from bot.slack.views.channel_words import (
+from bot.slack.views.channel_setting_words import (
     SETTING_CHOICES,
     SETTING_LABELS,
     SETTINGS_SECTIONS,
@@ -27,7 +27,7 @@ from bot.slack.views.channel_words import (
 from bot.slack.views.outgoing import Block, Outgoing, make_button, make_context, make_section, make_sections
 from handoff.contracts import Tier
 from handoff.planning.tier_cap import TIERS
-from handoff.text.member_ids import PERSON_ID
+from handoff.text.slack_ids import PERSON_ID
 
 SETTINGS_WINDOW = "channel_settings"
 """The callback_id of the window."""

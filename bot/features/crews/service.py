@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from bot.access.channel_settings import ChannelSettings
 from bot.features.crews.view import CrewMember, CrewPage
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import Payer
+from bot.limits.limit_rules import Payer
 from bot.models.chosen_model import ChosenModel
 from bot.store.redis.redis_store import Store
-from bot.supervisor.planning import CrewPlanner
-from bot.supervisor.route_words import decide_route, describe_decision, export_routing
+from bot.supervisor.crew_planner import CrewPlanner
+from bot.supervisor.route_dry_run import decide_route, describe_decision, export_routing
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Terms
 from handoff.conversation.message_kinds import split_crew_name
 from handoff.events import RequestFailed
 from specialists.crew import Crew
-from specialists.several_crews import CrewSet
+from specialists.crew_set import CrewSet
 
 MAX_SPECIALIST_EXAMPLES = 3
 

@@ -20,7 +20,7 @@ from bot.slack.show import notices
 from bot.slack.show.notices import make_note, open_window, show_ephemeral_message
 from bot.slack.views.button_data import decode_data, encode_data
 from bot.slack.views.outgoing import Outgoing
-from handoff.text.member_ids import PERSON_ID
+from handoff.text.slack_ids import PERSON_ID
 
 log = logging.getLogger(__name__)
 

@@ -18,12 +18,12 @@ from bot.features.erasure.view import ErasureReport, ErasureTarget, JobToErase, 
 from bot.features.memory.service import MemoriesService
 from bot.features.schedules.schedule import SCHEDULE_PREFIX
 from bot.jobs.job_records import DenialReason, read_job
-from bot.limits.rules import list_erasable_counters
+from bot.limits.limit_rules import list_erasable_counters
 from bot.limits.spending import list_recent_counters
 from bot.logs import log_audit_entry
 from bot.slack.send.message_deletion import LAST_CALL_SECONDS, DeletionReport, delete_posts
-from bot.slack.send.other_places import OUTSIDE_KEY_PREFIX
 from bot.slack.send.outbox import STREAM_SUFFIX, Outbox
+from bot.slack.send.outside_sender import OUTSIDE_KEY_PREFIX
 from bot.slack.send.web_calls import NoReply
 from bot.slack.show.notices import try_send_direct_message
 from bot.store.redis.redis_store import Store

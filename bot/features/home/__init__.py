@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bot.features.home.actions import AnswerWindowClicks, HomeClickLocator
-from bot.features.home.parts import StateSections
 from bot.features.home.prompts import PromptService
 from bot.features.home.service import HomeService
+from bot.features.home.state_sections import StateSections
 from bot.features.home.tab import HomeTab
 from bot.features.kit import Kit
 from bot.features.requests.service import RequestService

@@ -12,7 +12,7 @@ from bot.features.job_controls.actions import (
     show_status,
 )
 from bot.features.job_controls.lists import JobLists
-from bot.features.job_controls.open_asks import OpenQuestionsSection
+from bot.features.job_controls.open_questions import OpenQuestionsSection
 from bot.features.job_controls.service import JobControlService
 from bot.features.kit import Kit
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand, make_word_matcher

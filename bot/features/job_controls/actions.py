@@ -20,7 +20,7 @@ from bot.slack.show import notices
 from bot.slack.show.notices import OutageNotices, make_note, show_ephemeral_message
 from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
 from bot.slack.views.card import STOP_ACTION
-from bot.slack.views.job_rows import render_card_rows, render_job_line
+from bot.slack.views.job_lines import render_card_rows, render_job_line
 from bot.slack.views.outgoing import Block, Outgoing, make_context, make_section, make_sections
 from bot.slack.views.paging import HomeList, HomeRow, ListPage, select_page
 from bot.store.values import StoreError

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal
 
 from bot.slack.show.people import FindGroups, find_no_groups
-from bot.slack.views.job_rows import JobLine
+from bot.slack.views.job_lines import JobLine
 from bot.slack.views.outgoing import make_message_link
 from bot.slack.views.paging import PAGE_ROWS, ListPage, clamp_page, make_page, select_page
 from bot.store.redis.redis_store import Store

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bot.features.job_controls.service import CancelVerdict, StopOutcome
 from bot.slack.show import notices
 from bot.slack.text.cleaning import render_mention
-from bot.slack.views.waiting import join_as_list
+from bot.slack.views.answerers import join_as_list
 
 
 def describe_stop(outcome: StopOutcome) -> str:

@@ -7,7 +7,7 @@ from bot.features.memory.service import MemoriesService
 from bot.features.requests.actions import RequestClicks
 from bot.features.requests.messages import MessageListener
 from bot.features.requests.service import RequestService
-from bot.features.requests.typed import OPENING_KIND, TypedRequests
+from bot.features.requests.typed_requests import OPENING_KIND, TypedRequests
 from bot.slack.views.question import ANSWER_PREFIX
 from handoff.contracts import Place
 

@@ -12,7 +12,7 @@ from typing import Any
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.requests.service import RequestService
-from bot.features.requests.typed import is_bot_absent
+from bot.features.requests.typed_requests import is_bot_absent
 from bot.slack.receive.payloads import Click, MessageShortcut, ViewSubmission
 from bot.slack.receive.router import ClickReply, Router, make_field_error
 from bot.slack.send.web_calls import BackgroundTasks

@@ -16,7 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.features.budgets.service import BudgetService
 from bot.features.budgets.view import render_exceeded_budget
-from bot.features.requests.open_view import find_referent
+from bot.features.requests.referent import find_referent
 from bot.features.requests.service import RequestService
 from bot.slack.receive.payloads import FileRemoved, IncomingMessage, MessageDeleted, MessageEdited, SlashCommand
 from bot.slack.receive.router import Router

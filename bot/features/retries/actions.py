@@ -18,10 +18,10 @@ from bot.slack.receive.subcommand import CommandContext, SpokenReply
 from bot.slack.show import notices
 from bot.slack.show.notices import add_receipt_reaction, make_note
 from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
+from bot.slack.views.answerers import join_as_list
 from bot.slack.views.button_data import RequestRef, decode_data
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.try_again import GO_ON_ACTION, TRY_AGAIN_ACTION
-from bot.slack.views.waiting import join_as_list
 from handoff.contracts import Place
 from handoff.conversation.retry_words import RetryMode, RetryWish, parse_retry_wish
 

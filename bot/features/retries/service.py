@@ -24,7 +24,7 @@ from handoff.conversation.retry_words import RetryMode, RetryRef, RetryWish
 from handoff.engine import retry
 from handoff.materials.material_lists import find_needed_material
 from handoff.state.job_state import Job, RequestState
-from handoff.summaries.step_names import find_step, render_step_line
+from handoff.summaries.step_lookup import find_step, render_step_line
 from handoff.summaries.summary import build_initial_summary, render_title
 
 NOT_OWNER_REASON = "neither who asked for it nor an admin"

@@ -11,13 +11,13 @@ from bot.features.kit import Kit
 from bot.features.requests.service import RequestService
 from bot.features.schedules.actions import ScheduleClicks
 from bot.features.schedules.commands import SCHEDULE_USAGES, match_schedule, run_schedule_command, run_spoken_schedule
+from bot.features.schedules.drafts import ScheduleDrafts
 from bot.features.schedules.loop import ScheduleLoop
-from bot.features.schedules.opening import RecordRequest, RunOpener
+from bot.features.schedules.run_opener import RecordRequest, RunOpener
 from bot.features.schedules.service import OPENING_KIND, ScheduleService
-from bot.features.schedules.talk import ScheduleDrafts
 from bot.features.schedules.view import render_home_part
 from bot.limits.call_limits import CallLimits
-from bot.limits.rules import Payer
+from bot.limits.limit_rules import Payer
 from bot.slack.receive.subcommand import SpokenCommand, Subcommand
 from bot.slack.show.job_messenger import MessengerFactory
 from bot.slack.views.paging import HomeList, HomeSection

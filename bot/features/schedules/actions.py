@@ -15,11 +15,11 @@ from bot.features.budgets.service import BudgetService
 from bot.features.requests.service import RequestService
 from bot.features.schedules import form as page
 from bot.features.schedules.commands import NO_WINDOW_TEXT, apply_operation
+from bot.features.schedules.drafts import ScheduleDrafts
 from bot.features.schedules.form import METADATA_LIMIT, encode_metadata, render_confirmation, render_form
-from bot.features.schedules.phrases import KNOWN_PHRASES_TEXT, parse_time_only
-from bot.features.schedules.rights import find_schedule_fault
 from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal
-from bot.features.schedules.talk import ScheduleDrafts
+from bot.features.schedules.schedule_checks import find_schedule_fault
+from bot.features.schedules.schedule_parser import KNOWN_PHRASES_TEXT, parse_time_only
 from bot.features.schedules.view import (
     CHANGE,
     DISCARD,

@@ -9,10 +9,10 @@ from aiohttp import ClientError
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.features.schedules.drafts import ScheduleDrafts, make_untimed_schedule
 from bot.features.schedules.form import encode_metadata, render_form
-from bot.features.schedules.phrases import KNOWN_PHRASES_TEXT, parse_schedule
 from bot.features.schedules.schedule import ParsedSchedule, Schedule, ScheduleRefusal
-from bot.features.schedules.talk import ScheduleDrafts, make_untimed_schedule
+from bot.features.schedules.schedule_parser import KNOWN_PHRASES_TEXT, parse_schedule
 from bot.features.schedules.view import render_list, render_pending_reply, render_proposal, render_saved_reply
 from bot.slack.receive.message_reader import read_message
 from bot.slack.receive.payloads import IncomingMessage

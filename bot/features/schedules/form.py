@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from bot.access.time_zones import find_zone
-from bot.features.schedules.phrases import parse_time_only
 from bot.features.schedules.rule_words import describe_rule
 from bot.features.schedules.schedule import MissedRunPolicy, ParsedSchedule, Schedule, ScheduleRule
+from bot.features.schedules.schedule_parser import parse_time_only
 from bot.features.schedules.view import render_details
 from bot.slack.views.outgoing import Block
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bot.features.schedules.rights import MAX_SCHEDULES_PER_PERSON, find_schedule_fault, may_change
 from bot.features.schedules.rule_times import find_next_time
 from bot.features.schedules.schedule import SCHEDULE_PREFIX, LastRun, Schedule, ScheduleRefusal, make_store_name
+from bot.features.schedules.schedule_checks import MAX_SCHEDULES_PER_PERSON, find_schedule_fault, may_change
 from bot.jobs.job_records import create_opening_job, make_opening_place
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, PayloadTooLarge

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from bot.features.approvals.service import DecisionRefused
 from bot.features.sign_in.service import FinishedSignIn, SignInFault, SignInService
-from bot.slack.receive.own_page import BrowserPage
+from bot.slack.receive.browser_page import BrowserPage
 from bot.slack.show import notices
 from bot.store.values import StoreError
 

@@ -22,7 +22,7 @@ from handoff.contracts import Place
 from specialists.tools.blocking import import_in_thread
 
 if TYPE_CHECKING:
-    from bot.tracing.whole_trace import Trace
+    from bot.tracing.job_trace import Trace
 
 
 class EvidenceClicks:

@@ -17,7 +17,7 @@ from handoff.state.job_state import Job
 from specialists.tools.blocking import import_in_thread
 
 if TYPE_CHECKING:
-    from bot.tracing.whole_trace import Trace
+    from bot.tracing.job_trace import Trace
 
 log = logging.getLogger(__name__)
 
@@ -68,8 +68,8 @@ class TraceService:
         if not may_read:
             await self._records.record_refusal("traced", key, head, user, NOT_OWNER_REASON)
             return "not_yours"
-        await import_in_thread("bot.tracing.whole_trace")
-        from bot.tracing.whole_trace import derive_trace  # noqa: PLC0415 - only for those who ask
+        await import_in_thread("bot.tracing.job_trace")
+        from bot.tracing.job_trace import derive_trace  # noqa: PLC0415 - only for those who ask
 
         try:
             entries = await self._records.store.jobs.read_log(key)

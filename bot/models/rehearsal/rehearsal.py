@@ -2,7 +2,7 @@
 
 The rules read only what a model would read. Specialists, tools, files and Slack calls are real. `make_turn` replies by
 the purpose of a call: with text to the supervisor, and to a specialist with a `Move`, which calls tools or ends the
-work. If a call belongs to a crew's demo, the demo's script replies before any rule (see `rehearsed_demo`).
+work. If a call belongs to a crew's demo, the demo's script replies before any rule (see `demo_script`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Any
 
 from bot.models.chosen_model import REHEARSAL_PROVIDER
 from bot.models.picture_support import replace_all_pictures
-from bot.models.rehearsal import rehearsed_analyst, rehearsed_quotes, rehearsed_roles, rehearsed_writer
+from bot.models.rehearsal import rehearsed_analyst, rehearsed_writer, role_replies, source_passages
+from bot.models.rehearsal.brief_parsing import read_brief, read_history
+from bot.models.rehearsal.demo_script import DemoScript, find_script
 from bot.models.rehearsal.moves import ESCALATE_TOOL, RETURN_TOOL, Move, make_escalation_move
-from bot.models.rehearsal.rehearsed_brief import read_brief, read_history
-from bot.models.rehearsal.rehearsed_demo import DemoScript, find_script
 from bot.models.rehearsal.rehearsed_planner import plan_request
 from handoff.contracts import SCRIPTED_MODEL_NAME, Tier, ToolCall, Turn, Usage
 from handoff.engine.corrections import CORRECTION_SOURCE
@@ -144,7 +144,7 @@ def make_turn(call: ModelCall, script: DemoScript) -> Turn:
     elif call.purpose == "synthesizer":
         text = script.find_answer(first) or rehearsed_writer.write_answer(first)
     else:
-        text = rehearsed_roles.reply_for_role(call.purpose, first)
+        text = role_replies.reply_for_role(call.purpose, first)
     return Turn(text=text or "Ready: the rehearsal model answers by rules.", stop="end", usage=Usage())
 
 
@@ -164,7 +164,7 @@ def _choose_move(call: ModelCall, first_message: str, script: DemoScript) -> Mov
         return rehearsed_analyst.choose_move(brief, history, tools)
     texts = {file.name for file in brief.files if not file.is_table}
     if not brief.notes and any(source in texts for source, _ in brief.source_texts):
-        return rehearsed_quotes.make_text_answer(brief)
+        return source_passages.make_text_answer(brief)
     return rehearsed_writer.make_note_move(brief)
 
 

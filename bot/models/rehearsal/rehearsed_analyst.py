@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from bot.models.rehearsal import rehearsed_words as lexicon
+from bot.models.rehearsal import word_lists as lexicon
+from bot.models.rehearsal.brief_parsing import METHOD_PREFIX, Brief, ListedFile, find_arithmetic, render_decline
 from bot.models.rehearsal.moves import Move, join_failures, make_escalation_move, make_result_move
-from bot.models.rehearsal.rehearsed_brief import METHOD_PREFIX, Brief, ListedFile, find_arithmetic, render_decline
-from bot.models.rehearsal.rehearsed_profile import ProfiledTable, read_profile
-from bot.models.rehearsal.rehearsed_query import MAX_GROUPS, Query, complete_query
-from bot.models.rehearsal.rehearsed_request import read_request
-from bot.models.rehearsal.rehearsed_sql import SqlQuery, find_figure_unit, make_sql_query, render_figure_name
-from bot.models.rehearsal.rehearsed_telling import (
+from bot.models.rehearsal.query_sql import SqlQuery, find_figure_unit, make_sql_query, render_figure_name
+from bot.models.rehearsal.request_reading import read_request
+from bot.models.rehearsal.result_sentences import (
     QueryRows,
     capitalize_first,
     describe_empty_cells,
     make_sentences,
     read_rows,
 )
+from bot.models.rehearsal.table_profile import ProfiledTable, read_profile
+from bot.models.rehearsal.table_query import MAX_GROUPS, Query, complete_query
 from handoff.contracts import ToolCall, ToolReply
 from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import RETURN_RESULT

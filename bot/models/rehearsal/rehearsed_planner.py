@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from bot.models.rehearsal.rehearsed_brief import (
+from bot.models.rehearsal.brief_parsing import (
     FOLLOW_UP_PREFIX,
     FULL_ANSWER_PREFIX,
     SUGGESTION_PREFIX,
@@ -17,7 +17,7 @@ from bot.models.rehearsal.rehearsed_brief import (
     read_sections,
     render_decline,
 )
-from bot.models.rehearsal.rehearsed_words import read_word_list, split_words
+from bot.models.rehearsal.word_lists import read_word_list, split_words
 from handoff.conversation.message_kinds import is_thanks
 
 PLANNER_HEADINGS = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
+from bot.models.rehearsal.brief_parsing import METHOD_PREFIX, UNAVAILABLE_PREFIX, Brief, raise_headings, read_sections
 from bot.models.rehearsal.moves import Move, make_escalation_move, make_result_move
-from bot.models.rehearsal.rehearsed_brief import METHOD_PREFIX, UNAVAILABLE_PREFIX, Brief, raise_headings, read_sections
 from handoff.text.text_words import split_sentences
 
 NOTHING_TO_WRITE = (

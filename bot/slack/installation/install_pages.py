@@ -25,8 +25,8 @@ from slack_sdk.oauth.state_store.async_state_store import AsyncOAuthStateStore
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.installation.records import InstallationRecords
+from bot.slack.receive.browser_page import PAGE_HEADERS, BrowserPage, render_html
 from bot.slack.receive.http import REDIRECT_PATH
-from bot.slack.receive.own_page import PAGE_HEADERS, BrowserPage, render_html
 from bot.store.redis.redis_records import Installations
 from bot.store.values import StoreError
 

@@ -20,7 +20,7 @@ from slack_sdk.oauth.token_rotation.async_rotator import AsyncTokenRotator
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.slack.installation.records import InstallationRecord, InstallationRecords, replace_tokens
-from bot.slack.token_proof import TRANSIENT_SLACK_ERRORS
+from bot.slack.token_monitor import TRANSIENT_SLACK_ERRORS
 from bot.store.values import StoreError
 
 log = logging.getLogger(__name__)

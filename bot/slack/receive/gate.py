@@ -14,7 +14,7 @@ from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.access.access_ruling import AccessRefusal
+from bot.access.access_rules import AccessRefusal
 from bot.access.access_values import EffectiveValues
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import PersonFacts

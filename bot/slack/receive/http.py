@@ -22,7 +22,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
 from bot.slack.receive.bolt_dispatch import dispatch
-from bot.slack.receive.own_page import PAGE_HEADERS, RenderQueryPage, render_html
+from bot.slack.receive.browser_page import PAGE_HEADERS, RenderQueryPage, render_html
 
 log = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from handoff.text.member_ids import PERSON_ID
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
+from handoff.text.slack_ids import PERSON_ID
 from specialists.turns.known_urls import find_urls_and_domains
 
 NO_NAMES: Mapping[str, str] = MappingProxyType({})

@@ -16,7 +16,7 @@ from typing import Any
 from bot.slack.receive.block_words import BlockWords, format_timestamp, read_blocks
 from bot.slack.receive.markup import join_texts, to_plain_text
 from handoff.contracts import Attachment
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 
 Json = Mapping[str, Any]
 

@@ -86,7 +86,7 @@ _PAYLOAD_READERS: Mapping[object, Callable[[Json], PayloadContent]] = {
 
 
 def read_payload(body: Json, bot_user: str) -> PayloadContent:
-    """Return the content of a payload that `set_own_workspace` returned. `bot_user` is the bot's own user id."""
+    """Return the content of a payload that `replace_workspace_id` returned. `bot_user` is the bot's own user id."""
     kind, event = body.get("type"), body.get("event")
     if kind == "event_callback":
         name = event.get("type") if isinstance(event, Mapping) else None

@@ -15,8 +15,8 @@ from typing import Any
 from bot.slack.receive.markup import PERSON_MENTION, to_plain_text
 from bot.slack.receive.message_reader import read_message
 from handoff.contracts import Attachment, Place
-from handoff.text.member_ids import PERSON_ID
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
+from handoff.text.slack_ids import PERSON_ID
 
 Json = Mapping[str, Any]
 

@@ -33,8 +33,8 @@ from bot.slack.send.lookup import THREAD_NOT_FOUND_CODE, read_key
 from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from bot.slack.show.people import People
 from handoff.contracts import Attachment, Material, Place, Request
-from handoff.state.derived_values import cache_on_value
 from handoff.state.job_state import Job, RequestState
+from handoff.state.value_cache import cache_on_value
 from handoff.text.counts import format_count
 
 log = logging.getLogger(__name__)

@@ -15,8 +15,8 @@ from typing import Any
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.lookup import read_key
-from bot.slack.send.other_places import OUTSIDE_KEY_PREFIX
 from bot.slack.send.outbox import NOT_STARTED_MARK, Outbox
+from bot.slack.send.outside_sender import OUTSIDE_KEY_PREFIX
 from bot.slack.send.web_calls import CALL_TIMEOUT_SECONDS, SlackRefused
 from bot.store.values import Intent
 from handoff.contracts import Place

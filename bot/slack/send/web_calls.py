@@ -20,7 +20,7 @@ from slack_sdk.webhook.async_client import AsyncWebhookClient
 
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.published_limits import Priority
-from bot.slack.token_proof import REFUSED_TOKEN_ADVICE
+from bot.slack.token_monitor import REFUSED_TOKEN_ADVICE
 from bot.store.values import StoreError
 from specialists.outbound.clients import open_session
 from specialists.outbound.faults import describe_network_fault

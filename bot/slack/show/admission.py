@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.access.access_ruling import AccessRefusal, find_access_refusal
+from bot.access.access_rules import AccessRefusal, find_access_refusal
 from bot.access.access_values import EffectiveValues
 from bot.access.channel_settings import ChannelSettings
 from bot.access.person_facts import PersonFacts

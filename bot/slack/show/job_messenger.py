@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from bot.slack.send.list_rows import ListRowWriter
 from bot.slack.send.lookup import OutcomeUnknown
-from bot.slack.send.other_places import OUTSIDE_KEY_PREFIX, OutsideSender
 from bot.slack.send.outbox import Outbox, SentMessage
+from bot.slack.send.outside_sender import OUTSIDE_KEY_PREFIX, OutsideSender
 from bot.slack.send.web_calls import JobGone, NoReply, SlackRefused
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
@@ -21,7 +21,7 @@ from handoff.briefs.addresses import list_known_addresses
 from handoff.contracts import Audience
 from handoff.materials.material_lists import list_material
 from handoff.state.job_state import Job, RequestState
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 from specialists.tools.messenger import Addressee, CommonReaders, DeliveryUnknown, MessageDelivery
 from specialists.tools.tool import WorkbenchLost
 

@@ -13,9 +13,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.web_calls import BackgroundTasks, NoReply, SlackRefused, find_shared_calls
+from bot.slack.views.answerers import render_answerers
 from bot.slack.views.home import render_note_window
 from bot.slack.views.outgoing import Outgoing, make_rich_text, make_section
-from bot.slack.views.waiting import render_answerers
 from bot.store.values import PayloadTooLarge, StoreError
 from handoff.contracts import Place
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 
-from bot.slack.text.safe_text import to_plain_line
+from bot.slack.text.link_safety import to_plain_line
 from bot.slack.text.stream_cleaner import Markup, StreamCleaner
-from handoff.text.member_ids import is_group_id, is_person_id
+from handoff.text.slack_ids import is_group_id, is_person_id
 
 __all__ = [
     "MAX_PART_CHARACTERS",

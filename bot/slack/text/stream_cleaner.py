@@ -10,10 +10,10 @@ import re
 from collections.abc import Collection
 from typing import Literal
 
-from bot.slack.text import safe_text
-from bot.slack.text.safe_text import BROADCAST_PATTERN
+from bot.slack.text import link_safety
+from bot.slack.text.link_safety import BROADCAST_PATTERN
 from handoff.briefs.addresses import yield_address_candidates
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 
 Markup = Literal["markdown", "mrkdwn"]
 
@@ -202,7 +202,7 @@ class StreamCleaner:
         close = _find_closing_ticks(text, position + ticks, scan_end, ticks)
         if close is not None and (close + ticks < scan_end or line_end >= 0 or final or scan_end == limit):
             content = text[position + ticks : close]
-            if "|" in content and next(safe_text.find_address_spans(content.replace("|", " ")), None):
+            if "|" in content and next(link_safety.find_address_spans(content.replace("|", " ")), None):
                 content = content.replace("|", "\\|")  # in a table, a bare | would end the code span and free the link
             self._put_code(content)
             return close + ticks
@@ -240,11 +240,11 @@ class StreamCleaner:
         inner = StreamCleaner(markup=self._markup)  # no link stands inside another
         inner._is_line_start = False
         words = inner.clean_whole(label)
-        if safe_text.is_linkable(plainly := safe_text.unescape_address(address), self._known):
+        if link_safety.is_linkable(plainly := link_safety.unescape_address(address), self._known):
             address = plainly
-            if not label.strip() or safe_text.names_same_address(label, address):
+            if not label.strip() or link_safety.names_same_address(label, address):
                 self._put_link(address, _escape(label.strip()) if label.strip() != address else "")
-            elif safe_text.names_other_address(label, address):
+            elif link_safety.names_other_address(label, address):
                 if words.startswith("`"):
                     self._separate_mark()
                 self._put(f"{words} (")
@@ -253,13 +253,13 @@ class StreamCleaner:
             else:
                 self._put_link(address, words)
         elif not label.strip() or label.strip().lower() in address.lower():
-            self._put_code(safe_text.shorten_address(address))
+            self._put_code(link_safety.shorten_address(address))
         else:
             if words.startswith("`"):
                 self._separate_mark()
             self._put(words)
             self._put(" (")
-            self._put_code(safe_text.shorten_address(address))
+            self._put_code(link_safety.shorten_address(address))
             self._put(")")
 
     def _clean_character_pair(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
@@ -285,12 +285,12 @@ class StreamCleaner:
 
     def _clean_less_than(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
         """Clean a `<`, which may begin a known address in angle brackets or an HTML line break."""
-        if self._known and (found := safe_text.read_angled_address(text, position)):
+        if self._known and (found := link_safety.read_angled_address(text, position)):
             address, end, whole = found
-            if whole and safe_text.is_linkable(address, self._known):
+            if whole and link_safety.is_linkable(address, self._known):
                 self._put_link(address)
                 return end
-            if not whole and not final and len(address) < safe_text.MAX_LINK_LENGTH:
+            if not whole and not final and len(address) < link_safety.MAX_LINK_LENGTH:
                 return None
         tag = _HTML_BREAK.match(text, position)
         if tag is None and not final and len(text) - position < 6 and "<br />".startswith(text[position:].lower()):
@@ -311,18 +311,18 @@ class StreamCleaner:
         open_ended = end == len(text) or (text[end] == "\\" and end + 1 == len(text))
         if open_ended and not final:
             return None
-        start = safe_text.SCHEME.search(match.group()) if self._known else None
+        start = link_safety.SCHEME.search(match.group()) if self._known else None
         if start is None:
             self._clean_word(match.group())
             return end
         if start.start():
             self._clean_word(match.group()[: start.start()])
             return position + start.start()
-        token = safe_text.ADDRESS_RUN.match(text, position)
+        token = link_safety.ADDRESS_RUN.match(text, position)
         if token is None:
             self._clean_word(match.group())
             return end
-        if token.end() == len(text) and not final and len(token.group()) < safe_text.MAX_LINK_LENGTH:
+        if token.end() == len(text) and not final and len(token.group()) < link_safety.MAX_LINK_LENGTH:
             return None
         return self._clean_known_address(
             token.group(), text[token.end() : token.end() + 1], position
@@ -333,8 +333,8 @@ class StreamCleaner:
         if next_character.lower() != next_character.upper():  # the address goes on with a letter beyond ASCII
             return None
         for raw in yield_address_candidates(token):
-            address = safe_text.unescape_address(raw)
-            if safe_text.is_linkable(address, self._known):
+            address = link_safety.unescape_address(raw)
+            if link_safety.is_linkable(address, self._known):
                 self._put_link(address)
                 return position + len(raw)
         return None
@@ -346,16 +346,16 @@ class StreamCleaner:
     def _put_link(self, address: str, words: str = "") -> None:
         """Put out a link. Without words, people see the address itself."""
         if self._markup == "mrkdwn":
-            self._put(safe_text.render_mrkdwn_link(_escape(address), words))
+            self._put(link_safety.render_mrkdwn_link(_escape(address), words))
         else:
-            self._put(safe_text.render_markdown_link(address, words, self._last_character))
+            self._put(link_safety.render_markdown_link(address, words, self._last_character))
 
     def _clean_word(self, word_markup: str) -> None:
         word_markup = self._break_tildes(word_markup)
         word, at = _BACKSLASH_ESCAPE.sub(r"\1", word_markup), 0
-        for found in safe_text.find_address_spans(word):
+        for found in link_safety.find_address_spans(word):
             self._put_text(word[at : found.start])
-            self._put_code(safe_text.shorten_address(found.address))
+            self._put_code(link_safety.shorten_address(found.address))
             at = found.end
         rest = word[at:] if at or self._markup == "mrkdwn" else word_markup
         self._put_text(rest)

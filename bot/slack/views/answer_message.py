@@ -14,7 +14,7 @@ from bot.slack.text.cleaning import (
     split_answer,
     to_plain_line,
 )
-from bot.slack.text.safe_text import find_address_spans
+from bot.slack.text.link_safety import find_address_spans
 from bot.slack.views.button_data import RequestRef, encode_data
 from bot.slack.views.contact_line import render_gaps_contact
 from bot.slack.views.outgoing import (
@@ -27,7 +27,7 @@ from bot.slack.views.outgoing import (
     make_context,
     make_section,
 )
-from bot.slack.views.thread_read_note import describe_thread_coverage
+from bot.slack.views.thread_coverage import describe_thread_coverage
 from bot.slack.views.try_again import describe_earlier_cost, render_retry_buttons
 from handoff.answering.findings import list_origins, rank_by_severity
 from handoff.answering.fixed_words import render_phrase

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean_mrkdwn, render_channel_mentions, render_mention
+from bot.slack.views.answerers import join_as_list, render_member
 from bot.slack.views.argument_blocks import has_spelt_out_text, render_arguments, render_preformatted_text
 from bot.slack.views.button_data import encode_data
 from bot.slack.views.outgoing import (
@@ -21,13 +22,12 @@ from bot.slack.views.outgoing import (
     make_section,
     render_moment,
 )
-from bot.slack.views.waiting import join_as_list, render_member
 from handoff.approval_values import Approval
 from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import Question, QuestionAnswer, Ruling
 from handoff.summaries.summary import render_title
 from handoff.text.counts import format_count
-from handoff.text.visible_text import spell_out
+from handoff.text.invisible_characters import spell_out
 
 APPROVE, APPROVE_SIMILAR, EDIT, DECIDE_SEPARATELY, DENY, SHOW_ALL, SIGN_IN = (
     f"approval:{name}" for name in ("approve", "alike", "edit", "apart", "deny", "show", "sign_in")

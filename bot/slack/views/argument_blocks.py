@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.slack.text.cleaning import read_channel_id
+from bot.slack.views.answerers import make_member_element
 from bot.slack.views.outgoing import Block
-from bot.slack.views.waiting import make_member_element
-from handoff.text.visible_text import remove_invisible, spell_out, undo_spell_out
+from handoff.text.invisible_characters import remove_invisible, spell_out, undo_spell_out
 
 SHORT_LIMITS, BRIEF_LIMITS, WHOLE_LIMITS = (600, 12), (240, 4), (2_900, 60)
 """Maximum (characters, lines) that a card shows of a text: SHORT if not all arguments fit, BRIEF once it is closed,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
+from bot.slack.views.answerers import render_text_with_answerers
 from bot.slack.views.argument_blocks import render_people_line
 from bot.slack.views.outgoing import (
     Block,
@@ -18,12 +19,11 @@ from bot.slack.views.outgoing import (
     make_context,
     make_rich_text,
 )
-from bot.slack.views.thread_read_note import describe_thread_coverage, list_thread_faults, list_thread_file_faults
+from bot.slack.views.thread_coverage import describe_thread_coverage, list_thread_faults, list_thread_file_faults
 from bot.slack.views.try_again import render_try_line
-from bot.slack.views.waiting import render_text_with_answerers
 from handoff.approval_values import Approval
 from handoff.engine.answer import list_answer_gaps
-from handoff.engine.nested import find_enclosing_plan
+from handoff.engine.crew_runs import find_enclosing_plan
 from handoff.engine.replan import find_due_trigger, is_awaiting_revision
 from handoff.engine.returned_results import MAX_FAULTY_RESULTS
 from handoff.planning.adhoc import find_made_specialist

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
+from bot.slack.views.answerers import ANYBODY_WORDS, render_answerers
 from bot.slack.views.button_data import encode_data
 from bot.slack.views.outgoing import (
     Outgoing,
@@ -16,12 +17,11 @@ from bot.slack.views.outgoing import (
     render_moment,
 )
 from bot.slack.views.try_again import render_try_name
-from bot.slack.views.waiting import ANYBODY_WORDS, render_answerers
 from handoff.briefs.addresses import list_known_addresses
 from handoff.conversation.working_time import format_duration
 from handoff.engine.questions import compute_expiry_time
 from handoff.engine.retry import REPEAT_CALLS
-from handoff.engine.writes import VERDICT_OPTIONS
+from handoff.engine.unknown_writes import VERDICT_OPTIONS
 from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import UNKNOWN_WRITE_WORDS, Question, QuestionAnswer, UnknownWrite
 from handoff.summaries.summary import render_title

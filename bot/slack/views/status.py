@@ -9,9 +9,9 @@ from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
 from bot.slack.views.answer_message import list_usage_words
 from bot.slack.views.approval import render_deciders
 from bot.slack.views.card import describe_worker, has_content, list_result_gaps, render_card_title
-from bot.slack.views.channel_words import describe_terms
+from bot.slack.views.channel_setting_words import describe_terms
 from bot.slack.views.estimate import describe_estimates, describe_subtask_cost
-from bot.slack.views.job_rows import STATE_WORDS, JobLine, describe_waiting, render_job_line
+from bot.slack.views.job_lines import STATE_WORDS, JobLine, describe_waiting, render_job_line
 from bot.slack.views.outgoing import (
     Block,
     Outgoing,
@@ -30,7 +30,7 @@ from handoff.state.job_state import Job, RequestState, SubtaskState, SubtaskStat
 from handoff.state.state_values import EngineDecision
 from handoff.summaries.summary import list_awaited_people, list_card_rows, render_title
 from handoff.text.counts import format_count
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 
 MAX_TIMELINE_LINES = 60
 MAX_BUDGET_LINES = 20

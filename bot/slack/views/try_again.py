@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
+from bot.slack.views.answerers import join_as_list
 from bot.slack.views.button_data import RequestRef, encode_data
 from bot.slack.views.outgoing import Block, make_actions, make_button, make_context
-from bot.slack.views.waiting import join_as_list
 from handoff.engine.retry import list_incomplete_subtasks
 from handoff.engine.subtask import has_only_scope_failures
 from handoff.state.job_state import Job, RequestState

@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.store.redis import layout
 from bot.store.redis.layout import AUDIT, AUDIT_TEAMS
-from bot.store.redis.script_calls import ScriptRunner, make_nonce, to_milliseconds
+from bot.store.redis.script_runner import ScriptRunner, make_nonce, to_milliseconds
 from bot.store.values import JobKey, Retention
 
 PAGE_ENTRIES = 500

@@ -29,7 +29,7 @@ from bot.store.counters import (
     Settlement,
     TurnGrant,
 )
-from bot.store.redis.script_calls import ScriptRunner, make_nonce
+from bot.store.redis.script_runner import ScriptRunner, make_nonce
 from bot.store.script import Arg
 
 NOTICE_PREFIX = b"!"

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from bot.store.redis import layout
 from bot.store.redis.layout import BLOBS, FORGOTTEN_AT, HEAD, INBOX, JOB_SETS, LOG, decode_job_key, encode_job_key
-from bot.store.redis.script_calls import ScriptRunner, check_reply, flatten_pairs, make_nonce, to_milliseconds
+from bot.store.redis.script_runner import ScriptRunner, check_reply, flatten_pairs, make_nonce, to_milliseconds
 from bot.store.script import Arg, WriteUnconfirmed
 from bot.store.values import Claim, Commit, Head, Holder, JobKey, JobStatus, LogBroken, LogEntry, Retention, StoreError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from bot.store.redis.layout import INSTALLATIONS_LIMIT, decode_job_key, digest_if_large, encode_job_key
-from bot.store.redis.script_calls import ScriptRunner, make_nonce, to_milliseconds
+from bot.store.redis.script_runner import ScriptRunner, make_nonce, to_milliseconds
 from bot.store.script import Arg
 from bot.store.values import MEMORIES_LIMIT, OPEN_HOMES_LIMIT, WAITING_JOBS_LIMIT, JobKey, PayloadTooLarge, Retention
 

@@ -34,7 +34,7 @@ from bot.store.redis.redis_audit import Audit
 from bot.store.redis.redis_counters import NOTICE_PREFIX, Counters
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_records import Installations, InstanceRegistry, Memories, OpenHomes, SignIns
-from bot.store.redis.script_calls import ScriptRunner, ServerClock, check_reply, make_nonce, to_milliseconds
+from bot.store.redis.script_runner import ScriptRunner, ServerClock, check_reply, make_nonce, to_milliseconds
 from bot.store.script import Arg
 from bot.store.values import ANY_TEAM, DEFAULT_RETENTION, Claim, Intent, JobKey, PayloadTooLarge, Retention, StoreError
 

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from bot.workspace.app_parts import AppParts
 from bot.workspace.rate_limits import MethodRate
 from bot.workspace.refusal import Refusal
 from bot.workspace.workspace_state import Channel, Message, WorkspaceState
-from bot.workspace.world import AppParts
 
 Answer = dict[str, Any]
 ArgumentKind = Literal["text", "json", "bool", "int", "ids"]

@@ -9,12 +9,12 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.workspace.app_parts import AppParts, RecordedCall
 from bot.workspace.fault_injection import InjectedFault
 from bot.workspace.refusal import Refusal
 from bot.workspace.web_api.api_call import Answer, ApiMethod, Call
 from bot.workspace.web_api.arguments import convert_arguments, read_arguments
 from bot.workspace.web_api.method_table import METHODS
-from bot.workspace.world import AppParts, RecordedCall
 
 SERVER_ERROR = 500
 SINGLE_TEAM_METHODS = frozenset(

@@ -6,7 +6,7 @@ from bot.workspace.web_api import (
     chat_methods,
     conversation_methods,
     file_methods,
-    list_methods,
+    slack_list_methods,
     stream_methods,
     user_methods,
     view_methods,
@@ -316,20 +316,20 @@ WRITE_METHODS: dict[str, ApiMethod] = {
     ),
     "files.delete": ApiMethod(file_methods.delete_file, {"file": "text"}, TIER_3, ("file",), ("files:write",)),
     "slackLists.create": ApiMethod(
-        list_methods.create_list, {"name": "text", "schema": "json"}, TIER_2, ("name",), ("lists:write",)
+        slack_list_methods.create_list, {"name": "text", "schema": "json"}, TIER_2, ("name",), ("lists:write",)
     ),
     "slackLists.items.create": ApiMethod(
-        list_methods.create_item,
+        slack_list_methods.create_item,
         {"list_id": "text", "initial_fields": "json"},
         TIER_3,
         ("list_id",),
         ("lists:write",),
     ),
     "slackLists.items.list": ApiMethod(
-        list_methods.list_items, {**PAGE_ARGUMENTS, "list_id": "text"}, TIER_3, ("list_id",), ("lists:read",)
+        slack_list_methods.list_items, {**PAGE_ARGUMENTS, "list_id": "text"}, TIER_3, ("list_id",), ("lists:read",)
     ),
     "slackLists.access.set": ApiMethod(
-        list_methods.set_list_access,
+        slack_list_methods.set_list_access,
         {"list_id": "text", "access_level": "text", "channel_ids": "ids", "user_ids": "ids"},
         TIER_3,
         ("list_id", "access_level"),

@@ -14,7 +14,7 @@ from typing import Any
 
 from specialists.sandbox.confine import claim_stdout
 from specialists.tools.charts.chart_data import ChartData, Series
-from specialists.tools.charts.chart_words import drop_unprintable
+from specialists.tools.charts.chart_labels import drop_unprintable
 from specialists.tools.charts.font_list import list_drawing_fonts
 from specialists.tools.extras import explain_install
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal
 
-from specialists.tools.charts.chart_words import format_category_number
+from specialists.tools.charts.chart_labels import format_category_number
 
 ChartKind = Literal["bar", "barh", "line", "scatter", "pie"]
 XKind = Literal["date", "number", "text"]

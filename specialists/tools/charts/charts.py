@@ -15,9 +15,9 @@ from handoff.contracts import ChartSeries, ChartShape
 from specialists.formats.table_text import TABLE_TOOL_SUFFIXES
 from specialists.sandbox.child_process import BUSY_MESSAGE, UNSANDBOXED_MESSAGE, ChildInputs, ChildLimits, run_child
 from specialists.tools.charts.chart_data import ChartData, ChartKind, ChartRefused, Series, make_chart_data
-from specialists.tools.charts.chart_words import format_category_number, label_column
+from specialists.tools.charts.chart_labels import format_category_number, label_column
 from specialists.tools.tables.cells import format_cell
-from specialists.tools.tables.tables import QueryFailed, QueryResult, run_query
+from specialists.tools.tables.table_tools import QueryFailed, QueryResult, run_query
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 
 _DRAWING_SECONDS = 60.0

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from specialists.tools.charts import chart_words
+from specialists.tools.charts import chart_labels
 from specialists.tools.charts.chart_data import ChartData
 from specialists.tools.charts.plots import draw_data
 
@@ -64,14 +64,14 @@ def render_png(data: ChartData, *, title: str, x_label: str, y_label: str, unit:
 
 
 def _set_axis_labels(axes: Axes, data: ChartData, x_label: str, y_label: str, unit: str) -> None:
-    value = y_label or (chart_words.label_column(data.series[0].name) if len(data.series) == 1 else "")
+    value = y_label or (chart_labels.label_column(data.series[0].name) if len(data.series) == 1 else "")
     if unit and unit.casefold() not in value.casefold():
         value = f"{value} ({unit})" if value else unit
-    value, x_text = chart_words.wrap_text(value, _LABEL_WIDTH, 2), chart_words.wrap_text(x_label, 2 * _LABEL_WIDTH, 1)
+    value, x_text = chart_labels.wrap_text(value, _LABEL_WIDTH, 2), chart_labels.wrap_text(x_label, 2 * _LABEL_WIDTH, 1)
     label_options: dict[str, Any] = {"labelpad": 6}
     if data.kind == "barh":
         axes.set_xlabel(value, **label_options)
-        axes.set_ylabel(chart_words.wrap_text(x_label, _LABEL_WIDTH, 2), **label_options)
+        axes.set_ylabel(chart_labels.wrap_text(x_label, _LABEL_WIDTH, 2), **label_options)
     else:
         axes.set_xlabel(x_text, **label_options)
         axes.set_ylabel(value, **label_options)
@@ -82,17 +82,17 @@ def _draw_legend(axes: Axes, data: ChartData) -> None:
     handles, labels = axes.get_legend_handles_labels()
     if data.kind == "pie" or len(data.series) == 1 or len(labels) < len(data.series):
         return
-    names = [chart_words.wrap_text(label, 24, 1) for label in labels]
+    names = [chart_labels.wrap_text(label, 24, 1) for label in labels]
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.0), "borderaxespad": 0.4}
     axes.legend(handles, names, ncols=min(len(names), 4), **place)
 
 
 def _draw_title_and_notes(figure: Figure, title: str, notes: tuple[str, ...]) -> None:
     """Draw the title above and the notes below the area that matplotlib lays out."""
-    heading = chart_words.wrap_text(title, _TITLE_WIDTH, 3)
+    heading = chart_labels.wrap_text(title, _TITLE_WIDTH, 3)
     top = 0.015 + 0.058 * (heading.count("\n") + 1) if heading else 0.02
     footer = "; ".join(notes)
-    footer = chart_words.wrap_text(footer[:1].upper() + footer[1:], _NOTE_WIDTH, 2)
+    footer = chart_labels.wrap_text(footer[:1].upper() + footer[1:], _NOTE_WIDTH, 2)
     bottom = 0.02 + 0.04 * (footer.count("\n") + 1) if footer else 0.015
     engine = figure.get_layout_engine()
     if engine is not None:

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.dates import AutoDateLocator, date2num, num2date
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from specialists.tools.charts import chart_words
+from specialists.tools.charts import chart_labels
 from specialists.tools.charts.chart_data import ChartData
 
 # Okabe and Ito's colours, which colour-blind people can tell apart; the yellow is too pale for lines.
@@ -48,20 +48,20 @@ def _draw_bars(axes: Axes, data: ChartData, unit: str) -> None:
         places = [index + (number - (count - 1) / 2) * bar_width for index in range(len(data.x))]
         values = [value if value is not None else math.nan for value in series.values]
         size = bar_width * (0.94 if count > 1 else 0.9)
-        name, colour = chart_words.label_column(series.name), COLOURS[number]
+        name, colour = chart_labels.label_column(series.name), COLOURS[number]
         bars: Any = (
             axes.barh(places, values, size, color=colour, label=name)
             if is_horizontal
             else axes.bar(places, values, size, color=colour, label=name)
         )
         if are_bars_labelled:
-            texts = ["" if math.isnan(value) else chart_words.format_label(value, largest, unit) for value in values]
+            texts = ["" if math.isnan(value) else chart_labels.format_label(value, largest, unit) for value in values]
             is_crowded = len(data.x) * count > _MAX_LABELLED_BARS
             axes.bar_label(bars, texts, padding=2.5, fontsize=6 if is_crowded and count > 1 else 7 if is_crowded else 8)
     labels: Any = _make_category_labels(data, horizontal=is_horizontal)
     ticks = list(range(len(labels))) if is_horizontal or data.x_kind == "text" else _choose_ticks(labels)
     if data.x_kind == "date":  # labelled again for the ticks that remain, as the first of a year has to name the year
-        labels = dict(zip(ticks, chart_words.label_dates([data.x[index] for index in ticks]), strict=True))
+        labels = dict(zip(ticks, chart_labels.label_dates([data.x[index] for index in ticks]), strict=True))
     if is_horizontal:
         axes.set_yticks(ticks, [labels[index] for index in ticks])
         axes.set_ylim(len(data.x) - 0.4, -0.6)
@@ -95,7 +95,7 @@ def _draw_lines(axes: Axes, data: ChartData, _unit: str) -> None:
             marker=line_marker,
             markersize=3.5,
             clip_on=False,
-            label="_" if has_direct_labels else chart_words.label_column(series.name),
+            label="_" if has_direct_labels else chart_labels.label_column(series.name),
         )
     _format_value_axis(axes, data, horizontal=False)
     low, high = _find_value_range(data)
@@ -125,7 +125,7 @@ def _label_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
     heights = _spread_heights([(value - low) / (high - low or 1.0) for value, _ in ends], _LINE_GAP)
     style: dict[str, Any] = {"fontsize": 8.5, "fontweight": "bold", "va": "center", "ha": "left"}
     for (_, number), height in zip(ends, heights, strict=True):
-        name = chart_words.wrap_text(chart_words.label_column(data.series[number].name), 22, 1)
+        name = chart_labels.wrap_text(chart_labels.label_column(data.series[number].name), 22, 1)
         axes.text(1.015, height, name, transform=axes.transAxes, color=COLOURS[number], **style)
     axes.set_xlim(right=max(places))
 
@@ -157,7 +157,7 @@ def _draw_scatter(axes: Axes, data: ChartData, _unit: str) -> None:
             color=COLOURS[number],
             edgecolors="white",
             linewidths=0.4,
-            label=chart_words.label_column(series.name),
+            label=chart_labels.label_column(series.name),
         )
     _format_value_axis(axes, data, horizontal=False)
 
@@ -169,8 +169,8 @@ def _draw_pie(axes: Axes, data: ChartData, unit: str) -> None:
     if str(data.x[-1]).startswith("Other ("):
         colours[-1] = "#b5b5b8"
     names = [
-        f"{chart_words.wrap_text(str(name), 26, 1)}\n"
-        f"{chart_words.format_label(value, max(values), '')} ({chart_words.format_share(value, whole)})"
+        f"{chart_labels.wrap_text(str(name), 26, 1)}\n"
+        f"{chart_labels.format_label(value, max(values), '')} ({chart_labels.format_share(value, whole)})"
         for name, value in zip(data.x, values, strict=True)
     ]
     axes.pie(
@@ -181,7 +181,7 @@ def _draw_pie(axes: Axes, data: ChartData, unit: str) -> None:
         wedgeprops={"width": 0.42, "edgecolor": "white", "linewidth": 1.5},
     )
     _label_slices(axes, values, names)
-    centre = chart_words.format_label(whole, whole, unit) + (f" {unit}" if unit and unit != "%" else "")
+    centre = chart_labels.format_label(whole, whole, unit) + (f" {unit}" if unit and unit != "%" else "")
     axes.text(0, 0, f"{centre}\nin all", ha="center", va="center", fontsize=10, fontweight="bold")
     axes.set_aspect("equal")
 
@@ -214,7 +214,7 @@ def _set_x_ticks(axes: Axes, data: ChartData) -> list[float]:
     if data.x_kind == "date":
         round_dates = _choose_date_ticks(data.x)
         tick_positions = [float(place) for place in date2num(round_dates)]  # type: ignore[no-untyped-call]
-        axes.set_xticks(tick_positions, chart_words.label_dates(round_dates))
+        axes.set_xticks(tick_positions, chart_labels.label_dates(round_dates))
         return [float(place) for place in date2num(list(data.x))]  # type: ignore[no-untyped-call]
     if data.x_kind == "number":
         are_whole_numbers = all(float(x).is_integer() for x in data.x)
@@ -222,7 +222,7 @@ def _set_x_ticks(axes: Axes, data: ChartData) -> list[float]:
         axes.xaxis.set_major_locator(MaxNLocator(nbins=9, integer=are_whole_numbers, steps=[1, 2, 2.5, 5, 10]))
         largest = max((abs(x) for x in data.x), default=1.0)
         axes.xaxis.set_major_formatter(
-            FuncFormatter(lambda value, _: f"{value:.0f}" if are_years else chart_words.format_tick(value, largest))
+            FuncFormatter(lambda value, _: f"{value:.0f}" if are_years else chart_labels.format_tick(value, largest))
         )
         return [float(x) for x in data.x]
     labels = _make_category_labels(data, horizontal=False)
@@ -254,16 +254,16 @@ def _choose_date_ticks(dates: Sequence[dt.datetime]) -> list[dt.datetime]:
 
 def _make_category_labels(data: ChartData, *, horizontal: bool) -> list[str]:
     if data.x_kind == "date":
-        return chart_words.label_dates(data.x)
+        return chart_labels.label_dates(data.x)
     if data.x_kind == "number":
-        return [chart_words.format_category_number(x) for x in data.x]
+        return [chart_labels.format_category_number(x) for x in data.x]
     # A label is as wide as its place, but never too narrow to read: `_choose_ticks` leaves some out instead.
     width = 40 if horizontal else max(_NARROWEST_LABEL, min(24, _LABEL_LETTERS_ACROSS // max(len(data.x), 1) - 1))
     lines = (2 if len(data.x) <= _MAX_TWO_LINE_LABELS else 1) if horizontal else 3
-    labels = [chart_words.wrap_text(x, width, lines) for x in data.x]
+    labels = [chart_labels.wrap_text(x, width, lines) for x in data.x]
     if len(set(labels)) == len(set(data.x)):
         return labels
-    return [chart_words.wrap_text(chart_words.shorten_middle(x, lines * (width - 2)), width, lines) for x in data.x]
+    return [chart_labels.wrap_text(chart_labels.shorten_middle(x, lines * (width - 2)), width, lines) for x in data.x]
 
 
 def _format_value_axis(axes: Axes, data: ChartData, *, horizontal: bool) -> None:
@@ -271,7 +271,7 @@ def _format_value_axis(axes: Axes, data: ChartData, *, horizontal: bool) -> None
     # Whole numbers are mostly counts, so no tick stands at a half.
     are_whole_numbers = all(value is None or value.is_integer() for series in data.series for value in series.values)
     axis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 2, 2.5, 5, 10], integer=are_whole_numbers))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: chart_words.format_tick(value, largest)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: chart_labels.format_tick(value, largest)))
 
 
 def _find_largest_magnitude(data: ChartData) -> float:

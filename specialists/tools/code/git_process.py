@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from specialists.sandbox.scratch import get_scratch_folder
+from specialists.sandbox.scratch_folder import get_scratch_folder
 
 NO_GIT = "git is not installed here; whoever runs the bot can install it."
 GIT_TIMEOUT_SECONDS = 20.0

@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 
-from handoff.text.change_names import REVISION_RANGE_PATTERN
+from handoff.text.code_changes import REVISION_RANGE_PATTERN
 from specialists.tools.code.code_history import read_diff
 from specialists.tools.code.named_repositories import Repository
 from specialists.tools.code.pull_requests import Forge, PullRequest, ReviewComment, find_pull_requests

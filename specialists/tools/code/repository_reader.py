@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 from specialists.tools.code.bare_copy import BareCopies, RepositoryUnavailable
 from specialists.tools.code.code_arguments import ListFilesArguments, ReadCodeArguments, SearchCodeArguments
 from specialists.tools.code.git_process import MAX_OUTPUT_BYTES, GitReply, make_copy_arguments, run_git

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 
 KEY_SETTING, KNOWN_HOSTS_SETTING = "LEADHAND_SSH_KEY", "LEADHAND_SSH_KNOWN_HOSTS"
 NO_SSH = "ssh is not installed here; whoever runs the bot can install it (openssh-client)."

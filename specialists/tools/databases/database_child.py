@@ -26,7 +26,7 @@ from sqlalchemy.pool import NullPool
 
 from specialists.sandbox.confine import claim_stdout
 from specialists.tools.databases.database_session import find_excess_rights, install_sqlite_authorizer, make_read_only
-from specialists.tools.databases.read_only import NotReadOnly, make_read_only_statement
+from specialists.tools.databases.read_only_sql import NotReadOnly, make_read_only_statement
 from specialists.tools.tables.cells import to_json_value
 
 _CONNECT_SECONDS = 5

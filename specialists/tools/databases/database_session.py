@@ -10,7 +10,7 @@ from sqlalchemy.engine import Connection
 from sqlalchemy.exc import DBAPIError
 
 from specialists.tools.databases.named_databases import Kind
-from specialists.tools.databases.read_only import read_allowed_functions
+from specialists.tools.databases.read_only_sql import read_allowed_functions
 
 # ---------------------------------------------------------------- rights
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from specialists.reading.reader import LARGEST_FILE_BYTES
+from specialists.reading.file_reader import LARGEST_FILE_BYTES
 
 KNOWLEDGE_FOLDER = "knowledge"
 """The folder beside a crew's specialists."""

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from specialists.tools.extras import describe_unavailable_tool
 from specialists.tools.knowledge.knowledge_files import SIDECAR_ENDING
-from specialists.tools.web import pagetext
+from specialists.tools.web import page_text
 from specialists.tools.web.fetch import Download, FetchFailed, FetchSettings, download_page
 
 DAY_SECONDS = 24 * 3600.0
@@ -91,7 +91,7 @@ def _make_page_name(url: str) -> str:
 
 
 def _explain_refused_type(media_type: str) -> str:
-    return "" if media_type == "application/pdf" else pagetext.explain_refused_type(media_type)
+    return "" if media_type == "application/pdf" else page_text.explain_refused_type(media_type)
 
 
 async def _may_follow_redirect(url: str, target: str) -> bool:

@@ -6,8 +6,8 @@ import hashlib
 from pathlib import Path
 
 from specialists.files.frontmatter import CrewFault
-from specialists.tools.knowledge.knowledge import KnowledgeFolder
 from specialists.tools.knowledge.knowledge_files import KNOWLEDGE_FOLDER
+from specialists.tools.knowledge.knowledge_folder import KnowledgeFolder
 from specialists.tools.knowledge.knowledge_pages import FetchedPages
 from specialists.tools.knowledge.knowledge_tools import UNSET_TOOLS, tools
 from specialists.tools.toolkit import Toolkit, ToolSettings

@@ -8,10 +8,10 @@ import sqlite3
 from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.materials.outline import find_part, name_place
-from specialists.tools.knowledge.knowledge import IndexProgress, KnowledgeFolder
+from specialists.tools.knowledge.knowledge_folder import IndexProgress, KnowledgeFolder
 from specialists.tools.knowledge.knowledge_index import NO_FTS5_MESSAGE, IndexedDocument, format_section, has_fts5
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
-from specialists.tools.web import pagetext
+from specialists.tools.web import page_text
 
 MAX_PART_CHARS = 6_000
 """Most characters of a document that one call returns."""
@@ -117,7 +117,7 @@ async def _search_documents(knowledge: KnowledgeFolder, query: str) -> ToolOutco
         sources.append(f"{hit.citation} ({link})" if link else hit.citation)
     lines += [unsearched_note] if unsearched_note else []
     return ToolOutcome(
-        pagetext.clean_text("\n\n".join(lines)),
+        page_text.clean_text("\n\n".join(lines)),
         gaps=(unsearched_note,) if unsearched_note else (),
         sources=tuple(sources),
     )
@@ -149,7 +149,7 @@ def _read_document_part(document: IndexedDocument, place: str, link: str) -> Too
     section = format_section(name_place(text, document.outline, part.start))
     citation = f"{document.path}, {section}" if section else document.path
     head = f"[{citation}] {document.title}{f' {link}' if link else ''}"
-    body = pagetext.clean_text(text[part.start : part.end])
+    body = page_text.clean_text(text[part.start : part.end])
     return ToolOutcome(
         f"{UNTRUSTED_NOTICE}\n{head}\n{body}{more}", sources=(f"{citation} ({link})" if link else citation,)
     )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from specialists.tools.tables.date_kinds import DATE_KINDS, MONTH_KINDS, are_year_spans, make_mixed_kinds
-from specialists.tools.tables.number_dress import detect_number_format, to_ascii_digits
+from specialists.tools.tables.number_format import detect_number_format, to_ascii_digits
 from specialists.tools.tables.value_kind import ValueKind
 
 EMPTY_WORDS = ("na", "n/a", "#n/a", "null", "none", "nan", "-", "--", "\u2013", "?")

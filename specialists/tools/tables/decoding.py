@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specialists.formats.encodings import DecodedText, NotText, decode_text
 from specialists.tools.tables.sheet import Sheet
-from specialists.tools.tables.table_refused import TableRefused
+from specialists.tools.tables.table_errors import TableRefused
 
 
 def decode_table(data: bytes) -> DecodedText:

@@ -9,7 +9,7 @@ import re
 from specialists.formats.table_text import TABLE_SUFFIXES, find_separator, is_table_text
 from specialists.tools.tables.decoding import decode_table, note_decoding
 from specialists.tools.tables.sheet import UNIT_SEPARATOR, Row, Sheet, make_sheet
-from specialists.tools.tables.table_refused import TableRefused
+from specialists.tools.tables.table_errors import TableRefused
 
 _SEPARATOR_NAMES = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 _MAX_CELL_CHARS = 1024 * 1024

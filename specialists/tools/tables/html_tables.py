@@ -7,9 +7,9 @@ from email import message_from_bytes
 from html.parser import HTMLParser
 
 from specialists.tools.tables.decoding import decode_table, note_decoding
+from specialists.tools.tables.hidden_row_marks import mark_hidden_rows
 from specialists.tools.tables.sheet import MAX_COLUMNS, Row, Sheet, Spans, make_sheet
-from specialists.tools.tables.sheet_rows import mark_hidden_rows
-from specialists.tools.tables.table_refused import TableRefused
+from specialists.tools.tables.table_errors import TableRefused
 
 _MAX_TABLES = 20
 _MAX_SPAN = 1_000

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from handoff.checking.numerals import is_unit_or_scale
 from specialists.tools.tables.cells import format_cell, to_json_value
-from specialists.tools.tables.database import LoadedTable
+from specialists.tools.tables.duckdb_database import LoadedTable
 from specialists.tools.tables.sql_names import quote_name
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from specialists.tools.tables.number_dress import SHARE_SIGNS, detect_number_format
+from specialists.tools.tables.number_format import SHARE_SIGNS, detect_number_format
 
 Row = list[str]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from specialists.tools.tables.sql_names import make_names_unique
-from specialists.tools.tables.total_rows import find_total_rows
+from specialists.tools.tables.total_row_search import find_total_rows
 
 Row = list[str]
 Spans = dict[int, list[tuple[int, int]]]

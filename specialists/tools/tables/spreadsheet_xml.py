@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from specialists.tools.tables.decoding import decode_table, note_decoding
+from specialists.tools.tables.hidden_row_marks import mark_hidden_rows, note_hidden_columns
 from specialists.tools.tables.sheet import MAX_COLUMNS, Row, Sheet, Spans, make_sheet
-from specialists.tools.tables.sheet_rows import mark_hidden_rows, note_hidden_columns
-from specialists.tools.tables.table_refused import TableRefused
+from specialists.tools.tables.table_errors import TableRefused
 
 _MAX_SHEETS = 20
 _MAX_SKIPPED = 100_000

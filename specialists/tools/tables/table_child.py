@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from specialists.sandbox.confine import claim_stdout, forbid_file_writes, limit_remaining_cpu, make_input_path
 from specialists.tools.extras import explain_install
-from specialists.tools.tables.database import LoadedTable
+from specialists.tools.tables.duckdb_database import LoadedTable
 from specialists.tools.tables.sql_names import quote_name
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ def main() -> None:
 def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
     import duckdb  # noqa: PLC0415
 
-    from specialists.tools.tables.database import disable_external_access, open_duckdb  # noqa: PLC0415
+    from specialists.tools.tables.duckdb_database import disable_external_access, open_duckdb  # noqa: PLC0415
     from specialists.tools.tables.profile import profile_table  # noqa: PLC0415
-    from specialists.tools.tables.query import execute_query  # noqa: PLC0415
-    from specialists.tools.tables.table_refused import TableRefused  # noqa: PLC0415
+    from specialists.tools.tables.query_execution import execute_query  # noqa: PLC0415
+    from specialists.tools.tables.table_errors import TableRefused  # noqa: PLC0415
 
     try:
         connection = open_duckdb()
@@ -96,7 +96,7 @@ def _load_tables(
 ) -> tuple[list[LoadedTable], list[str], list[str]]:
     """Return the tables, the faults of files that could not be read, and the files that queries will read."""
     from specialists.tools.tables.sql_names import make_names_unique  # noqa: PLC0415
-    from specialists.tools.tables.table_refused import TableRefused  # noqa: PLC0415
+    from specialists.tools.tables.table_errors import TableRefused  # noqa: PLC0415
 
     tables: list[LoadedTable] = []
     refused, files = [], []
@@ -129,13 +129,13 @@ def _load_file(
     connection: DuckDBPyConnection, file: dict[str, Any], name_tables: Callable[[list[LoadedTable]], None]
 ) -> list[LoadedTable]:
     """Load the tables of a file, which `name_tables` gives their names. Raises `TableRefused`."""
-    from specialists.tools.tables.database import (  # noqa: PLC0415
+    from specialists.tools.tables.duckdb_database import (  # noqa: PLC0415
         LoadedTable,
         load_parquet,
         load_sheet,
     )
-    from specialists.tools.tables.sheet_sources import read_sheets  # noqa: PLC0415
-    from specialists.tools.tables.table_refused import TableRefused  # noqa: PLC0415
+    from specialists.tools.tables.sheet_reading import read_sheets  # noqa: PLC0415
+    from specialists.tools.tables.table_errors import TableRefused  # noqa: PLC0415
 
     path = Path(make_input_path(file["file"]))
     data = path.read_bytes()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from specialists.tools.tables import column_types
 from specialists.tools.tables.date_kinds import AMBIGUOUS_PAIRS, find_ambiguous_date
-from specialists.tools.tables.number_dress import (
+from specialists.tools.tables.number_format import (
     SHARE_SIGNS,
     NumberFormat,
     detect_number_format,

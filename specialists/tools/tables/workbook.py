@@ -10,9 +10,9 @@ import io
 from typing import Any
 
 from specialists.tools.tables.hidden_cells import HiddenCells, find_hidden_cells
+from specialists.tools.tables.hidden_row_marks import mark_hidden_rows, note_hidden_columns
 from specialists.tools.tables.sheet import Sheet, Spans, make_sheet
-from specialists.tools.tables.sheet_rows import mark_hidden_rows, note_hidden_columns
-from specialists.tools.tables.table_refused import TableRefused, describe_error
+from specialists.tools.tables.table_errors import TableRefused, describe_error
 from specialists.tools.tables.uncomputed_cells import describe_uncomputed_cells
 
 _MAX_SHEETS = 20

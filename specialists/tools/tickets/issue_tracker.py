@@ -10,10 +10,10 @@ from typing import Any
 
 import aiohttp
 
-from handoff.text.visible_text import remove_invisible
+from handoff.text.invisible_characters import remove_invisible
 from specialists.outbound.clients import open_session
 from specialists.outbound.faults import describe_network_fault
-from specialists.tools.tickets.ticket_desk import TicketPlace
+from specialists.tools.tickets.ticket_place import TicketPlace
 
 CALL_SECONDS = 20.0
 LARGEST_ANSWER_BYTES = 8 * 1024 * 1024

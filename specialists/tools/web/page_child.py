@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from specialists.sandbox.confine import claim_stdout, make_input_path
-from specialists.tools.web import pagetext
+from specialists.tools.web import page_text
 
 
 def main() -> None:
@@ -19,9 +19,9 @@ def main() -> None:
     request = json.load(sys.stdin)
     reply = claim_stdout()
     body = Path(make_input_path("page")).read_bytes()
-    page = pagetext.WebPage(request["url"], request["media_type"], request["charset"], body)
+    page = page_text.WebPage(request["url"], request["media_type"], request["charset"], body)
     try:
-        title, text = pagetext.extract_text(page)
+        title, text = page_text.extract_text(page)
     except (RecursionError, ValueError, MemoryError):
         return
     with reply:

@@ -18,11 +18,11 @@ from urllib.parse import urldefrag, urlsplit
 
 import yaml
 
-from specialists.files import crew_nodes as nodes
-from specialists.files.crew_nodes import read_yaml_root
+from specialists.files import yaml_nodes as nodes
 from specialists.files.frontmatter import CrewFault
+from specialists.files.yaml_nodes import read_yaml_root
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
-from specialists.tools.web import web
+from specialists.tools.web import web_tools
 
 if TYPE_CHECKING:
     from specialists.tools.web.fetch import Download
@@ -110,13 +110,13 @@ def tools(folder: Path) -> tuple[Tool, ...]:
     """Make `web_search` and `fetch_page` over the pages of a folder. If its index has faults, every call says so."""
     recorded = read_index(folder)
     return (
-        Tool("web_search", "read", web.SearchArguments, _make_searcher(recorded), finds_urls=True),
-        Tool("fetch_page", "read", web.FetchArguments, _make_fetcher(recorded), finds_urls=True),
+        Tool("web_search", "read", web_tools.SearchArguments, _make_searcher(recorded), finds_urls=True),
+        Tool("fetch_page", "read", web_tools.FetchArguments, _make_fetcher(recorded), finds_urls=True),
     )
 
 
 def _make_searcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
-    async def web_search(arguments: web.SearchArguments, _workbench: Workbench) -> ToolOutcome:
+    async def web_search(arguments: web_tools.SearchArguments, _workbench: Workbench) -> ToolOutcome:
         """Search the recorded web pages. Gives titles, addresses and snippets; open what matters with fetch_page."""
         if recorded.faults:
             return _refuse_broken_pages(recorded)
@@ -129,13 +129,13 @@ def _make_searcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome
             f"{number}. {hit.title}\n   {hit.url}\n   {hit.about or _make_snippet(hit)}"
             for number, hit in enumerate(hits, 1)
         ]
-        return ToolOutcome("\n".join((web.UNTRUSTED_NOTICE, RECORDED_NOTICE, *lines)))
+        return ToolOutcome("\n".join((web_tools.UNTRUSTED_NOTICE, RECORDED_NOTICE, *lines)))
 
     return web_search
 
 
 def _make_fetcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
-    async def fetch_page(arguments: web.FetchArguments, _workbench: Workbench) -> ToolOutcome:
+    async def fetch_page(arguments: web_tools.FetchArguments, _workbench: Workbench) -> ToolOutcome:
         """Read a recorded web page as text."""
         page = recorded.find_page(arguments.url)
         if recorded.faults or page is None:
@@ -144,9 +144,9 @@ def _make_fetcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]
                 if recorded.faults
                 else ToolOutcome(recorded.explain_missing_page(arguments.url), failed=True)
             )
-        if problem := web.describe_missing_packages():
+        if problem := web_tools.describe_missing_packages():
             return ToolOutcome(problem, failed=True)
-        outcome = await web.read_page(await asyncio.to_thread(_make_download, page), arguments.start)
+        outcome = await web_tools.read_page(await asyncio.to_thread(_make_download, page), arguments.start)
         day = f" Recorded on {page.recorded_on}." if page.recorded_on else ""
         return ToolOutcome(
             f"{outcome.text}\n[{RECORDED_NOTICE}{day}]",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specialists.tools.toolkit import Toolkit, ToolSettings
-from specialists.tools.web import recorded_web, web
+from specialists.tools.web import recorded_web, web_tools
 
 if TYPE_CHECKING:
     from specialists.tools.web.search import SearchSettings
@@ -16,7 +16,7 @@ def make_web_toolkit(settings: ToolSettings) -> Toolkit:
     """Make the web toolkit, over recorded pages if `LEADHAND_RECORDED_PAGES` names a folder."""
     if pages := settings.env.get(recorded_web.RECORDED_PAGES_SETTING, ""):
         return Toolkit(f"recorded pages in {pages}", recorded_web.tools(Path(pages).expanduser()))
-    return Toolkit("", web.tools(_choose_search_settings(settings)))
+    return Toolkit("", web_tools.tools(_choose_search_settings(settings)))
 
 
 def _choose_search_settings(settings: ToolSettings) -> SearchSettings | None:

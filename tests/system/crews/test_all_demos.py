@@ -16,7 +16,7 @@ from bot.command_line.one_job import EXIT_IN_PART, choose_exit_code, run_one_job
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.slack.views.answer_message import SCRIPTED_LABEL
-from bot.workspace.world import MessageDraft
+from bot.workspace.app_parts import MessageDraft
 from handoff.evidence.work_receipts import list_unsourced_statements
 from handoff.state.job_state import Job
 from specialists.loading import demo_file
