@@ -152,6 +152,13 @@ def test_columns_that_spreadsheet_xml_hides_are_named() -> None:
         assert [one.rpartition(": ")[2] for one in told] == ([names] if names else [])
 
 
+def test_numbers_of_spreadsheet_xml_that_are_none_are_ignored() -> None:
+    (sheet,) = read_spreadsheet_xml_sheets(SPREADSHEET)
+    for said in ('MergeAcross="x"', 'MergeAcross="1.5"', 'MergeAcross="-1"', 'Index="x"', f'Index="{"9" * 5_000}"'):
+        told = SPREADSHEET.replace(b"<Row><Cell>", f"<Row><Cell ss:{said}>".encode())
+        assert read_spreadsheet_xml_sheets(told) == [sheet]
+
+
 def test_rows_and_columns_without_a_height_or_width_are_hidden() -> None:
     rows: list[list[str | float | bool | None]] = [["city", "n"], ["Bern", 1], ["Rome", 1000]]
     columns = '<cols><col min="2" max="2" width="0" customWidth="1"/></cols><sheetData>'

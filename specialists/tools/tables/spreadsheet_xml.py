@@ -91,8 +91,13 @@ def _find_hidden_indexes(element: ET.Element, index: int, size_attribute: str) -
 
 
 def _read_span(element: ET.Element) -> int:
-    text = element.get(f"{_NAMESPACE}Span") or "0"
-    return min(int(text), _MAX_SKIPPED) if text.isdecimal() else 0
+    return min(_read_number(element, "Span"), _MAX_SKIPPED)
+
+
+def _read_number(element: ET.Element, attribute: str) -> int:
+    """Return a number of a row, column or cell; 0 if it is missing or no whole number of at most 12 digits."""
+    text = element.get(f"{_NAMESPACE}{attribute}") or ""
+    return int(text) if text.isdecimal() and len(text) <= 12 else 0
 
 
 def _read_cells(element: ET.Element, line: int, spans: Spans) -> Row:
@@ -101,7 +106,7 @@ def _read_cells(element: ET.Element, line: int, spans: Spans) -> Row:
         column = min(_read_index(cell, len(row) + 1) - 1, MAX_COLUMNS)
         row += [""] * (column - len(row))
         row.append(_read_cell_text(cell))
-        merged_count = min(int(cell.get(f"{_NAMESPACE}MergeAcross") or 0), MAX_COLUMNS)
+        merged_count = min(_read_number(cell, "MergeAcross"), MAX_COLUMNS)
         if merged_count and row[-1]:
             spans.setdefault(line, []).append((column, column + merged_count))
         row += [""] * merged_count
@@ -109,8 +114,7 @@ def _read_cells(element: ET.Element, line: int, spans: Spans) -> Row:
 
 
 def _read_index(element: ET.Element, next_index: int) -> int:
-    text = element.get(f"{_NAMESPACE}Index")
-    return min(max(int(text), next_index), next_index + _MAX_SKIPPED) if text and text.isdecimal() else next_index
+    return min(max(_read_number(element, "Index"), next_index), next_index + _MAX_SKIPPED)
 
 
 def _read_cell_text(cell: ET.Element) -> str:
