@@ -254,6 +254,8 @@ async def test_a_gzip_bomb_is_cut_at_the_limit() -> None:
 
 async def test_gzip_is_read_and_other_encodings_are_not() -> None:
     assert "squeezed" in (await read(gzip.compress(b"squeezed"), "text/plain", **{"Content-Encoding": "gzip"})).text
+    two, padding = gzip.compress(b"squeezed ") + gzip.compress(b"twice"), b"\0" * 512
+    assert "squeezed twice" in (await read(two + padding, "text/plain", **{"Content-Encoding": "gzip"})).text
     outcome = await read(b"anything", "text/plain", **{"Content-Encoding": "br"})
     assert outcome.text == "The page comes in an encoding that was not asked for (br)."
     assert (await read(b"no gzip", "text/plain", **{"Content-Encoding": "gzip"})).failed

@@ -33,6 +33,7 @@ AZURE_PLATFORM_NETWORK = "168.63.129.16/32"
 
 _MAX_REDIRECTS = 5
 _REDIRECT_REFUSED_MESSAGE = "The page redirects to {url}, which was not opened. If you need it, fetch that address."
+_GZIP_MEMBER_START = b"\x1f"
 _HEADERS = {"User-Agent": "Leadhand (a bot that reads a page when somebody asks)", "Accept-Encoding": "identity, gzip"}
 
 
@@ -145,15 +146,25 @@ async def _read_page(
 
 
 async def _read_body(response: httpx.Response, limit: int) -> tuple[bytes, bool]:
-    """Return the decoded body up to `limit` bytes, and whether it is whole; piece by piece, against zip bombs."""
+    """Return the decoded body up to `limit` bytes, and whether it is whole; piece by piece, against zip bombs.
+
+    A gzip body may have several members; bytes behind them that begin no member are ignored, as gzip does.
+    """
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", "", "gzip", "x-gzip"):
         raise FetchFailed(f"The page comes in an encoding that was not asked for ({encoding[:40]}).")
     decoder = zlib.decompressobj(31) if "gzip" in encoding else None
     body = bytearray()
     async for chunk in response.aiter_raw():
-        remaining_bytes = limit + 1 - len(body)
-        body += decoder.decompress(chunk, remaining_bytes) if decoder else chunk[:remaining_bytes]
+        rest = chunk
+        while rest and len(body) <= limit:
+            if decoder and decoder.eof:
+                if not rest.startswith(_GZIP_MEMBER_START):
+                    return bytes(body), True
+                decoder = zlib.decompressobj(31)
+            remaining_bytes = limit + 1 - len(body)
+            body += decoder.decompress(rest, remaining_bytes) if decoder else rest[:remaining_bytes]
+            rest = decoder.unused_data if decoder else b""
         if len(body) > limit:
             return bytes(body[:limit]), False
     return bytes(body), True
