@@ -155,7 +155,8 @@ def insert_rows(text: str, grids: Sequence[Grid]) -> TextWithRows:
     """
     wrong = [found[0] for found in _PLACEHOLDER_PATTERN.finditer(text) if _find_grid(found, grids) is None]
     if wrong:
-        available = f"there are {len(grids)} queries that brought rows" if grids else "no query brought rows"
+        queries = "1 query" if len(grids) == 1 else f"{len(grids)} queries"
+        available = f"only {queries} brought rows" if grids else "no query brought rows"
         return TextWithRows(text, f"{wrong[0]} stands for no rows: {available}.")
     return TextWithRows(_PLACEHOLDER_PATTERN.sub(lambda found: _render_table(_find_grid(found, grids)), text))
 

@@ -501,7 +501,8 @@ def test_the_last_rows_are_put_in_with_their_condition() -> None:
 
 def test_a_place_without_rows_is_sent_back_in_words() -> None:
     assert insert_rows("[[rows]]", []).fault == "[[rows]] stands for no rows: no query brought rows."
-    assert "there are 1 queries" in insert_rows("[[rows 2]]", [grid()]).fault
+    assert insert_rows("[[rows 2]]", [grid()]).fault == "[[rows 2]] stands for no rows: only 1 query brought rows."
+    assert "only 2 queries brought rows" in insert_rows("[[rows 3]]", [grid(), grid()]).fault
 
 
 def test_of_many_rows_the_first_are_shown_and_all_are_counted() -> None:
