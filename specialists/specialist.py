@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from handoff.approval_values import DEFAULT_APPROVAL_TERMS, ApprovalTerms
 from handoff.contracts import RESERVED_NAMES, Tier
@@ -27,9 +27,6 @@ from specialists.loading.skill_folders import Skill
 from specialists.loading.specialist_keys import NO_OVERRIDES, ModelOverrides
 from specialists.tools.tool import Tool, ToolSpec
 from specialists.turns import briefing, finish_tools
-
-if TYPE_CHECKING:
-    pass
 
 LONGEST_DESCRIPTION = 200
 MAX_TURNS = 50
