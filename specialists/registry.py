@@ -56,21 +56,15 @@ def list_crew_names(folder: Path = CREWS_FOLDER) -> tuple[str, ...]:
 
 
 def list_member_names(folder: Path) -> frozenset[str]:
-    """Return the names of all specialists and inner crews in the folders of a crew's layers; empty without a folder.
-
-    Names that `without` removes are included.
-    """
+    """Return the names of a crew's own specialists and inner crews, read from its folders; empty without a folder."""
     if not folder.is_dir():
         return frozenset()
     layers = find_layers(folder, CREWS_FOLDER, [])
-    return frozenset(
-        path.stem
-        for layer in layers.layers
-        for path in (
-            *crew_folders.list_inner_crews(layer.folder),
-            *crew_folders.list_specialist_files(layer.folder, []),
-        )
+    crews = layers.merge_paths(crew_folders.list_inner_crews)
+    pages = layers.merge_paths(
+        lambda one: crew_folders.list_specialist_files(one, crew_folders.list_inner_crews(one))
     )
+    return frozenset(path.stem for path in (*crews, *pages))
 
 
 def load_crew(

@@ -157,6 +157,19 @@ def test_a_crew_that_can_be_no_member_is_still_chosen_by_its_name(tmp_path: Path
     assert crews.names == ("desk", "silent", "clerk", "needy", "deep", "law")
 
 
+def test_a_name_that_the_usual_crew_removes_or_has_inside_is_free_for_a_member(tmp_path: Path) -> None:
+    base = folder_of(tmp_path / "base", "law")
+    folder_of(base / "sales", "audit", "description: Sells.\n")
+    usual = folder_of(tmp_path / "desk", "clerk", f"extends: {base}\nwithout: [law]\ndefault: clerk\n")
+    law = folder_of(tmp_path / "law", "reader", "description: Reads contracts.\n")
+    audit = folder_of(tmp_path / "audit", "reader", "description: Audits.\n")
+    sales = folder_of(tmp_path / "sales", "reader", "description: Sells more.\n")
+    crews = load_crews(settings_of(usual, law, audit, sales))
+    assert set(crews.usual_crew.specialists) == {"clerk"}
+    assert sorted(crews.usual_crew.crews) == ["audit", "law", "sales"]
+    assert "sales/audit" in crews.usual_crew.all_specialists
+
+
 def test_a_bot_with_one_crew_has_nobody_else(tmp_path: Path) -> None:
     crews = load_crews(settings_of(folder_of(tmp_path / "desk", "clerk")))
     assert (crews.names, dict(crews.usual_crew.crews)) == ((), {})
