@@ -276,6 +276,15 @@ async def test_a_page_that_was_not_recorded_is_named_with_those_that_were(tmp_pa
     )
 
 
+async def test_more_pages_than_are_read_are_a_fault(tmp_path: Path) -> None:
+    line = INDEX.splitlines(keepends=True)[-1]
+    recorded = recorded_web.read_index(folder_of(tmp_path, line * 201))
+    assert len(recorded.pages) == 200
+    assert [str(one) for one in recorded.faults] == [
+        f"{tmp_path}/index.yml:201: there are 201 pages; at most 200 are allowed"
+    ]
+
+
 async def test_a_wrong_index_is_told_by_its_line(tmp_path: Path) -> None:
     wrong = INDEX.replace("zeta.txt", "../../etc/passwd").replace('"https://acme.example/prices"', "acme")
     faults = recorded_web.read_index(folder_of(tmp_path, wrong)).faults

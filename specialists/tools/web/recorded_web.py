@@ -98,10 +98,11 @@ def read_index(folder: Path) -> RecordedWeb:
     root = read_yaml_root(recorded.path, recorded.faults, max_bytes=LARGEST_FILE_BYTES)
     if root is None:
         return recorded
-    pages = [
-        _read_recorded_page(recorded, folder, node)
-        for node in nodes.read_sequence(recorded, root, "the index")[:MAX_PAGES]
-    ]
+    page_nodes = nodes.read_sequence(recorded, root, "the index")
+    if len(page_nodes) > MAX_PAGES:
+        text = f"there are {len(page_nodes)} pages; at most {MAX_PAGES} are allowed"
+        recorded.add_fault(page_nodes[MAX_PAGES], text)
+    pages = [_read_recorded_page(recorded, folder, node) for node in page_nodes[:MAX_PAGES]]
     recorded.pages = tuple(page for page in pages if page is not None)
     return recorded
 
