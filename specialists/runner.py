@@ -378,16 +378,15 @@ class _Attempt:
         It goes back if no work or no reading of a named file is behind it, or if it quotes words that no source has.
         """
         grids = [one.grid for one in self.conversation.replies if one.grid is not None and one.grid.rows]
-        inserted = insert_rows(result.content, grids)
-        if inserted.text != result.content:
-            update = {"content": inserted.text, "summary": insert_rows(result.summary, grids).text}
-            result = result.model_copy(update=update)
+        content, summary = insert_rows(result.content, grids), insert_rows(result.summary, grids)
+        if (content.text, summary.text) != (result.content, result.summary):
+            result = result.model_copy(update={"content": content.text, "summary": summary.text})
         binding = await self._bind_result(result)
         objection = self.conversation.work_record.find_objection(result.content)
         if not objection and (unopened := self._find_unread_file(result)):
             readers = ("read_material", "search_material", *self.conversation.work_record.file_readers)
             objection = briefing.render_note("no_work_unread", file=unopened, tools=" or ".join(readers))
-        objection = objection or inserted.fault
+        objection = objection or content.fault or summary.fault
         if not objection and binding.faults:
             objection = briefing.render_note("not_found", faults="\n".join(f"- {each}" for each in binding.faults))
         return binding.result, objection

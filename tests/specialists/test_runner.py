@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -47,6 +48,21 @@ async def test_a_result_carries_what_the_call_said_and_the_usage_of_all_turns() 
     assert looker.seen == ["sea"]
     assert [reply.text for reply in log.replies] == ["saw sea"]
     assert not model.moves
+
+
+async def test_rows_are_put_into_a_summary_too() -> None:
+    async def then(_: LookArguments) -> ToolOutcome:
+        return ToolOutcome("country | total\nDE | 931.8\n(1 row)")
+
+    tool = replace(Looker(then).tool(), query="at")
+    moves = [
+        calling(("look", {"at": "sea"})),
+        returning("DE has 931.8.", summary="[[rows 2]]"),
+        returning("DE has 931.8.", summary="In short: [[rows]]"),
+    ]
+    outcome, model, _ = await finish(moves, tool)
+    assert "only 1 query brought rows" in model.calls[2].messages[-1].replies[0].text
+    assert outcome.summary == "In short: \n| country | total |\n| --- | --- |\n| DE | 931.8 |\n"
 
 
 async def test_the_model_sees_prompt_protocol_task_tools_and_limits() -> None:
