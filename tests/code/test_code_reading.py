@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.code.conftest import Call, caller, toolkit
-from tests.code.made_repository import commit
+from tests.code.made_repository import commit, run_git
 
 
 async def test_files_lines_and_matches_are_those_of_the_commit(call: Call) -> None:
@@ -72,6 +72,29 @@ async def test_a_call_that_cannot_be_done_is_told_why(
     outcome = await call(tool, **arguments)
     assert outcome.failed
     assert words in outcome.text
+
+
+async def test_history_that_git_cannot_read_is_not_taken_for_an_empty_one(tmp_path: Path) -> None:
+    """An object is lost after the copy was made, as on a disk with faults."""
+    repository, data = tmp_path / "r", tmp_path / "data"
+    commit(repository, "One", {"a.txt": "one\n"}, day=1)
+    commit(repository, "Two", {"a.txt": "two\n"}, day=2)
+    call = caller(toolkit(data, f"r={repository}"))
+    assert "Two" in (await call("code_log")).text
+    (copy,) = (found.parent for found in data.rglob("HEAD"))
+    (pack,) = copy.glob("objects/pack/*.pack")
+    pack.rename(tmp_path / "one.pack")
+    unpack = f"alias.unpack=!git unpack-objects -q < '{tmp_path}/one.pack'"
+    run_git(copy, "--git-dir=.", "-c", unpack, "unpack")
+    blob = run_git(copy, "--git-dir=.", "rev-parse", "HEAD~1:a.txt").strip()
+    (copy / "objects" / blob[:2] / blob[2:]).unlink()
+    log = await call("code_log", code="one")
+    assert log.failed
+    assert "r: the commits before " in log.text
+    shown = await call("code_diff", revisions="HEAD")
+    assert shown.failed
+    assert "cannot be shown: " in shown.text
+    assert blob in shown.text
 
 
 async def test_a_reply_is_bounded_and_says_what_is_left_out(tmp_path: Path) -> None:
