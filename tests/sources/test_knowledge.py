@@ -279,6 +279,15 @@ async def test_100_000_files_are_looked_at_in_bounds(monkeypatch: pytest.MonkeyP
     assert any(line.startswith("pipe: is no file") for line in found.faults)
 
 
+async def test_pages_beyond_the_limit_are_named(tmp_path: Path, data: Path) -> None:
+    pages = FetchedPages([f"https://acme.example/{number}" for number in range(501)], tmp_path / "pages")
+    (line,) = await KnowledgeFolder(pages.folder, data, pages).check_documents()
+    assert line == (
+        "501 pages are named; only the first 500 are fetched, so https://acme.example/500 and those after it are not "
+        "searched"
+    )
+
+
 async def test_pages_are_fetched_once_a_day_and_kept_when_they_cannot_be(tmp_path: Path, data: Path) -> None:
     states = [200]
 

@@ -165,7 +165,7 @@ class KnowledgeFolder:
         if not has_fts5():
             return (NO_FTS5_MESSAGE,)
         if self._pages is not None and not self.folder.exists():
-            return ()  # the first start fetches them
+            return self._pages.faults  # the first start fetches them
         await asyncio.wait({self._start_update()}, timeout=CHECK_WAIT_SECONDS)
         listing = await asyncio.to_thread(scan_folder, self.folder)
         if not listing.files and not listing.faults:

@@ -35,20 +35,26 @@ class FetchedPages:
     """Web pages that are fetched into a folder.
 
     Attributes:
-        faults: A line for each page that the last try could not fetch, or one line if a package is missing.
+        faults: A line for each page that the last try could not fetch, or one line if a package is missing; also a line
+            if there are too many pages.
     """
 
     def __init__(self, urls: Sequence[str], folder: Path, settings: FetchSettings = _FETCH_SETTINGS) -> None:
         self.folder = folder
-        self.faults: tuple[str, ...] = ()
-        self._urls = tuple(dict.fromkeys(urls))[:MAX_PAGES]
+        unique_urls = tuple(dict.fromkeys(urls))
+        self._urls = unique_urls[:MAX_PAGES]
+        self._setting_faults: tuple[str, ...] = ()
+        if len(unique_urls) > MAX_PAGES:
+            text = f"{len(unique_urls):,} pages are named; only the first {MAX_PAGES} are fetched"
+            self._setting_faults = (f"{text}, so {unique_urls[MAX_PAGES]} and those after it are not searched",)
+        self.faults = self._setting_faults
         self._limits = settings
 
     async def fetch_due_pages(self) -> None:
         """Fetch the pages that are missing or a day old, and remove those that are no longer in the setting."""
         problem = describe_unavailable_tool("web", "ssrfguard", "httpx", "trafilatura")
         if problem:
-            self.faults = (problem,)
+            self.faults = (*self._setting_faults, problem)
             return
         faults, page_names = [], set()
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -67,7 +73,7 @@ class FetchedPages:
         for old_file in self.folder.iterdir():
             if old_file.name.partition(".")[0] not in page_names:
                 old_file.unlink(missing_ok=True)
-        self.faults = tuple(faults)
+        self.faults = (*self._setting_faults, *faults)
 
     def _list_kept_files(self, name: str) -> list[Path]:
         return [one for one in self.folder.glob(f"{name}.*") if one.suffix != SIDECAR_ENDING]
