@@ -279,6 +279,29 @@ async def test_100_000_files_are_looked_at_in_bounds(monkeypatch: pytest.MonkeyP
     assert any(line.startswith("pipe: is no file") for line in found.faults)
 
 
+async def test_a_page_that_fails_is_tried_again_after_pauses_that_grow(tmp_path: Path) -> None:
+    now, states = [1e9], [503]
+
+    async def answer(_request: web.Request) -> web.Response:
+        return web.Response(text="<p>The desk opens.</p>", content_type="text/html", status=states[0])
+
+    async with serving(answer) as site:
+        limits = FetchSettings(allow_hosts=(site.host,))
+        pages = FetchedPages([site.url("/hours")], tmp_path / "pages", limits, lambda: now[0])
+        tries = []
+        for _ in range(200):  # scanned each minute
+            before = len(site.seen)
+            await pages.fetch_due_pages()
+            tries += [(now[0] - 1e9) / 60] if len(site.seen) > before else []
+            assert pages.faults == (f"{site.url('/hours')}: The page answered 503 (Service Unavailable)",)
+            now[0] += 60
+        assert tries == [0, 2, 6, 14, 30, 62, 122, 182]
+        states[0] = 200
+        now[0] += 3600
+        await pages.fetch_due_pages()
+        assert pages.faults == ()
+
+
 async def test_pages_beyond_the_limit_are_named(tmp_path: Path, data: Path) -> None:
     pages = FetchedPages([f"https://acme.example/{number}" for number in range(501)], tmp_path / "pages")
     (line,) = await KnowledgeFolder(pages.folder, data, pages).check_documents()
