@@ -61,9 +61,7 @@ def list_member_names(folder: Path) -> frozenset[str]:
         return frozenset()
     layers = find_layers(folder, CREWS_FOLDER, [])
     crews = layers.merge_paths(crew_folders.list_inner_crews)
-    pages = layers.merge_paths(
-        lambda one: crew_folders.list_specialist_files(one, crew_folders.list_inner_crews(one))
-    )
+    pages = layers.merge_paths(lambda one: crew_folders.list_specialist_files(one, crew_folders.list_inner_crews(one)))
     return frozenset(path.stem for path in (*crews, *pages))
 
 

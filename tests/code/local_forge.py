@@ -41,6 +41,7 @@ class LocalForge:
     text: str = "Totals are whole euros now."
     says: int = 0
     too_large: bool = False
+    more_files: int = 0
     served: Path | None = None
     """A bare repository that git can clone from here, over plain HTTP."""
     taken: asyncio.Event = field(default_factory=asyncio.Event)
@@ -82,9 +83,9 @@ class LocalForge:
         if request.method == "POST":
             return await self._take(path, await request.json())
         if path.startswith(github):
-            return self._github(path.removeprefix(github), request.headers.get("Accept", ""))
+            return self._github(path.removeprefix(github), request)
         if path.startswith(gitlab):
-            return self._gitlab(path.removeprefix(gitlab))
+            return self._gitlab(path.removeprefix(gitlab), request)
         raise web.HTTPNotFound
 
     def _git(self, request: web.Request, file: Path) -> web.StreamResponse:
@@ -108,8 +109,8 @@ class LocalForge:
         number = len(self.reviews) + len(self.notes)
         return web.json_response({"id": number, "html_url": f"{self.link}#review-{number}"}, status=201)
 
-    def _github(self, path: str, accept: str) -> web.Response:
-        user = {"login": "ben"}
+    def _github(self, path: str, request: web.Request) -> web.Response:
+        user, accept = {"login": "ben"}, request.headers.get("Accept", "")
         if path == "pulls/7" and accept.endswith(".diff") and self.too_large:
             return web.json_response({"message": "Sorry, the diff exceeded the maximum number of files"}, status=406)
         if path == "pulls/7" and accept.endswith(".diff"):
@@ -122,15 +123,18 @@ class LocalForge:
             "pulls/7/comments": [at_line | {"line": 3}],
             "issues/7/comments": [{"user": {"login": "cleo"}, "created_at": "2026-10-01T08:00:00Z", "body": "Why?"}],
             "pulls/7/reviews": [{"body": one["body"], "html_url": f"{self.link}#review"} for one in self.reviews],
-            "pulls/7/files": [{"filename": "shop/basket.py", "status": "modified", "patch": hunks}],
+            "pulls/7/files": [
+                *({"filename": f"shop/{number}.bin", "status": "added"} for number in range(self.more_files)),
+                {"filename": "shop/basket.py", "status": "modified", "patch": hunks},
+            ],
             "commits/abcdef1/pulls": [{"number": 7}],
             "commits/abcdef2/pulls": [],
         }
         if path not in answers:
             raise web.HTTPNotFound
-        return web.json_response(answers[path])
+        return web.json_response(_page_of(answers[path], request))
 
-    def _gitlab(self, path: str) -> web.Response:
+    def _gitlab(self, path: str, request: web.Request) -> web.Response:
         about: dict[str, Any] = {
             "title": "Whole euros",
             "description": self.text,
@@ -150,7 +154,14 @@ class LocalForge:
         }
         if path not in answers:
             raise web.HTTPNotFound
-        return web.json_response(answers[path])
+        return web.json_response(_page_of(answers[path], request))
+
+
+def _page_of(answer: Any, request: web.Request) -> Any:
+    if "page" not in request.query:
+        return answer
+    size, page = int(request.query["per_page"]), int(request.query["page"])
+    return answer[(page - 1) * size : page * size]
 
 
 @asynccontextmanager

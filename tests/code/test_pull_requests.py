@@ -111,6 +111,44 @@ async def test_a_merge_request_is_read_and_its_summary_comes_last(tmp_path: Path
         assert half.failed
 
 
+async def test_what_is_beyond_the_pages_that_are_read_is_a_gap(tmp_path: Path) -> None:
+    async with local_forge() as forge:
+        kit = code_toolkit(ToolSettings(forge.env, tmp_path))
+        forge.too_large, forge.more_files = True, 499
+        forge.reviews += [{"body": "Fine."}] * 500
+        assert (await caller(kit)("read_pull_request", link="shop#7")).gaps == ()
+        forge.more_files = 500
+        forge.reviews.append({"body": "The last."})
+        read = await caller(kit)("read_pull_request", link="shop#7")
+        gaps = ("only the first 500 reviews were read", "only the first 500 changed files were read")
+        assert read.gaps == tuple(f"shop#7: {gap}" for gap in gaps)
+        assert "Only the first 500 reviews were read. Only the first 500 changed files were read." in read.text
+        lost = await caller(kit)("read_pull_request", link="shop#7", path="shop/basket.py")
+        assert (
+            lost.text
+            == "The diff of 'shop/basket.py' in shop#7 is not known: only the first 500 changed files were read."
+        )
+        assert kit.finds is not None
+        found = await kit.finds(f"Review {forge.link}")
+        assert found.faults == (f"shop-7.diff: {gaps[1]}.", f"shop-7.md: {gaps[0]}.")
+
+
+@pytest.mark.parametrize("kind", ["github", "gitlab"])
+async def test_a_review_beyond_the_pages_that_are_read_is_not_taken_for_none(tmp_path: Path, kind: str) -> None:
+    async with local_forge() as forge:
+        github = kind == "github"
+        link = forge.link if github else f"{forge.site.url('')}/acme/shop/-/merge_requests/7"
+        tool = poster(forge.env if github else forge.gitlab_env, tmp_path)
+        (forge.reviews if github else forge.notes).extend([{"body": "Fine."}] * 500)
+        assert tool.look_up is not None
+        assert await tool.look_up(review(link), None, "k1") is None
+        await tool.run(review(link), None, "k1")
+        found = await tool.look_up(review(link), None, "k1")
+        assert found is not None
+        assert found.failed
+        assert found.text.startswith("It is unknown whether the review was posted: only the first 500 ")
+
+
 async def test_without_a_token_that_is_named(tmp_path: Path) -> None:
     async with local_forge() as forge:
         env = {name: value for name, value in forge.env.items() if name != "GITHUB_TOKEN"}

@@ -178,7 +178,7 @@ async def post_review(arguments: PostReviewArguments, forge: Forge, number: int,
     Raises RepositoryCallRefused if nothing was posted, and ForgeOutcomeUnknown if that is unknown.
     """
     pull_request = await forge.get_pull_request(number)
-    diff = await forge.get_diff(number)
+    diff, _ = await forge.get_diff(number)
     lines = await asyncio.to_thread(find_commentable_lines, diff)
     if isinstance(lines, str):
         raise RepositoryCallRefused(lines)

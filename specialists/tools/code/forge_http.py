@@ -33,15 +33,20 @@ class ForgeHttp:
         """Get a path of the API and return its parsed JSON. Raises RepositoryCallRefused."""
         return _parse_json(await self._call_api("GET", path, "application/json", parameters=parameters))
 
-    async def get_pages(self, path: str, **parameters: str | int) -> list[Any]:
-        """Get a list, at most `MAX_PAGES` pages of it; later items are left out. Raises RepositoryCallRefused."""
+    async def get_pages(self, path: str, noun: str, **parameters: str | int) -> tuple[list[Any], str]:
+        """Get a list of things called `noun`, at most `MAX_PAGES` pages of it. Raises RepositoryCallRefused.
+
+        Returns (the items, a gap that says that later items are left out or "").
+        """
         items: list[Any] = []
-        for page in range(1, MAX_PAGES + 1):
+        for page in range(1, MAX_PAGES + 2):
             page_items = await self.get(path, per_page=PAGE_SIZE, page=page, **parameters)
+            if page > MAX_PAGES and page_items:
+                return items, f"only the first {len(items)} {noun} were read"
             items += page_items if isinstance(page_items, list) else []
             if not isinstance(page_items, list) or len(page_items) < PAGE_SIZE:
                 break
-        return items
+        return items, ""
 
     async def get_text(self, path: str, media_type: str) -> str:
         """Get a path of the API as text, in the form that `media_type` names. Raises RepositoryCallRefused."""

@@ -42,33 +42,39 @@ class GithubForge:
             raise RepositoryCallRefused(f"{commit} came with no pull request.")
         return int(pull_requests[0]["number"])
 
-    async def get_diff(self, number: int) -> str:
-        """Return the diff of a pull request; if GitHub finds it too large, the joined diffs of its first 500 files."""
+    async def get_diff(self, number: int) -> tuple[str, str]:
+        """Return (diff of a pull request, gap or ""); if GitHub finds it too large, joined from those of its files."""
         try:
-            return await self._http.get_text(f"{self._repository_path}/pulls/{number}", DIFF_MEDIA_TYPE)
+            return await self._http.get_text(f"{self._repository_path}/pulls/{number}", DIFF_MEDIA_TYPE), ""
         except RepositoryCallRefused as error:
             if TOO_LARGE_STATUS_TEXT not in str(error):
                 raise
-        return "".join(
-            map(_render_file_diff, await self._http.get_pages(f"{self._repository_path}/pulls/{number}/files"))
-        )
+        files, gap = await self._http.get_pages(f"{self._repository_path}/pulls/{number}/files", "changed files")
+        return "".join(map(_render_file_diff, files)), gap
 
-    async def list_comments(self, number: int) -> list[ReviewComment]:
-        """List the comments and reviews of a pull request, oldest first."""
-        line_comments = await self._http.get_pages(f"{self._repository_path}/pulls/{number}/comments")
-        issue_comments = await self._http.get_pages(f"{self._repository_path}/issues/{number}/comments")
-        reviews = await self._http.get_pages(f"{self._repository_path}/pulls/{number}/reviews")
+    async def list_comments(self, number: int) -> tuple[list[ReviewComment], str]:
+        """Return (comments and reviews of a pull request, oldest first, gap or "")."""
+        lists = [
+            await self._http.get_pages(f"{self._repository_path}/{path}", noun)
+            for path, noun in (
+                (f"pulls/{number}/comments", "comments at lines"),
+                (f"issues/{number}/comments", "comments"),
+                (f"pulls/{number}/reviews", "reviews"),
+            )
+        ]
         dated_comments = [
             (str(one.get("created_at") or one.get("submitted_at") or ""), one)
-            for one in (*line_comments, *issue_comments, *reviews)
+            for items, _ in lists
+            for one in items
             if one.get("body")
         ]
-        return [
+        comments = [
             ReviewComment(
                 _read_author(one), at[:10], str(one["body"]), str(one.get("path") or ""), _read_comment_line(one)
             )
             for at, one in sorted(dated_comments, key=lambda each: each[0])
         ]
+        return comments, ", ".join(gap for _, gap in lists if gap)
 
     async def post_review(
         self, pull_request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str
@@ -86,9 +92,12 @@ class GithubForge:
 
     async def find_review(self, number: int, mark: str) -> str | None:
         """Return the address of the review with this mark; None if there is none."""
-        for one in await self._http.get_pages(f"{self._repository_path}/pulls/{number}/reviews"):
+        reviews, gap = await self._http.get_pages(f"{self._repository_path}/pulls/{number}/reviews", "reviews")
+        for one in reviews:
             if mark in str(one.get("body") or ""):
                 return str(one.get("html_url") or "")
+        if gap:
+            raise RepositoryCallRefused(f"It is unknown whether the review was posted: {gap}.")
         return None
 
 

@@ -45,14 +45,15 @@ class GitlabForge:
             raise RepositoryCallRefused(f"{commit} came with no merge request.")
         return int(merge_requests[0]["iid"])
 
-    async def get_diff(self, number: int) -> str:
-        """Return the diff of a merge request, joined from the diffs of its first 500 files."""
-        return "".join(map(_render_file_diff, await self._http.get_pages(f"{self._requests_path}/{number}/diffs")))
+    async def get_diff(self, number: int) -> tuple[str, str]:
+        """Return (diff of a merge request, joined from those of its files, gap or "")."""
+        files, gap = await self._http.get_pages(f"{self._requests_path}/{number}/diffs", "changed files")
+        return "".join(map(_render_file_diff, files)), gap
 
-    async def list_comments(self, number: int) -> list[ReviewComment]:
-        """List the comments on a merge request, oldest first, without GitLab's own notes."""
-        notes = await self._http.get_pages(f"{self._requests_path}/{number}/notes", sort="asc")
-        return [
+    async def list_comments(self, number: int) -> tuple[list[ReviewComment], str]:
+        """Return (comments on a merge request, oldest first, without GitLab's own notes, gap or "")."""
+        notes, gap = await self._http.get_pages(f"{self._requests_path}/{number}/notes", "comments", sort="asc")
+        comments = [
             ReviewComment(
                 _read_author(one),
                 str(one.get("created_at") or "")[:10],
@@ -62,6 +63,7 @@ class GitlabForge:
             for one in notes
             if not one.get("system")
         ]
+        return comments, gap
 
     async def post_review(
         self, pull_request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str
@@ -89,11 +91,10 @@ class GitlabForge:
 
     async def find_review(self, number: int, mark: str) -> str | None:
         """Return the address of the review with this mark, or None. Raises RepositoryCallRefused if incomplete."""
-        notes = [
-            one
-            for one in await self._http.get_pages(f"{self._requests_path}/{number}/notes")
-            if mark in str(one.get("body"))
-        ]
+        newest_notes, gap = await self._http.get_pages(f"{self._requests_path}/{number}/notes", "comments")
+        notes = [one for one in newest_notes if mark in str(one.get("body"))]
+        if not notes and gap:
+            raise RepositoryCallRefused(f"It is unknown whether the review was posted: {gap}.")
         if not notes:
             return None
         summary_note = next((one for one in notes if f"{mark} whole" in str(one["body"])), None)

@@ -63,7 +63,7 @@ def _find_named_repository(text: str, reader: RepositoryReader) -> Repository | 
 async def _fetch_pull_request(repository: Repository, number: int, find_forge: ForgeFinder) -> FoundMaterial:
     try:
         forge, _ = await find_forge(f"{repository.name}#{number}")
-        pull_request, diff, comments = await asyncio.gather(
+        pull_request, (diff, diff_gap), (comments, comments_gap) = await asyncio.gather(
             forge.get_pull_request(number), forge.get_diff(number), forge.list_comments(number)
         )
     except RepositoryCallRefused as error:
@@ -76,7 +76,8 @@ async def _fetch_pull_request(repository: Repository, number: int, find_forge: F
         repository.make_line_url_template(pull_request.head),
     )
     description_file = FoundFile(f"{name}.md", "text/markdown", _render_pull_request(pull_request, comments).encode())
-    return FoundMaterial((diff_file, description_file), _describe_cut_diff(name, diff))
+    gaps = [f"{file.name}: {gap}." for file, gap in ((diff_file, diff_gap), (description_file, comments_gap)) if gap]
+    return FoundMaterial((diff_file, description_file), (*_describe_cut_diff(name, diff), *gaps))
 
 
 async def _fetch_revisions(repository: Repository, revisions: str, reader: RepositoryReader) -> FoundMaterial:

@@ -67,11 +67,11 @@ class Forge(Protocol):
     async def find_pull_request_number(self, commit: str) -> int:
         """Return the number of the request that a commit came with."""
 
-    async def get_diff(self, number: int) -> str:
-        """Return the diff of a request."""
+    async def get_diff(self, number: int) -> tuple[str, str]:
+        """Return (diff of a request, gap that says what is left out of it or "")."""
 
-    async def list_comments(self, number: int) -> list[ReviewComment]:
-        """List the comments on a request, oldest first."""
+    async def list_comments(self, number: int) -> tuple[list[ReviewComment], str]:
+        """Return (comments on a request, oldest first, gap that says which are left out or "")."""
 
     async def post_review(
         self, pull_request: PullRequest, summary: str, comments: list[LineComment], diff: str, mark: str
@@ -79,7 +79,7 @@ class Forge(Protocol):
         """Post a review and return its address. Raises ForgeOutcomeUnknown if it is unknown whether it was posted."""
 
     async def find_review(self, number: int, mark: str) -> str | None:
-        """Return the address of the review with this mark; None if there is none."""
+        """Return the address of the review with this mark; None if there certainly is none."""
 
 
 def find_named_pull_request(link: str, named_repositories: NamedRepositories) -> tuple[Repository, int | str]:
@@ -123,27 +123,38 @@ async def show_pull_request(arguments: ReadPullRequestArguments, forge: Forge, n
     path = normalize_path(arguments.path)
     parts = {"diff"} if path else parts
     lines: list[str] = []
+    gaps: list[str] = []
     if "about" in parts and pull_request.text.strip():
         lines += ["## Description", *pull_request.text.strip()[:LONGEST_DESCRIPTION].splitlines()]
     if "comments" in parts:
-        comments = await forge.list_comments(number)
+        comments, comments_gap = await forge.list_comments(number)
+        gaps.append(comments_gap)
         lines += [
             f"## Comments ({len(comments)})",
             *(line for one in comments for line in one.text_with_place.splitlines()),
         ]
     if "diff" in parts:
-        lines += _render_diff_lines(await forge.get_diff(number), path, pull_request)
+        diff, diff_gap = await forge.get_diff(number)
+        lines += _render_diff_lines(diff, diff_gap, path, pull_request)
+        gaps.append("" if path else diff_gap)
+    title = f"{pull_request.summary_line}."
+    name = f"{pull_request.repository.name}#{number}"
     return make_outcome(
-        f"{pull_request.summary_line}.", lines, more="name a part or a path", sources=(pull_request.address,)
+        " ".join((title, *(f"{gap.capitalize()}." for gap in gaps if gap))),
+        lines,
+        more="name a part or a path",
+        sources=(pull_request.address,),
+        gaps=tuple(f"{name}: {gap}" for gap in gaps if gap),
     )
 
 
-def _render_diff_lines(text: str, path: str, pull_request: PullRequest) -> list[str]:
+def _render_diff_lines(text: str, gap: str, path: str, pull_request: PullRequest) -> list[str]:
     if path:
         file_diff = split_by_file(text).get(path)
         if file_diff is None:
+            name = f"{pull_request.repository.name}#{pull_request.number}"
             raise RepositoryCallRefused(
-                f"{pull_request.repository.name}#{pull_request.number} does not change {path!r}."
+                f"The diff of {path!r} in {name} is not known: {gap}." if gap else f"{name} does not change {path!r}."
             )
         return file_diff.splitlines()
     if len(text) < LONGEST_REPLY // 2:

@@ -104,7 +104,9 @@ def normalize_path(path: str) -> str:
     return "/".join(parts)
 
 
-def make_outcome(title: str, lines: Sequence[str], *, more: str = "", sources: tuple[str, ...] = ()) -> ToolOutcome:
+def make_outcome(
+    title: str, lines: Sequence[str], *, more: str = "", sources: tuple[str, ...] = (), gaps: tuple[str, ...] = ()
+) -> ToolOutcome:
     """Make an outcome of a title and lines, as many as fit. `more` tells the model how to get the other lines."""
     shown_lines: list[str] = []
     characters_left = LONGEST_REPLY - len(title)
@@ -118,7 +120,7 @@ def make_outcome(title: str, lines: Sequence[str], *, more: str = "", sources: t
         shown_lines.append(text)
     lines_left = len(lines) - len(shown_lines)
     rest = [f"[{lines_left:,} more lines; {more or 'ask for less at a time'}]"] if lines_left else []
-    return ToolOutcome("\n".join((f"{title} {UNTRUSTED_NOTICE}", *shown_lines, *rest)), sources=sources)
+    return ToolOutcome("\n".join((f"{title} {UNTRUSTED_NOTICE}", *shown_lines, *rest)), sources=sources, gaps=gaps)
 
 
 def make_refusal_outcome(error: RepositoryCallRefused) -> ToolOutcome:
