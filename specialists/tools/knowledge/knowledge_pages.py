@@ -72,7 +72,7 @@ class FetchedPages:
         if len(unique_urls) > MAX_PAGES:
             text = f"{len(unique_urls):,} pages are named; only the first {MAX_PAGES} are fetched"
             self._setting_faults = (f"{text}, so {unique_urls[MAX_PAGES]} and those after it are not searched",)
-        self.faults = self._setting_faults
+        self.faults: tuple[str, ...] = self._setting_faults
         self._limits, self._clock = settings, clock
         self._failures: dict[str, _FetchFailure] = {}
 
