@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from handoff.checking.numerals import normalize_digits, parse_numerals
 from handoff.evidence.period_words import CalendarPeriod, parse_period
+from handoff.text.counts import format_count
 
 FILTER_WORD = "only"
 """The word before a condition in a reply, such as `only status = paid: 6 of 10 rows`."""
@@ -155,9 +156,8 @@ def insert_rows(text: str, grids: Sequence[Grid]) -> TextWithRows:
     """
     wrong = [found[0] for found in _PLACEHOLDER_PATTERN.finditer(text) if _find_grid(found, grids) is None]
     if wrong:
-        queries = "1 query" if len(grids) == 1 else f"{len(grids)} queries"
-        available = f"only {queries} brought rows" if grids else "no query brought rows"
-        return TextWithRows(text, f"{wrong[0]} stands for no rows: {available}.")
+        queries = f"only {format_count(len(grids), 'query', 'queries')}" if grids else "no query"
+        return TextWithRows(text, f"{wrong[0]} stands for no rows: {queries} brought rows.")
     return TextWithRows(_PLACEHOLDER_PATTERN.sub(lambda found: _render_table(_find_grid(found, grids)), text))
 
 
