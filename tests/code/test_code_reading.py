@@ -55,7 +55,7 @@ async def test_a_diff_of_a_commit_and_between_branches(call: Call) -> None:
         ("read_code", {"path": "shop/none.py"}, "has no file"),
         ("read_code", {"path": "../../etc/passwd"}, "'..'"),
         ("read_code", {"path": "data/x.bin"}, "no text"),
-        ("read_code", {"path": "shop/tax.py", "start": 9}, "only 1 lines"),
+        ("read_code", {"path": "shop/tax.py", "start": 9}, "has only 1 line."),
         ("code_log", {"revision": "--output=/tmp/x"}, "no branch"),
         ("code_log", {"revision": "nowhere"}, "Branches: main, topic"),
         ("code_diff", {"revisions": "main..-x"}, "no branch"),

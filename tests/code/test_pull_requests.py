@@ -63,7 +63,8 @@ async def test_a_review_goes_out_in_one_call_with_comments_at_lines_that_the_req
         assert [(one["path"], one["line"], one["side"]) for one in sent["comments"]] == [("shop/basket.py", 3, "RIGHT")]
         assert (sent["event"], sent["commit_id"]) == ("COMMENT", HEAD)
         assert "**shop/basket.py:90** Not in the diff." in sent["body"]
-        assert "1 comments at lines" in done.text
+        assert done.text.startswith("Posted with 1 comment at lines: ")
+        assert done.text.endswith(" In the summary instead, as the request does not show their lines: 1 comment.")
         found = await tool.look_up(arguments, None, "k1")
         assert found is not None
         assert not found.failed
@@ -109,6 +110,7 @@ async def test_a_merge_request_is_read_and_its_summary_comes_last(tmp_path: Path
         half = await tool.look_up(review(link), None, "k1")
         assert half is not None
         assert half.failed
+        assert half.text == "The review has no summary yet, only 1 comment."
 
 
 async def test_what_is_beyond_the_pages_that_are_read_is_a_gap(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import cast
 
+from handoff.text.counts import format_count
 from specialists.tools.code import code_history, named_changes, named_repositories, pull_requests, repository_reader
 from specialists.tools.code.bare_copy import BareCopies
 from specialists.tools.code.code_arguments import (
@@ -60,7 +61,7 @@ def code_toolkit(settings: ToolSettings) -> Toolkit:
 
 def _describe_review(arguments: PostReviewArguments) -> str:
     count = len(arguments.comments)
-    comments_text = f" with {count} comment{'' if count == 1 else 's'} at lines" if count else ""
+    comments_text = f" with {format_count(count, 'comment')} at lines" if count else ""
     return f"post a review on {arguments.link}{comments_text}"
 
 
@@ -187,12 +188,14 @@ async def post_review(arguments: PostReviewArguments, forge: Forge, number: int,
     summary = "\n\n".join((arguments.summary, *map(_render_comment, summary_comments)))
     address = await forge.post_review(pull_request, summary, line_comments, diff, make_review_mark(key))
     summary_note = (
-        f" {len(summary_comments)} stand in the summary, as the request does not show their lines."
+        f" In the summary instead, as the request does not show their lines: "
+        f"{format_count(len(summary_comments), 'comment')}."
         if summary_comments
         else ""
     )
     return ToolOutcome(
-        f"Posted with {len(line_comments)} comments at lines: {address}.{summary_note}", sources=(address,)
+        f"Posted with {format_count(len(line_comments), 'comment')} at lines: {address}.{summary_note}",
+        sources=(address,),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote
 
+from handoff.text.counts import format_count
 from specialists.tools.code.code_arguments import LineComment
 from specialists.tools.code.diff_text import find_commentable_lines
 from specialists.tools.code.forge_http import ForgeHttp, ForgeOutcomeUnknown
@@ -99,7 +100,7 @@ class GitlabForge:
             return None
         summary_note = next((one for one in notes if f"{mark} whole" in str(one["body"])), None)
         if summary_note is None:
-            raise RepositoryCallRefused(f"{len(notes)} comments of the review are there, and its summary is not.")
+            raise RepositoryCallRefused(f"The review has no summary yet, only {format_count(len(notes), 'comment')}.")
         return f"{self._http.repository.address}/-/merge_requests/{number}#note_{summary_note.get('id', '')}"
 
 

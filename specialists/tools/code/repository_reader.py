@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from handoff.text.counts import format_count
 from handoff.text.invisible_characters import remove_invisible
 from specialists.tools.code.bare_copy import BareCopies, RepositoryUnavailable
 from specialists.tools.code.code_arguments import ListFilesArguments, ReadCodeArguments, SearchCodeArguments
@@ -184,7 +185,7 @@ async def read_code(arguments: ReadCodeArguments, reader: RepositoryReader) -> T
         raise RepositoryCallRefused(f"{path} is no text.")
     lines = reply.output.splitlines()
     if arguments.start > max(1, len(lines)):
-        raise RepositoryCallRefused(f"{path} has only {len(lines):,} lines.")
+        raise RepositoryCallRefused(f"{path} has only {format_count(len(lines), 'line')}.")
     end = min(len(lines), arguments.start + arguments.lines - 1)
     title = f"{path} of {repository.name} at {commit[:10]}, lines {arguments.start} to {end} of {len(lines):,}."
     numbered_lines = [f"{number}\t{lines[number - 1]}" for number in range(arguments.start, end + 1)]
