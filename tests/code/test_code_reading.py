@@ -95,6 +95,11 @@ async def test_history_that_git_cannot_read_is_not_taken_for_an_empty_one(tmp_pa
     assert shown.failed
     assert "cannot be shown: " in shown.text
     assert blob in shown.text
+    tree = run_git(copy, "--git-dir=.", "rev-parse", "HEAD^{tree}").strip()
+    (copy / "objects" / tree[:2] / tree[2:]).unlink()
+    listed = await call("list_files")
+    assert listed.failed
+    assert "cannot be listed: " in listed.text
 
 
 async def test_a_reply_is_bounded_and_says_what_is_left_out(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from specialists.tools.code.repository_reader import (
     LONGEST_REPLY,
     RepositoryCallRefused,
     RepositoryReader,
+    make_git_error,
     make_outcome,
     normalize_path,
 )
@@ -33,7 +34,7 @@ async def list_commits(arguments: CodeLogArguments, reader: RepositoryReader) ->
     below = ("--", path) if (path := normalize_path(arguments.path)) else ()
     reply = await reader.run_git(repository, "log", *_PLAIN_OUTPUT, *log_options, commit, *below)
     if reply.code != 0:
-        raise _make_git_error(repository, f"the commits before {commit[:10]} cannot be listed", reply.error)
+        raise make_git_error(repository, f"the commits before {commit[:10]} cannot be listed", reply.error)
     lines = reply.output.splitlines()
     if not lines:
         return ToolOutcome(f"No commit of {repository.name} before {commit[:10]} matches.")
@@ -47,7 +48,7 @@ async def blame_lines(arguments: LinesArguments, reader: RepositoryReader) -> To
     blame = ("blame", "--no-textconv", "--date=short", line_range, commit, "--", path)
     reply = await reader.run_git(repository, *blame)
     if reply.code != 0:
-        raise _make_git_error(repository, path, reply.error)
+        raise make_git_error(repository, path, reply.error)
     return make_outcome(f"Who wrote {path} of {repository.name}, at {commit[:10]}.", reply.output.splitlines())
 
 
@@ -60,7 +61,7 @@ async def list_line_changes(arguments: LinesArguments, reader: RepositoryReader)
         repository, "log", *_PLAIN_OUTPUT, "--date=short", "--max-count=12", log_format, line_range, commit
     )
     if reply.code != 0 and not reply.is_cut:
-        raise _make_git_error(repository, path, reply.error)
+        raise make_git_error(repository, path, reply.error)
     shown_lines = [line for line in reply.output.splitlines() if not line.startswith(("diff --git", "--- ", "+++ "))]
     title = f"Changes of {path} of {repository.name}, lines {arguments.start} to {arguments.end}, newest first."
     return make_outcome(title, shown_lines, more="ask for fewer lines")
@@ -92,7 +93,7 @@ async def read_diff(
         log = ("show", *_PLAIN_OUTPUT, "--date=short", f"--format={_COMMIT_LINE}%n%w(0,2,2)%b", commit, *path_arguments)
         reply = await reader.run_git(repository, *log, max_output_bytes=LARGEST_DIFF_BYTES)
         if reply.code != 0:
-            raise _make_git_error(repository, f"the change of {commit[:10]} cannot be shown", reply.error)
+            raise make_git_error(repository, f"the change of {commit[:10]} cannot be shown", reply.error)
         return f"What {commit[:10]} changed in {repository.name}", reply.output
     old = await reader.resolve_commit(repository, first)
     new = await reader.resolve_commit(repository, second.removeprefix("."))
@@ -112,8 +113,3 @@ async def _resolve_lines(arguments: LinesArguments, reader: RepositoryReader) ->
         raise RepositoryCallRefused(f"Ask for {MAX_LINES} lines at most.")
     repository = reader.find_repository(arguments.repository)
     return repository, await reader.resolve_commit(repository, arguments.revision), normalize_path(arguments.path)
-
-
-def _make_git_error(repository: Repository, subject: str, error: str) -> RepositoryCallRefused:
-    last_line = error.splitlines()[-1:] or ["git gave no reason"]
-    return RepositoryCallRefused(f"{repository.name}: {subject}: {last_line[0].removeprefix('fatal: ')[:200]}")

@@ -124,6 +124,12 @@ def make_outcome(
     return ToolOutcome("\n".join((f"{title} {UNTRUSTED_NOTICE}", *shown_lines, *rest)), sources=sources, gaps=gaps)
 
 
+def make_git_error(repository: Repository, subject: str, error: str) -> RepositoryCallRefused:
+    """Make the error of a call that git could not carry out, with the last line of its error."""
+    last_line = error.splitlines()[-1:] or ["git gave no reason"]
+    return RepositoryCallRefused(f"{repository.name}: {subject}: {last_line[0].removeprefix('fatal: ')[:200]}")
+
+
 def make_refusal_outcome(error: RepositoryCallRefused) -> ToolOutcome:
     """Make the failed outcome of a refused call."""
     return ToolOutcome(str(error), failed=True)
@@ -141,6 +147,8 @@ async def list_files(arguments: ListFilesArguments, reader: RepositoryReader) ->
     repository = reader.find_repository(arguments.repository)
     commit = await reader.resolve_commit(repository, arguments.revision)
     reply = await reader.run_git(repository, "ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
+    if reply.code != 0:
+        raise make_git_error(repository, f"its files at {commit[:10]} cannot be listed", reply.error)
     names = [name for name in reply.output.split("\0") if name]
     pattern = normalize_path(arguments.pattern) or "**"
     glob = _compile_glob(pattern)
