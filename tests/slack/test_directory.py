@@ -10,7 +10,7 @@ from bot.access.person_facts import HomeWorkspace
 from bot.app import find_manifest
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
-from bot.slack.show.admission import INVITE_ADVICE, find_readable_channel
+from bot.slack.show.admission import INVITE_ADVICE, describe_channel_fault, find_readable_channel
 from bot.slack.show.directory import Directory
 from bot.slack.show.people import People
 from bot.workspace.workspace_server import Workspace
@@ -79,9 +79,18 @@ async def test_who_and_what_is_found_and_how_it_is_told(workspace: Workspace, di
     assert not isinstance(await found(dm), Addressee), "people are named, not their conversations"
     workspace.archive("#sales")
     assert await found(sales) == "#sales is archived."
+    assert describe_channel_fault(sales, str(await found(sales))) == f"<#{sales}> is archived"
     await workspace.person("ana").kick("#general")
     assert "I am not in #general" in str(await found(workspace.channel_id("#general")))
     assert shared
+
+
+async def test_a_channel_is_not_called_archived_because_of_its_name(workspace: Workspace, directory: Directory) -> None:
+    ana = workspace.person("ana").id
+    old_orders = workspace._world.state.create_channel("archived-orders", "channel", [ana], "").id
+    fault = await directory.find_addressee(old_orders, ana)
+    assert "I am not in #archived-orders" in str(fault)
+    assert describe_channel_fault(old_orders, str(fault)).startswith(f"I am not in <#{old_orders}>")
 
 
 async def test_a_channel_is_known_and_readable_as_it_is_for_that_person(

@@ -105,7 +105,7 @@ async def find_readable_channel(directory: Directory, channel: str, user: str) -
 
 def describe_channel_fault(channel: str, reason: str) -> str:
     """Return why a channel cannot be used, in words for people; `reason` is the text for a model that says so."""
-    if "archived" in reason:
+    if reason.endswith(" is archived."):
         return f"<#{channel}> is archived"
     if "looked up" in reason:
         return "Slack could not be asked about the channel"
