@@ -66,15 +66,15 @@ def _parse_line(line: str, place: str) -> tuple[str, str]:
     found = _LINE_PATTERN.fullmatch(line)
     if found is None:
         raise SettingsError(f"{place}: a line is NAME=value, or begins with # and is a comment.")
-    name, value = found["name"], found["value"].strip()
+    name, value = found["name"], found["value"]
     if name not in VARIABLES and name.removesuffix("_FILE") not in VARIABLES:
         near = difflib.get_close_matches(name, VARIABLES, 1)
         meant = f" Did you mean {near[0]}?" if near else " `leadhand run --help` lists them."
         raise SettingsError(f"{place}: there is no setting {name}.{meant}")
     if name == FILE_VARIABLE:
         raise SettingsError(f"{place}: {FILE_VARIABLE} names this file; it cannot stand in it.")
-    quoted = _QUOTED_VALUE.fullmatch(value)
-    return name, quoted["inside"] if quoted else re.sub(r"\s+#.*", "", value)
+    quoted = _QUOTED_VALUE.fullmatch(value.strip())
+    return name, quoted["inside"] if quoted else re.sub(r"\s+#.*", "", value).strip()
 
 
 def _read_text(path: Path, name: str) -> str:

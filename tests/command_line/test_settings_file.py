@@ -26,10 +26,12 @@ def test_lines_become_settings_and_the_environment_comes_first(tmp_path: Path) -
     text = (
         "# ours\n\nSLACK_BOT_TOKEN=xoxb-1\nexport LEADHAND_SLOTS = 7   # a few\n"
         "LEADHAND_QUIET_HOURS='20-8, weekends'\nREDIS_URL=redis://h/0#db\nLEADHAND_LOG=json\n"
+        "LEADHAND_ADMINS=   # nobody yet\n"
     )
     env = read_in({**file(tmp_path, text), "LEADHAND_LOG": "text"})
     assert (env["SLACK_BOT_TOKEN"], env["LEADHAND_SLOTS"], env["LEADHAND_LOG"]) == ("xoxb-1", "7", "text")
     assert (env["LEADHAND_QUIET_HOURS"], env["REDIS_URL"]) == ("20-8, weekends", "redis://h/0#db")
+    assert env["LEADHAND_ADMINS"] == ""
 
 
 def test_the_usual_file_is_read_if_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
