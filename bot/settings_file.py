@@ -94,6 +94,9 @@ def write_settings(path: Path, settings: Mapping[str, str]) -> None:
     """Write settings into a file, keep its other lines, and let only its owner read it. Raises SettingsError."""
     if not settings:
         return
+    for name, value in settings.items():
+        if "".join(value.splitlines()) != value:
+            raise SettingsError(f"{name} has a line break, which a settings file cannot hold. Give it in one line.")
     try:
         lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
         remaining = dict(settings)

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from bot.command_line.app_manifest import CREATE_APP_URL
+from bot.settings import SettingsError
 from bot.settings_file import write_settings
 from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import PATIENCE, ROOT, Ended, environment, leadhand, leadhand_inside
@@ -122,6 +123,14 @@ def test_a_value_with_spaces_is_quoted_and_read_back(tmp_path: Path) -> None:
     path = tmp_path / "it.env"
     write_settings(path, {"LEADHAND_ADMINS": "U1, U2"})
     assert path.read_text(encoding="utf-8") == 'LEADHAND_ADMINS="U1, U2"\n'
+
+
+def test_a_value_with_a_line_break_is_refused_and_the_file_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "it.env"
+    write_settings(path, {"LEADHAND_SLOTS": "3"})
+    with pytest.raises(SettingsError, match="LEADHAND_ADMINS has a line break"):
+        write_settings(path, {"LEADHAND_ADMINS": "U1,\nU2"})
+    assert path.read_text(encoding="utf-8") == "LEADHAND_SLOTS=3\n"
 
 
 def test_the_manifest_is_made_for_the_way_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
