@@ -63,14 +63,17 @@ class MeteredModel:
         return self._model.compute_price(tier, tokens_in, tokens_out, model)
 
     async def reply(self, call: ModelCall) -> Turn:
-        """Make a turn, and count it by its outcome: "ok", the kind of the ModelError, or else "cancelled"."""
+        """Make a turn, and count it by its outcome: "ok", the ModelError's kind, "cancelled", or else "broke"."""
         began = time.perf_counter()
-        outcome, usage = "cancelled", Usage()
+        outcome, usage = "broke", Usage()
         try:
             turn = await self._model.reply(call)
             outcome, usage = "ok", turn.usage
         except ModelError as error:
             outcome, usage = error.kind, error.usage
+            raise
+        except asyncio.CancelledError:
+            outcome = "cancelled"
             raise
         else:
             return turn

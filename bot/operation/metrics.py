@@ -90,7 +90,10 @@ class Metrics:
     def count_model_reply(
         self, *, provider: str, model: str, tier: str, outcome: str, seconds: float, usage: Usage
     ) -> None:
-        """Count a model's turn, its seconds and its tokens. `outcome` is ok, cancelled or a ModelError's kind."""
+        """Count a model's turn, its seconds and its tokens.
+
+        `outcome` is ok, cancelled, broke (a bug) or a ModelError's kind.
+        """
         self._model_calls.labels(provider, model, tier, outcome).inc()
         self._model_seconds.labels(provider, tier).observe(seconds)
         self._tokens.labels(provider, model, tier, "in").inc(usage.tokens_in)

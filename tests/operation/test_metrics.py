@@ -92,20 +92,30 @@ def test_the_log() -> None:
 
 
 class Stubborn(RehearsalModel):
-    """Never answers."""
+    """Never answers: it raises the error, or without one takes a minute."""
+
+    def __init__(self, error: Exception | None) -> None:
+        super().__init__()
+        self._error = error
 
     async def reply(self, call: ModelCall) -> Turn:
-        del call
-        raise ModelError("rate_limited", "Slow down.", transient=True, usage=Usage(tokens_in=5))
+        if self._error is not None:
+            raise self._error
+        await asyncio.sleep(60)
+        return await super().reply(call)
 
 
 async def test_models() -> None:
     metrics = Metrics()
-    model = MeteredModel(Stubborn(), metrics)
-    with pytest.raises(ModelError):
-        await model.reply(ModelCall(purpose="check", system="", messages=(), tier="fast"))
+    slow_down = ModelError("rate_limited", "Slow down.", transient=True, usage=Usage(tokens_in=5))
+    for error in (slow_down, ZeroDivisionError(), None):
+        model = MeteredModel(Stubborn(error), metrics)
+        with pytest.raises(TimeoutError if error is None else type(error)):
+            async with asyncio.timeout(0.01):
+                await model.reply(ModelCall(purpose="check", system="", messages=(), tier="fast"))
     counts = samples(metrics)
-    assert counts.of("model_calls_total", outcome="rate_limited", model="rehearsal", tier="fast") == 1
+    for outcome in ("rate_limited", "broke", "cancelled"):
+        assert counts.of("model_calls_total", outcome=outcome, model="rehearsal", tier="fast") == 1, outcome
     assert counts.of("model_tokens_total", direction="in") == 5
 
 
