@@ -170,6 +170,8 @@ async def test_one_that_is_a_little_late_was_not_missed(store: Store) -> None:
 async def test_a_draft_is_dropped_and_a_paused_one_rests(store: Store) -> None:
     desk = ScheduleService(store)
     await make_schedule(store, state="draft")
+    parsed = await make_schedule(store, state="draft")
+    await desk.edit(parsed, "U1", lambda now: now.model_copy(update={"asks": "sum up"}), "read by a model")
     paused = await make_schedule(store)
     await desk.edit(paused, "U1", lambda now: now.model_copy(update={"state": "paused"}), "paused")
     MovedClock(store).advance(3 * DAY)

@@ -129,11 +129,7 @@ class ScheduleService:
             return fault
         if len(rows) >= MAX_SCHEDULES_PER_PERSON and not admin:
             return TOO_MANY_REFUSAL
-        due = (
-            now + DRAFT_SECONDS
-            if new_schedule.state == "draft"
-            else find_next_time(new_schedule.rule, new_schedule.zone, now, new_schedule.until)
-        )
+        due = _find_due(new_schedule, now)
         try:
             await self._store.schedules.put(
                 new_schedule.team, make_store_name(new_schedule), _dump_schedule(new_schedule), due
@@ -233,11 +229,7 @@ class ScheduleService:
             after = change(known)
             if isinstance(after, ScheduleRefusal):
                 return after
-            due = (
-                None
-                if after.state != "on"
-                else find_next_time(after.rule, after.zone, self._store.clock(), after.until)
-            )
+            due = _find_due(after, self._store.clock())
             due_args: tuple[float | None, ...] = () if keep_due else (due,)
             if await self._store.schedules.compare_and_set(
                 schedule.team, make_store_name(schedule), old_payload, _dump_schedule(after), *due_args
@@ -274,6 +266,13 @@ async def start_run(store: Store, schedule: Schedule, due: float, run_kind: str 
     place = make_run_place(schedule, due, run_kind)
     await create_opening_job(store, place, schedule.owner, f"Run of schedule {schedule.id}")
     return JobKey(place.team, place.job_id)
+
+
+def _find_due(schedule: Schedule, now: float) -> float | None:
+    """Return when the loop is to handle a schedule: at its next run, or when an unsaved draft expires."""
+    if schedule.state == "draft":
+        return now + DRAFT_SECONDS
+    return find_next_time(schedule.rule, schedule.zone, now, schedule.until) if schedule.state == "on" else None
 
 
 def _dump_schedule(schedule: Schedule) -> str:
