@@ -218,7 +218,7 @@ class Breakers:
                     name, operation, rule, probe=probe, rest_seconds=pause
                 )
         except StoreError as error:  # the job's runner meets the same outage and reports it
-            log.warning("the failure of %s could not be counted: %s", name, error)
+            log.warning("the %s of %s could not be counted: %s", "success" if succeeded else "failure", name, error)
             return
         if breaker.openings > known.openings:
             pause_seconds = breaker.open_until - self._clock()

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bot.limits.breakers import BREAKER_RULES
+from bot.limits.breakers import BREAKER_RULES, Breakers
 from bot.limits.call_limits import CallLimits
 from bot.limits.limit_rules import SpendingBudget
 from bot.store.counters import CLOSED_BREAKER, Counter
+from bot.store.redis.redis_store import Store
+from bot.store.redis_server import Server
 from specialists.model import CallWithheld, ModelCall, ModelError
 from tests.models import conftest
 from tests.models.conftest import ANA, FINE, Desk
 from tests.patience import patience
 from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply
-from tests.store.kit import eventually
+from tests.store.kit import eventually, tcp_server
 
 MODEL = "model:gpt-6.1-terra"
 WRITER = "specialist:writer"
@@ -221,3 +224,19 @@ async def test_the_last_call_passes_the_breaker_of_a_specialist_but_not_of_a_mod
     assert desk.store.counters.recall_breaker(WRITER).open_until, "it proves nothing"
     await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=60.0)
     assert await ended(limits, ask(purpose=WRITER, is_last=True)) == "withheld"
+
+
+async def test_a_store_that_is_away_is_logged_with_what_it_did_not_count(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with tcp_server(tmp_path) as port:
+        store = Store(Server(f"redis://127.0.0.1:{port}", patience(1.0)))
+        await store.read_time()
+        await store.counters.record_breaker_failure(WRITER, "f", BREAKER_RULES["specialist"])
+    breakers = Breakers(store.counters, store.clock, enabled=True)
+    async with breakers.admit_call([WRITER], max_wait_seconds=0.0, hold_seconds=9.0):
+        pass
+    await breakers.count_specialist_failure(WRITER)
+    await store.close()
+    started = [record.getMessage().partition(": ")[0] for record in caplog.records]
+    assert started == [f"the {outcome} of {WRITER} could not be counted" for outcome in ("success", "failure")]
