@@ -232,10 +232,14 @@ def _is_specialist_breaker(name: str) -> bool:
 
 def _make_withheld_error(name: str, breaker: Breaker, seconds: float) -> CallWithheld:
     kind, _, owner_name = name.partition(":")
+    is_adhoc = name == ADHOC_BREAKER
     wait = max(1, math.ceil(seconds))
     times = "" if breaker.failures < 2 else f" after {breaker.failures} failures in a row"
     text = f"The {kind} {owner_name} is paused for another {wait} seconds{times}."
-    limit = f"the pause of {kind} {owner_name} after its failures"
+    if is_adhoc:
+        text = f"All specialists made for one job are paused for another {wait} seconds{times}."
+    owner = "specialists made for one job after their" if is_adhoc else f"{kind} {owner_name} after its"
+    limit = f"the pause of {owner} failures"
     return CallWithheld(
         "breaker", text, transient=kind == "model", pause=float(wait), advice=BREAKER_ADVICE, limit=limit
     )

@@ -132,7 +132,7 @@ async def test_where_those_made_keep_failing_they_are_left_alone_together(scene:
         job = await talk.over()
     (failed,) = await talk.of(ev.AttemptFailed)
     assert failed.kind == "unavailable"
-    assert failed.message.startswith("The made specialist is paused for another ")
+    assert failed.message.startswith("All specialists made for one job are paused for another ")
     assert "specialist:unitsmith" not in purposes(server)
     assert job.latest_request.subtasks["units"].specialist == "writer"
 
