@@ -20,7 +20,7 @@ from bot.command_line.try_out import start_bot
 from bot.evaluation.cases import JobCase, RequestCase
 from bot.evaluation.counting_model import CountingModel
 from bot.evaluation.outcome import CaseOutcome, PlayCase
-from bot.evaluation.staged_job import CaseEnvironment, read_case_file
+from bot.evaluation.staged_job import CaseEnvironment, find_case_file, read_case_file
 from bot.evaluation.trials.specialist_trials import find_answer_faults, run_naive_loop
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.operation.leftovers import TRIAL_PREFIX
@@ -263,7 +263,9 @@ def _decode_inline_text(data: bytes) -> str:
 
 
 def _find_case_files(case: JobCase | RequestCase, environment: CaseEnvironment) -> list[Path]:
-    return [next(folder / name for folder in environment.folders if (folder / name).is_file()) for name in case.files]
+    """Return the paths of the files that a case names, all of which `validate_sets` found."""
+    paths = (find_case_file(name, environment.folders) for name in case.files)
+    return [path for path in paths if path is not None]
 
 
 @asynccontextmanager

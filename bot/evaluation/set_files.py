@@ -15,6 +15,7 @@ from bot.evaluation.cases import (
     CASE_TYPES,
     AggregationCase,
     ExpectedPlan,
+    JobCase,
     LabelledCase,
     PlanningCase,
     RequestCase,
@@ -162,7 +163,7 @@ def _find_case_faults(case: LabelledCase, crew: Crew, folders: tuple[Path, ...])
         yield from _find_specialist_faults(case.specialist, case.files, crew, folders)
     elif isinstance(case, ReviewCase):
         yield from _find_specialist_faults(case.lens, case.files, crew, folders)
-    elif isinstance(case, RequestCase):
+    elif isinstance(case, JobCase | RequestCase):
         yield from _find_missing_files(case.files, folders)
     elif isinstance(case, AggregationCase | VerifierCase) and not crew.specialists:
         yield "the crew has no specialist of its own"

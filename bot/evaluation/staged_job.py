@@ -67,13 +67,16 @@ class CaseEnvironment:
     """The folders that are searched for the files that cases name."""
 
 
+def find_case_file(name: str, folders: Iterable[Path]) -> Path | None:
+    """Return the path of a file that a case names; None if no folder has the file."""
+    paths = (folder / Path(name).name for folder in folders)
+    return next((path for path in paths if path.is_file()), None)
+
+
 def read_case_file(name: str, folders: Iterable[Path]) -> bytes | None:
     """Return the bytes of a file that a case names; None if no folder has the file."""
-    for folder in folders:
-        path = folder / Path(name).name
-        if path.is_file():
-            return path.read_bytes()
-    return None
+    path = find_case_file(name, folders)
+    return None if path is None else path.read_bytes()
 
 
 @dataclass

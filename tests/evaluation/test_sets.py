@@ -180,6 +180,8 @@ def test_who_is_named_must_be_there(crew: Crew) -> None:
 def test_a_file_of_a_question_must_be_there(crew: Crew) -> None:
     (fault,) = faults(crew, "specialists", specialist="analyst", input="a", files="gone.csv", expect={})
     assert fault == "specialists.yml, case c1: there is no file gone.csv; put it beside the set."
+    (fault,) = faults(crew, "jobs", input="a", files="gone.csv", expect="right")
+    assert fault == "jobs.yml, case c1: there is no file gone.csv; put it beside the set."
 
 
 def with_a_buyer(crew: Crew) -> Crew:
