@@ -31,8 +31,6 @@ CREWS_EXPIRY_SECONDS = 4.5 * ROW_INTERVAL_SECONDS
 """Seconds after its last row for which the crews of an instance still count: longer than a restart takes."""
 LAST_ROW_SECONDS = 0.1
 """Most seconds that a stopping instance spends on writing its last row."""
-MAX_ROW_CHARS = 16 * 1024
-"""Most characters of a row that are parsed. A longer row counts as empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +163,7 @@ class InstanceBoard:
 def _parse_row(age: float, text: str) -> _ParsedRow:
     """Parse a row. If it cannot be parsed, return an empty row: a newer release may write rows in another form."""
     try:
-        fields: Any = json.loads(text[:MAX_ROW_CHARS])
+        fields: Any = json.loads(text)
         load = {str(key): _make_load(*one) for key, one in fields["load"].items()}
         return _ParsedRow(age, frozenset(map(str, fields["crews"])), load)
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -61,6 +61,15 @@ async def test_what_an_instance_said_last_counts_for_a_bounded_time(store: Store
     assert not await board.has_crew_elsewhere("general"), "that is only here"
 
 
+async def test_the_row_of_an_instance_with_many_equals_is_read_whole(store: Store) -> None:
+    board, other = (InstanceBoard(store.board, name, ["general", "law"]) for name in ("me", "other"))
+    loads = {f"general:specialist-of-a-long-name-{number}": SpecialistLoad(1, 2.5) for number in range(500)}
+    other.add_load_source(lambda: loads)
+    await other.write_row()
+    assert await board.has_crew_elsewhere("law")
+    assert {key: board.find_load(key) for key in loads} == loads
+
+
 async def test_an_old_row_is_dropped(store: Store) -> None:
     await store._server.run_command("HSET", store._keys.board_key, "old", f"{store.clock() - 3600:.3f} x")
     await store.board.put("new", "y")
