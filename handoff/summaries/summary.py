@@ -149,7 +149,7 @@ def parse_open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
             one["request"],
             one["subtask"],
             one["number"],
-            tuple(one.get("whom", [one["user"]])),
+            tuple(one["whom"] if "whom" in one else [one["user"]]),
             tuple(one.get("options", ())),
             bool(one.get("approval")),
         )

@@ -132,6 +132,9 @@ def test_open_questions_are_told_with_whom_they_are_for() -> None:
     old = [{"request": R, "subtask": "a", "number": 1, "user": "U7"}]
     (question,) = parse_open_questions({"questions": json.dumps(old)})
     assert (question.may_answer("U7"), question.may_answer("U1")) == (True, False), "as an earlier release wrote it"
+    new = [{"request": R, "subtask": "a", "number": 1, "whom": ["U8"]}]
+    (question,) = parse_open_questions({"questions": json.dumps(new)})
+    assert question.whom == ("U8",), "as a later release may write it"
     assert parse_open_questions({}) == parse_open_questions({"questions": ""}) == ()
 
 
