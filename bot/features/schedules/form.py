@@ -9,6 +9,7 @@ from typing import Any
 from bot.access.time_zones import find_zone
 from bot.features.schedules.rule_words import describe_rule
 from bot.features.schedules.schedule import MissedRunPolicy, ParsedSchedule, Schedule, ScheduleRule
+from bot.features.schedules.schedule_checks import MAX_TASK_CHARS
 from bot.features.schedules.schedule_parser import parse_time_only
 from bot.features.schedules.view import render_details
 from bot.slack.views.outgoing import Block
@@ -22,7 +23,6 @@ MISSED_CHOICES: dict[MissedRunPolicy, str] = {
     "all": "One run for each",
     "skip": "None",
 }
-MAX_TASK_CHARS = 2_000
 WHEN_HINT = "every Monday at 9 · on the 1st of every month at 10:30 · 0 9 * * mon"
 ASKS_HINT = "Name a channel with # to have its messages read."
 ONLY_IF_NEW_VALUE = "only if something changed"

@@ -21,7 +21,7 @@ MISSED_TEXTS: dict[MissedRunPolicy, str] = {
     "all": "each run that was missed while I was off is made up for, the last ten at most",
     "skip": "runs that were missed while I was off are skipped",
 }
-MAX_TASK_CHARS = 1_200
+MAX_SHOWN_TASK_CHARS = 1_200
 MAX_LINE_TASK_CHARS = 1_000
 """Maximum characters of the task in a run's first line; its thread has the whole task."""
 HOME_EMPTY_TEXT = "You have none. Mention me with one, such as “every Monday at 9 summarise #sales”."
@@ -46,7 +46,7 @@ def render_proposal(schedule: Schedule, now: float) -> Outgoing:
 
 def render_details(schedule: Schedule, now: float) -> list[Block]:
     """Render the blocks of a schedule: times, task, next three runs, channels, files and the rule for missed runs."""
-    asks = clean_mrkdwn(to_plain_line(schedule.asks, MAX_TASK_CHARS)).replace("\n", "\n>")
+    asks = clean_mrkdwn(to_plain_line(schedule.asks, MAX_SHOWN_TASK_CHARS)).replace("\n", "\n>")
     lines = [f"*{capitalize(describe_schedule_times(schedule))}*", f">{asks}"]
     times = list_next_times(schedule, now)
     number = {1: "", 2: "two ", 3: "three "}[max(1, len(times))]
