@@ -10,8 +10,9 @@ from bot.access.person_facts import HomeWorkspace
 from bot.app import find_manifest
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import WebCalls, close_client, make_client
+from bot.slack.show import directory as show_directory
 from bot.slack.show.admission import INVITE_ADVICE, describe_channel_fault, find_readable_channel
-from bot.slack.show.directory import Directory
+from bot.slack.show.directory import Directory, _FetchedList
 from bot.slack.show.people import People
 from bot.workspace.workspace_server import Workspace
 from specialists.tools.messenger import Addressee
@@ -120,12 +121,25 @@ async def test_a_channel_is_known_and_readable_as_it_is_for_that_person(
     assert (await directory.has_bot(sales), await directory.has_bot(leads)) == (False, False)
 
 
+async def test_a_member_of_a_large_channel_is_known_though_not_all_members_are_listed(
+    workspace: Workspace, directory: Directory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(show_directory, "MAX_PAGES", 1)
+    monkeypatch.setattr(show_directory, "PAGE_SIZE", 3)
+    ana, ben, uma, cleo = (workspace.person(name).id for name in ("ana", "ben", "uma", "cleo"))
+    members = [workspace.bot_user_id, ana, ben, uma]
+    board = workspace._world.state.create_channel("board", "group", members, "").id
+    assert uma not in (await directory.list_readers(board) or ())
+    assert [await directory.find_channel(board, user) is not None for user in (ana, uma, cleo)] == [True, True, False]
+
+
 async def test_two_people_of_one_name_and_a_slack_that_refuses(workspace: Workspace, directory: Directory) -> None:
     ana = workspace.person("ana").id
-    directory._cache["users.list "] = (
-        float("inf"),
-        [{"id": "U00001", "name": "sam", "real_name": "Sam A"}, {"id": "U00002", "name": "x", "real_name": "Sam"}],
-    )
+    named_sam = [
+        {"id": "U00001", "name": "sam", "real_name": "Sam A"},
+        {"id": "U00002", "name": "x", "real_name": "Sam"},
+    ]
+    directory._cache["users.list "] = _FetchedList(named_sam, is_complete=True, fetched_at=float("inf"))
     told = await directory.find_addressee("@sam", ana)
     assert told == "Several people are called '@sam': Sam A (U00001), Sam (U00002). Name one by the id."
     workspace.faults.add("users.conversations", "error", error="missing_scope")

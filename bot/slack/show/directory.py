@@ -62,6 +62,15 @@ class KnownChannel:
     """True if the bot is a member."""
 
 
+@dataclass(frozen=True, slots=True)
+class _FetchedList:
+    """The entries of a list, whether they are all, and when they were fetched, in seconds on the monotonic clock."""
+
+    entries: list[Any]
+    is_complete: bool
+    fetched_at: float
+
+
 class Directory:
     """Looks up channels, people and members in Slack. One object serves all jobs of an instance."""
 
@@ -69,7 +78,7 @@ class Directory:
         self._client = client
         self._calls = calls
         self._people = people
-        self._cache: dict[str, tuple[float, list[Any]]] = {}
+        self._cache: dict[str, _FetchedList] = {}
 
     async def find_addressee(self, to: str, requester: str) -> Addressee | str:
         """Find the channel or person that `to` names by id or name. Returns a text for a model if there is none."""
@@ -96,7 +105,7 @@ class Directory:
     async def list_readers(self, channel: str) -> frozenset[str] | None:
         """Return the members of a channel (the first 5,000); None if Slack does not answer."""
         try:
-            return frozenset(await self._list_members(channel))
+            return frozenset((await self._list_members(channel)).entries)
         except LookupFailed:
             return None
 
@@ -131,7 +140,7 @@ class Directory:
         private = bool(about.get("is_private", True))
         if not about or about.get("is_im") or about.get("is_mpim"):
             return None
-        if private and user not in await self._list_members(channel):  # they may not even know its name
+        if private and not await self._is_member(channel, user):  # they may not even know its name
             return None
         return KnownChannel(
             id=channel,
@@ -140,7 +149,7 @@ class Directory:
             is_private=private,
             is_shared=bool(about.get("is_ext_shared")),
             is_archived=bool(about.get("is_archived")),
-            is_readable=private or await self._is_full_member(user) or user in await self._list_members(channel),
+            is_readable=private or await self._is_full_member(user) or await self._is_member(channel, user),
             has_bot=bool(about.get("is_member")),
         )
 
@@ -158,7 +167,7 @@ class Directory:
 
     async def _list_own_channels(self) -> list[Json]:
         types = "public_channel,private_channel"
-        return await self._fetch_list(
+        listed = await self._fetch_list(
             "users.conversations",
             "",
             "channels",
@@ -166,8 +175,27 @@ class Directory:
                 types=types, exclude_archived=True, limit=PAGE_SIZE, cursor=cursor or None
             ),
         )
+        return listed.entries
 
-    async def _list_members(self, channel: str) -> list[str]:
+    async def _is_member(self, channel: str, user: str) -> bool:
+        """Return True if a person is in a channel. Raises LookupFailed.
+
+        If not all members of a large channel were listed, Slack is asked for the channels of the person.
+        """
+        members = await self._list_members(channel)
+        if user in members.entries or members.is_complete:
+            return user in members.entries
+        channels = await self._fetch_list(
+            "users.conversations",
+            user,
+            "channels",
+            lambda cursor: self._client.users_conversations(
+                user=user, types="public_channel,private_channel", limit=PAGE_SIZE, cursor=cursor or None
+            ),
+        )
+        return any(one.get("id") == channel for one in channels.entries)
+
+    async def _list_members(self, channel: str) -> _FetchedList:
         return await self._fetch_list(
             "conversations.members",
             channel,
@@ -179,13 +207,14 @@ class Directory:
 
     async def _find_person_by_name(self, wanted: str, requester: str) -> Addressee | str:
         name = wanted.removeprefix("@").casefold()
-        listed = await self._fetch_list(
+        people = await self._fetch_list(
             "users.list",
             "",
             "members",
             lambda cursor: self._client.users_list(limit=PAGE_SIZE, cursor=cursor or None),
         )
-        fit = [one for one in listed if name in _list_names(one) and not one.get("deleted") and not one.get("is_bot")]
+        active = [one for one in people.entries if not one.get("deleted") and not one.get("is_bot")]
+        fit = [one for one in active if name in _list_names(one)]
         if len(fit) > 1:
             names_text = ", ".join(f"{_find_display_name(one)} ({one['id']})" for one in fit[:MAX_SUGGESTIONS])
             return f"Several people are called {wanted!r}: {names_text}. Name one by the id."
@@ -212,11 +241,11 @@ class Directory:
 
     # ------------------------------------------------------------ asking Slack
 
-    async def _fetch_list(self, method: str, subject: str, field: str, fetch_page: FetchPage) -> list[Any]:
+    async def _fetch_list(self, method: str, subject: str, field: str, fetch_page: FetchPage) -> _FetchedList:
         """Return up to `MAX_PAGES` pages of a list, cached for a minute. `field` is its key. Raises LookupFailed."""
         kept = self._cache.get(f"{method} {subject}")
-        if kept is not None and time.monotonic() - kept[0] < CACHE_SECONDS:
-            return kept[1]
+        if kept is not None and time.monotonic() - kept.fetched_at < CACHE_SECONDS:
+            return kept
         found: list[Any] = []
         cursor = ""
         for _ in range(MAX_PAGES):
@@ -227,8 +256,8 @@ class Directory:
                 break
         if len(self._cache) > MAX_PAGES * PAGE_SIZE:
             self._cache.clear()
-        self._cache[f"{method} {subject}"] = (time.monotonic(), found)
-        return found
+        fetched = self._cache[f"{method} {subject}"] = _FetchedList(found, not cursor, time.monotonic())
+        return fetched
 
     async def _ask_slack(
         self,
