@@ -33,6 +33,21 @@ async def test_a_message_is_posted_when_its_time_comes(workspace: Workspace, cli
     assert (await client.chat_scheduledMessages_list())["scheduled_messages"] == []
 
 
+async def test_messages_for_later_are_listed_in_pages_and_windows(
+    workspace: Workspace, client: AsyncWebClient, refused: Refused
+) -> None:
+    general, times = workspace.channel_id("#general"), [in_minutes(10 * number) for number in range(1, 4)]
+    for number, at in enumerate(times):
+        await client.chat_scheduleMessage(channel=general, post_at=at, text=str(number))
+    pages = await client.chat_scheduledMessages_list(limit=2)
+    assert [[each["text"] for each in page["scheduled_messages"]] async for page in pages] == [["0", "1"], ["2"]]
+    window = await client.chat_scheduledMessages_list(oldest=str(times[1]), latest=f"{times[1]}.000000")
+    assert [each["text"] for each in window["scheduled_messages"]] == ["1"]
+    await refused("invalid_ts_oldest", client.chat_scheduledMessages_list(oldest="yesterday"))
+    await refused("invalid_ts_latest", client.chat_scheduledMessages_list(latest="tomorrow"))
+    await refused("invalid_cursor", client.chat_scheduledMessages_list(cursor="2"))
+
+
 async def test_a_message_for_later_can_be_deleted_until_it_is_posted(
     workspace: Workspace, client: AsyncWebClient, refused: Refused
 ) -> None:

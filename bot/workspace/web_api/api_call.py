@@ -1,6 +1,8 @@
 """A Web API call with its checked arguments, and the description of a Web API method."""
 
-from collections.abc import Awaitable, Callable
+import base64
+import binascii
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -114,6 +116,43 @@ class Call:
         if not 0 < limit <= MAX_PAGE_ITEMS + 1:
             raise Refusal("invalid_limit")
         return min(int(limit), MAX_PAGE_ITEMS)
+
+    def cut_page(self, results: Sequence[Any], default: int) -> tuple[Sequence[Any], bool, str]:
+        """Return the page of `results` that the call asks for, whether more follow, and the cursor of the next page.
+
+        The cursor is empty on the last page. `default` is the page's size if the call names no limit.
+
+        Raises:
+            Refusal: `invalid_cursor`, `invalid_limit`.
+        """
+        start = 0
+        if self.args.get("cursor"):
+            try:
+                start = int(base64.b64decode(self.args["cursor"], validate=True).decode().removeprefix("next:"))
+            except (binascii.Error, ValueError):
+                raise Refusal("invalid_cursor") from None
+        end = start + self.read_limit(default)
+        more = end < len(results)
+        cursor = base64.b64encode(f"next:{end}".encode()).decode() if more else ""
+        return results[start:end], more, cursor
+
+    def read_ts(self, key: str) -> tuple[int, int] | None:
+        """Return the timestamp in the argument `key` as (seconds, microseconds); None if the call names none.
+
+        Raises:
+            Refusal: `invalid_ts_` and the key, such as `invalid_ts_oldest`.
+        """
+        ts = self.args.get(key)
+        try:
+            return parse_ts(ts) if ts else None
+        except ValueError:
+            raise Refusal(f"invalid_ts_{key}") from None
+
+
+def parse_ts(ts: str) -> tuple[int, int]:
+    """Return a timestamp as (seconds, microseconds), which can be compared. Raises ValueError."""
+    seconds, _, micro = ts.partition(".")
+    return int(seconds), int(micro.ljust(6, "0")[:6] or 0)
 
 
 @dataclass(frozen=True)

@@ -84,16 +84,19 @@ async def schedule_message(call: Call) -> Answer:
 
 
 async def list_scheduled_messages(call: Call) -> Answer:
-    """List the scheduled messages, soonest first. There is only one page: the cursor is always empty."""
-    oldest, latest = float(call.args.get("oldest") or 0), float(call.args.get("latest") or "inf")
+    """List a page of the scheduled messages, soonest first."""
+    oldest, latest = call.read_ts("oldest"), call.read_ts("latest")
     channel = call.find_channel().id if "channel" in call.args else None
     found = [
         {key: getattr(each, key) for key in ("id", "channel_id", "post_at", "date_created")}
         | {"text": each.content["text"]}
         for each in sorted(call.world.scheduled_messages.waiting.values(), key=lambda each: each.post_at)
-        if channel in (None, each.channel_id) and oldest <= each.post_at <= latest
+        if channel in (None, each.channel_id)
+        and (oldest is None or oldest <= (each.post_at, 0))
+        and (latest is None or (each.post_at, 0) <= latest)
     ]
-    return {"scheduled_messages": found[: call.read_limit(100)], "response_metadata": {"next_cursor": ""}}
+    page, _, cursor = call.cut_page(found, 100)
+    return {"scheduled_messages": page, "response_metadata": {"next_cursor": cursor}}
 
 
 async def delete_scheduled_message(call: Call) -> Answer:

@@ -1,14 +1,11 @@
 """Handlers of the conversations methods, and of users.conversations."""
 
-import base64
-import binascii
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from bot.workspace.changes import Change
 from bot.workspace.refusal import Refusal
-from bot.workspace.web_api.api_call import Answer, Call
+from bot.workspace.web_api.api_call import Answer, Call, parse_ts
 from bot.workspace.workspace_state import SCOPE_PREFIXES, Channel, Json, Message
 
 KIND_BY_TYPE = {"public_channel": "channel", "private_channel": "group", "im": "im", "mpim": "mpim"}
@@ -33,7 +30,7 @@ async def list_history(call: Call) -> Answer:
     """List a page of a channel's top-level messages, newest first."""
     channel = _find_readable_channel(call)
     roots = [channel.messages[ts] for ts in _select_window(call, channel.roots, newest_first=True)]
-    page, more, cursor = _cut_page(call, roots, DEFAULT_HISTORY_LIMIT)
+    page, more, cursor = call.cut_page(roots, DEFAULT_HISTORY_LIMIT)
     return _make_messages_answer(call, page, more, cursor) | {"pin_count": 0}
 
 
@@ -45,7 +42,7 @@ async def list_replies(call: Call) -> Answer:
     if root is None or _is_too_new(call, ts):
         raise Refusal("thread_not_found")
     found = [channel.messages[reply] for reply in _select_window(call, channel.replies.get(ts, []), newest_first=False)]
-    page, more, cursor = _cut_page(call, found, DEFAULT_REPLIES_LIMIT)
+    page, more, cursor = call.cut_page(found, DEFAULT_REPLIES_LIMIT)
     return _make_messages_answer(call, [root, *page], more, cursor)
 
 
@@ -74,7 +71,7 @@ async def list_own_channels(call: Call) -> Answer:
         and call.state.has_bot_in(channel)
         and (user is None or user in channel.members)
     ]
-    page, _, cursor = _cut_page(call, found, DEFAULT_HISTORY_LIMIT)
+    page, _, cursor = call.cut_page(found, DEFAULT_HISTORY_LIMIT)
     listed = [{key: value for key, value in describe_channel(call, one).items() if key != "is_member"} for one in page]
     return {"channels": listed, "response_metadata": {"next_cursor": cursor}}
 
@@ -90,7 +87,7 @@ async def list_channels(call: Call) -> Answer:
         and not (hidden and channel.archived)
         and (channel.kind == "channel" or call.state.has_bot_in(channel))
     ]
-    page, _, cursor = _cut_page(call, found, DEFAULT_HISTORY_LIMIT)
+    page, _, cursor = call.cut_page(found, DEFAULT_HISTORY_LIMIT)
     return {
         "channels": [describe_channel(call, channel) for channel in page],
         "response_metadata": {"next_cursor": cursor},
@@ -101,7 +98,7 @@ async def list_members(call: Call) -> Answer:
     """List the members of a channel."""
     channel = call.find_channel()
     call.require_scope(f"{SCOPE_PREFIXES[channel.kind]}:read")
-    page, _, cursor = _cut_page(call, channel.members, DEFAULT_HISTORY_LIMIT)
+    page, _, cursor = call.cut_page(channel.members, DEFAULT_HISTORY_LIMIT)
     return {"members": list(page), "response_metadata": {"next_cursor": cursor}}
 
 
@@ -225,13 +222,14 @@ def _find_readable_channel(call: Call) -> Channel:
 
 
 def _select_window(call: Call, sorted_ts: Sequence[str], *, newest_first: bool) -> list[str]:
-    oldest, latest = str(call.args.get("oldest") or "0"), call.args.get("latest")
+    oldest, latest = call.read_ts("oldest"), call.read_ts("latest")
     inclusive = bool(call.args.get("inclusive"))
     found = []
     for ts in reversed(sorted_ts) if newest_first else sorted_ts:
-        if _is_too_new(call, ts) or _is_after(ts, latest, inclusive=inclusive):
+        time = parse_ts(ts)
+        if _is_too_new(call, ts) or (latest and (time > latest or (not inclusive and time == latest))):
             continue
-        if _parse_ts(ts) < _parse_ts(oldest) or (not inclusive and oldest == ts):
+        if oldest and (time < oldest or (not inclusive and time == oldest)):
             if newest_first:
                 break
             continue
@@ -239,35 +237,8 @@ def _select_window(call: Call, sorted_ts: Sequence[str], *, newest_first: bool) 
     return found
 
 
-def _parse_ts(ts: str, name: str = "oldest") -> tuple[int, int]:
-    seconds, _, micro = ts.partition(".")
-    try:
-        return int(seconds), int(micro.ljust(6, "0")[:6] or 0)
-    except ValueError:
-        raise Refusal(f"invalid_ts_{name}") from None
-
-
-def _is_after(ts: str, latest: str | None, *, inclusive: bool) -> bool:
-    if not latest:
-        return False
-    return _parse_ts(ts) > _parse_ts(latest, "latest") or (not inclusive and ts == latest)
-
-
 def _is_too_new(call: Call, ts: str) -> bool:
     return bool(call.lag_seconds) and float(ts) > call.state.clock.now() - call.lag_seconds
-
-
-def _cut_page(call: Call, results: Sequence[Any], default: int) -> tuple[Sequence[Any], bool, str]:
-    start = 0
-    if call.args.get("cursor"):
-        try:
-            start = int(base64.b64decode(call.args["cursor"], validate=True).decode().removeprefix("next:"))
-        except (binascii.Error, ValueError):
-            raise Refusal("invalid_cursor") from None
-    end = start + call.read_limit(default)
-    more = end < len(results)
-    cursor = base64.b64encode(f"next:{end}".encode()).decode() if more else ""
-    return results[start:end], more, cursor
 
 
 def _make_messages_answer(call: Call, messages: Sequence[Message], has_more: bool, cursor: str) -> Answer:  # noqa: FBT001  # one private use
