@@ -64,6 +64,13 @@ async def test_what_slack_refuses(workspace: Workspace, client: AsyncWebClient, 
         await refused(code, client.canvases_access_set(**args))
 
 
+async def test_a_refused_change_names_its_field(client: AsyncWebClient, canvas: str, refused: Refused) -> None:
+    for field, operation in (("title_content", "rename"), ("document_content", "replace")):
+        change = {"operation": operation, field: "# Report"}
+        answer = await refused("invalid_arguments", client.canvases_edit(canvas_id=canvas, changes=[change]))
+        assert answer["response_metadata"]["messages"][0].endswith(f"[json-pointer:/changes/0/{field}]")
+
+
 async def test_a_file_is_no_canvas(workspace: Workspace, client: AsyncWebClient, refused: Refused) -> None:
     ts = await workspace.person("ana").say("#general", "a file", files=[("a.txt", b"text")])
     file = workspace.thread("#general", ts)[0]["files"][0]["id"]

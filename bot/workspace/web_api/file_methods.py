@@ -80,7 +80,8 @@ MAX_CANVAS_CHARACTERS = 100_000
 
 async def create_canvas(call: Call) -> Answer:
     """Create a canvas, and share it in `channel_id` if the call names one."""
-    markdown = _read_markdown(call.args.get("document_content", {"type": "markdown", "markdown": ""}))
+    content = call.args.get("document_content", {"type": "markdown", "markdown": ""})
+    markdown = _read_markdown(content, "/document_content")
     channel = call.find_writable_channel("channel_id") if call.args.get("channel_id") else None
     title = call.args.get("title") or "Untitled"
     canvas = await call.world.files.add_canvas(title, markdown, call.state.identity.bot_user_id)
@@ -159,26 +160,26 @@ async def _apply_change(call: Call, canvas: Json, change: Json) -> None:
     if operation not in CANVAS_OPERATIONS:
         raise Refusal("invalid_arguments", "[ERROR] unsupported operation [json-pointer:/changes/0/operation]")
     if operation == "rename":
-        title = _read_markdown(change.get("title_content"))
+        title = _read_markdown(change.get("title_content"), "/changes/0/title_content")
         canvas |= {"title": title, "name": title}
         await call.world.files.replace_content(canvas, await call.world.files.read_content(canvas["id"]))
         return
     if change.get("section_id"):
         raise Refusal("section_not_found")
-    new = _read_markdown(change.get("document_content"))
+    new = _read_markdown(change.get("document_content"), "/changes/0/document_content")
     old = (await call.world.files.read_content(canvas["id"])).decode()
     whole = {"insert_at_start": f"{new}\n{old}", "insert_at_end": f"{old}\n{new}", "replace": new}[operation]
     await call.world.files.replace_content(canvas, whole.encode())
 
 
-def _read_markdown(content: Any) -> str:
+def _read_markdown(content: Any, pointer: str) -> str:
     if (
         not isinstance(content, dict)
         or content.get("type") != "markdown"
         or not isinstance(content.get("markdown"), str)
     ):
         raise Refusal(
-            "invalid_arguments", "[ERROR] must be {type: markdown, markdown: ...} [json-pointer:/document_content]"
+            "invalid_arguments", f"[ERROR] must be {{type: markdown, markdown: ...}} [json-pointer:{pointer}]"
         )
     if len(content["markdown"]) > MAX_CANVAS_CHARACTERS:
         raise Refusal("canvas_too_large")
