@@ -104,7 +104,9 @@ async def test_an_app_makes_a_channel_and_brings_people_in(
     ana = workspace.person("ana")
     made = (await client.conversations_create(name="war-room"))["channel"]
     assert (made["is_member"], made["is_private"]) == (True, False)
-    await client.conversations_invite(channel=made["id"], users=[ana.id])
+    await client.conversations_invite(channel=made["id"], users=[ana.id, ana.id])
+    members = (await client.conversations_members(channel=made["id"]))["members"]
+    assert members == [workspace.bot_user_id, ana.id]
     changed = (await client.conversations_setTopic(channel=made["id"], topic="Stay calm"))["channel"]
     assert changed["topic"]["value"] == "Stay calm"
     await ana.say("#war-room", "Here")

@@ -144,19 +144,20 @@ async def create_channel(call: Call) -> Answer:
 
 
 async def invite_members(call: Call) -> Answer:
-    """Add people to a channel: all of `users`, or none if one of them cannot be added."""
+    """Add people to a channel: all of `users`, or none if one of them cannot be added. An id may be repeated."""
     channel = call.find_writable_channel()
     call.require_scope("groups:write" if channel.kind == "group" else "channels:manage", "channels:write.invites")
     if channel.kind not in ("channel", "group"):
         raise Refusal("method_not_supported_for_channel_type")
-    for user in call.args["users"]:
+    users = dict.fromkeys(call.args["users"])
+    for user in users:
         if user == call.state.identity.bot_user_id:
             raise Refusal("cant_invite_self")
         if user not in call.state.users:
             raise Refusal("user_not_found")
         if user in channel.members:
             raise Refusal("already_in_channel")
-    channel.members += call.args["users"]
+    channel.members += users
     call.state.save_channel(channel)
     call.state.changes.publish(Change({"type": "members", "channel": channel.id, "members": channel.members}))
     return {"channel": describe_channel(call, channel)}
