@@ -209,7 +209,7 @@ class ChannelMessages:
             return
         channel.remove_message(message)
         if before.get("thread_ts", message.ts) != message.ts:
-            self._state.uncount_deleted_reply(channel, message)
+            self._state.recount_replies(channel, before["thread_ts"])
         body = {"type": "deleted", "channel": channel.id, "ts": message.ts}
         self._state.changes.publish(Change(body, channel=channel.id))
         event = {"subtype": "message_deleted", "hidden": True, "deleted_ts": message.ts, "previous_message": before}
@@ -279,7 +279,7 @@ class ChannelMessages:
                 message.data["parent_user_id"] = parent
         channel.add_message(message)
         if thread_ts:
-            self._state.count_new_reply(channel, message)
+            self._state.recount_replies(channel, thread_ts)
         self._state.save_message(channel, message)
         return message
 

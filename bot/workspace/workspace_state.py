@@ -262,33 +262,23 @@ class WorkspaceState:
         self.channel_ids[_make_dm_key(*channel.members) if channel.kind == "im" else channel.name] = channel.id
         self.record.put("channel", channel.id, channel.as_dict)
 
-    def count_new_reply(self, channel: Channel, message: Message) -> None:
-        """Count a new reply in the fields of its root, and store the root."""
-        root = channel.messages[message.data["thread_ts"]]
-        data = root.data
-        repliers = data.setdefault("reply_users", [])
-        author = message.data.get("user")
-        if author and author not in repliers and len(repliers) < MAX_SHOWN_REPLIERS:
-            repliers.append(author)
-        data.update(
-            thread_ts=root.ts,
-            reply_count=data.get("reply_count", 0) + 1,
-            reply_users_count=len(repliers),
-            latest_reply=message.ts,
-            is_locked=False,
-            subscribed=True,
-        )
-        self.save_message(channel, root)
-
-    def uncount_deleted_reply(self, channel: Channel, message: Message) -> None:
-        """Correct the reply count of the root of a deleted reply. It does nothing if the root is deleted, too."""
-        root = channel.messages.get(message.data["thread_ts"])
+    def recount_replies(self, channel: Channel, root_ts: str) -> None:
+        """Count a thread's replies in the fields of its root, and store the root. It does nothing without a root."""
+        root = channel.messages.get(root_ts)
         if root is None:
             return
-        left = channel.replies.get(root.ts, [])
-        root.data["reply_count"] = len(left)
-        if left:
-            root.data["latest_reply"] = left[-1]
+        replies = [channel.messages[ts] for ts in channel.replies.get(root_ts, [])]
+        if replies:
+            repliers = list(dict.fromkeys(user for each in replies if (user := each.data.get("user"))))
+            root.data.update(
+                thread_ts=root_ts,
+                reply_count=len(replies),
+                reply_users=repliers[:MAX_SHOWN_REPLIERS],
+                reply_users_count=len(repliers),
+                latest_reply=replies[-1].ts,
+                is_locked=False,
+                subscribed=True,
+            )
         else:
             for key in ("reply_count", "reply_users", "reply_users_count", "latest_reply", "thread_ts"):
                 root.data.pop(key, None)

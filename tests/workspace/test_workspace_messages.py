@@ -42,6 +42,22 @@ async def test_a_thread_is_posted_read_edited_and_deleted(
     assert [each["text"] for each in history["messages"]] == ["root"]
 
 
+async def test_a_thread_counts_all_who_reply_and_lists_five(workspace: Workspace, client: AsyncWebClient) -> None:
+    ana = workspace.person("ana")
+    root = await ana.say("#sales", "root")
+    reply = (await client.chat_postMessage(channel=workspace.channel_id("#sales"), text="x", thread_ts=root))["ts"]
+    people = [workspace.person(name) for name in ("ana", "ben", "cleo", "gus", "uma")]
+    for person in people:
+        await person.say("#sales", "me too", thread_ts=root)
+    counted = workspace.thread("#sales", root)[0]
+    assert counted["reply_users"] == [workspace.bot_user_id, *(person.id for person in people[:4])]
+    assert counted["reply_users_count"] == 6
+    await client.chat_delete(channel=workspace.channel_id("#sales"), ts=reply)
+    counted = workspace.thread("#sales", root)[0]
+    assert counted["reply_users"] == [person.id for person in people]
+    assert counted["reply_users_count"] == 5
+
+
 async def test_history_pages_and_windows(
     workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused
 ) -> None:
