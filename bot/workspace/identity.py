@@ -30,16 +30,25 @@ def make_id(prefix: str) -> str:
 
 @dataclass(frozen=True)
 class User:
-    """A person or a bot. `team` is the workspace they belong to, which for a stranger is another one."""
+    """A person or a bot. `team` is the workspace they belong to, which for a stranger is another one.
+
+    `bot_id` and `app_id` are those of a bot; a person has none.
+    """
 
     id: str
     name: str
     real_name: str
     color: str
     team: str
-    is_bot: bool = False
     standing: Standing = "member"
     deleted: bool = False
+    bot_id: str = ""
+    app_id: str = ""
+
+    @property
+    def is_bot(self) -> bool:
+        """True for the bot of an app."""
+        return bool(self.bot_id)
 
 
 @dataclass
@@ -136,6 +145,11 @@ class Identity:
             )
             for name, real, color, standing in PEOPLE
         ]
-        name, real, color = OTHER_BOT
-        other = User(self.other_bot_user_id, name, real, color, self.team_id, is_bot=True)
-        return [*people, User(self.bot_user_id, bot_name, app_name, "#4a3f8f", self.team_id, is_bot=True), other]
+        bots = (
+            (self.bot_user_id, bot_name, app_name, "#4a3f8f", self.bot_id, self.app_id),
+            (self.other_bot_user_id, *OTHER_BOT, self.other_bot_id, self.other_app_id),
+        )
+        return people + [
+            User(user_id, name, real, color, self.team_id, bot_id=bot_id, app_id=app_id)
+            for user_id, name, real, color, bot_id, app_id in bots
+        ]

@@ -145,6 +145,20 @@ async def test_a_token_opens_what_is_its_apps_alone(
         await workspace.person("ana").command("#general", "/nobody")
 
 
+async def test_each_bot_is_described_as_its_own_apps(
+    workspace: Workspace, second: Workspace, client_of: Clients
+) -> None:
+    owners, other = (workspace, second), workspace.identity
+    wanted = [(each.bot_user_id, each.identity.bot_id, each.identity.app_id) for each in owners]
+    wanted.append((other.other_bot_user_id, other.other_bot_id, other.other_app_id))
+    for client in map(client_of, owners):
+        for user_id, bot_id, app_id in wanted:
+            profile = (await client.users_info(user=user_id))["user"]["profile"]
+            assert (profile["bot_id"], profile["api_app_id"]) == (bot_id, app_id)
+            bot = (await client.bots_info(bot=bot_id))["bot"]
+            assert (bot["user_id"], bot["app_id"]) == (user_id, app_id)
+
+
 async def test_apps_of_one_name_are_refused(workspace: Workspace, second: Workspace, other_manifest: Path) -> None:
     assert second.bot_token != workspace.bot_token
     with pytest.raises(ValueError, match="already"):

@@ -68,16 +68,13 @@ async def list_users(call: Call) -> Answer:
 
 
 async def get_bot_info(call: Call) -> Answer:
-    """Describe the app's bot or, if `bot` names it, the other app's bot."""
-    who, wanted = call.state.identity, call.args.get("bot", call.state.identity.bot_id)
-    if wanted == who.other_bot_id:
-        user, app = call.state.other_bot, who.other_app_id
-    elif wanted == who.bot_id:
-        user, app = call.state.bot, who.app_id
-    else:
+    """Describe the bot of the app or, if `bot` names it, of another app."""
+    wanted = call.args.get("bot", call.state.identity.bot_id)
+    bot = next((user for user in call.state.users.values() if user.is_bot and user.bot_id == wanted), None)
+    if bot is None:
         raise Refusal("bot_not_found")
-    about = {"id": wanted, "deleted": False, "name": user.name, "updated": 0}
-    return {"bot": {**about, "app_id": app, "user_id": user.id, "icons": {}}}
+    about = {"id": wanted, "deleted": False, "name": bot.name, "updated": 0}
+    return {"bot": {**about, "app_id": bot.app_id, "user_id": bot.id, "icons": {}}}
 
 
 async def list_user_groups(call: Call) -> Answer:
@@ -122,10 +119,8 @@ def describe_user(call: Call, user: User) -> Json:
         return {**about, "is_bot": user.is_bot, "is_app_user": False, "updated": 0}
     if "users:read.email" in call.state.app.scopes and not user.is_bot:
         profile["email"] = f"{user.name}@{who.team_domain}.example"
-    if user.id == who.bot_user_id:
-        profile |= {"bot_id": who.bot_id, "api_app_id": who.app_id}
-    elif user.is_bot:
-        profile |= {"bot_id": who.other_bot_id, "api_app_id": who.other_app_id}
+    if user.is_bot:
+        profile |= {"bot_id": user.bot_id, "api_app_id": user.app_id}
     return {
         "id": user.id,
         "team_id": user.team,
