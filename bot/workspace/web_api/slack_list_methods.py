@@ -31,6 +31,8 @@ async def create_item(call: Call) -> Answer:
     """Add a row."""
     found = _find_list(call)
     fields = call.args.get("initial_fields") or []
+    if not isinstance(fields, list):
+        raise Refusal("invalid_arguments", "[ERROR] must be an array [json-pointer:/initial_fields]")
     item = {"id": make_id("Rec"), "list_id": found["id"], "date_created": int(call.state.clock.now())}
     item["created_by"] = call.state.identity.bot_user_id
     item["fields"] = [_check_field(found, one) for one in fields]
@@ -40,14 +42,9 @@ async def create_item(call: Call) -> Answer:
 
 
 async def list_items(call: Call) -> Answer:
-    """List a page of rows, oldest first. The cursor is the index of the first row."""
-    found, cursor = _find_list(call), str(call.args.get("cursor") or "0")
-    if not cursor.isdigit():
-        raise Refusal("invalid_cursor")
-    begin, size = int(cursor), call.read_limit(100)
-    following = begin + size if begin + size < len(found["items"]) else ""
-    page = found["items"][begin : begin + size]
-    return {"items": page, "response_metadata": {"next_cursor": str(following)}}
+    """List a page of rows, oldest first."""
+    page, _, cursor = call.cut_page(_find_list(call)["items"], 100)
+    return {"items": page, "response_metadata": {"next_cursor": cursor}}
 
 
 async def set_list_access(call: Call) -> Answer:
@@ -67,7 +64,8 @@ async def set_list_access(call: Call) -> Answer:
 
 def _check_columns(schema: Any) -> list[Json]:
     good = isinstance(schema, list) and all(
-        isinstance(one, dict) and {"key", "name", "type"} <= set(one) for one in schema
+        isinstance(one, dict) and all(isinstance(one.get(name), str) for name in ("key", "name", "type"))
+        for one in schema
     )
     if (
         not good
@@ -93,9 +91,13 @@ def _check_field(slack_list: Json, field: Any) -> Json:
     name = "rich_text" if column["type"] in ("text", "rich_text") else column["type"]
     value = field.get(name)
     fits = isinstance(value, bool if name == "checkbox" else list)
-    if not fits or (name == "rich_text" and any(one.get("type") != "rich_text" for one in value)):
+    if not fits or (name == "rich_text" and not all(_is_rich_text(one) for one in value)):
         raise Refusal("invalid_input_type")
     return {**field, "key": column["key"]}
+
+
+def _is_rich_text(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("type") == "rich_text"
 
 
 def _find_list(call: Call) -> Json:
