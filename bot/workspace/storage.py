@@ -7,11 +7,13 @@ stops. Several puts of the same record before that cost one write.
 import asyncio
 import contextlib
 import json
+import logging
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+log = logging.getLogger(__name__)
 BATCH_SECONDS = 0.05
 CREATE_TABLE_SQL = (
     "CREATE TABLE IF NOT EXISTS records (kind TEXT, key TEXT, body TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID"
@@ -94,8 +96,7 @@ class WorkspaceStorage:
             await self._dirty.wait()
             await asyncio.sleep(BATCH_SECONDS)
             self._dirty.clear()
-            rows = self._drain_pending_rows()
-            writing = asyncio.ensure_future(asyncio.to_thread(self._write_rows, rows))
+            writing = asyncio.ensure_future(self._write_batch())
             try:
                 await asyncio.shield(writing)
             except asyncio.CancelledError:
@@ -105,18 +106,24 @@ class WorkspaceStorage:
     def close(self) -> None:
         """Write the records that are still waiting, and close the database."""
         if self._database is not None:
-            self._write_rows(self._drain_pending_rows())
+            self._write_rows(_make_rows(self._waiting))
             self._database.close()
             self._database = None
 
-    def _drain_pending_rows(self) -> list[tuple[str, str, str | None]]:
+    async def _write_batch(self) -> None:
         waiting, self._waiting = self._waiting, {}
-        return [(kind, key, None if body is None else json.dumps(body())) for (kind, key), body in waiting.items()]
+        try:
+            await asyncio.to_thread(self._write_rows, _make_rows(waiting))
+        except sqlite3.Error as error:
+            self._waiting = {**waiting, **self._waiting}
+            log.warning(
+                "%d records are not stored yet: %s. They are written with the next change.", len(waiting), error
+            )
 
     def _write_rows(self, rows: list[tuple[str, str, str | None]]) -> None:
         if self._database is None or not rows:
             return
-        with contextlib.closing(self._database.cursor()) as cursor:
+        with self._database, contextlib.closing(self._database.cursor()) as cursor:  # commits, or rolls back on errors
             cursor.execute("BEGIN")
             cursor.executemany(
                 "INSERT OR REPLACE INTO records VALUES (?, ?, ?)", [row for row in rows if row[2] is not None]
@@ -124,7 +131,10 @@ class WorkspaceStorage:
             cursor.executemany(
                 "DELETE FROM records WHERE kind = ? AND key = ?", [row[:2] for row in rows if row[2] is None]
             )
-            cursor.execute("COMMIT")
+
+
+def _make_rows(waiting: Mapping[tuple[str, str], RecordMaker | None]) -> list[tuple[str, str, str | None]]:
+    return [(kind, key, None if body is None else json.dumps(body())) for (kind, key), body in waiting.items()]
 
 
 class _AppStorage(WorkspaceStorage):

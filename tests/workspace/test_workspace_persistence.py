@@ -1,4 +1,6 @@
 import asyncio
+import contextlib
+import sqlite3
 import stat
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.manifest import read_manifest
+from bot.workspace.storage import WorkspaceStorage
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
 from tests.workspace.conftest import Change, Listen, eventually
@@ -89,6 +92,21 @@ async def test_an_event_nobody_took_is_delivered_after_a_restart(tmp_path: Path,
         await eventually(lambda: seen == ["anybody?"])
     finally:
         await second.stop()
+
+
+async def test_records_that_cannot_be_stored_are_stored_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    storage = WorkspaceStorage(tmp_path)
+    writing = asyncio.create_task(storage.write_batches())
+    with contextlib.closing(sqlite3.connect(tmp_path / "workspace.sqlite3", isolation_level=None)) as other:
+        other.execute("CREATE TRIGGER full BEFORE INSERT ON records BEGIN SELECT RAISE(ABORT, 'the disk is full'); END")
+        storage.put("message", "1", lambda: {"text": "early"})
+        await eventually(lambda: "the disk is full" in caplog.text)
+        other.execute("DROP TRIGGER full")
+    storage.put("message", "2", lambda: {"text": "late"})
+    await eventually(lambda: [key for key, _ in storage.iterate_records("message")] == ["1", "2"])
+    writing.cancel()
+    await asyncio.wait({writing})
+    storage.close()
 
 
 async def test_what_holds_tokens_is_private(tmp_path: Path) -> None:
