@@ -159,9 +159,9 @@ class WorkflowSteps:
 
     def _fits_kind(self, kind: str, value: object) -> bool:
         if kind == f"{SLACK_TYPE_PREFIX}user_id":
-            return value in self._state.users
+            return isinstance(value, str) and value in self._state.users
         if kind == f"{SLACK_TYPE_PREFIX}channel_id":
-            return value in self._state.channels
+            return isinstance(value, str) and value in self._state.channels
         if isinstance(value, bool) and kind != "boolean":
             return False
         return isinstance(value, PARAMETER_TYPES.get(kind, (str,)))

@@ -115,6 +115,7 @@ async def test_inputs_that_do_not_fit_are_told_to_the_person(workspace: Workspac
     for inputs, words in (
         ({"user": ana.id}, "days is required"),
         ({"user": "U0", "days": 1}, "user is not of the type slack#/types/user_id"),
+        ({"user": [ana.id], "days": 1}, "user is not of the type slack#/types/user_id"),
         ({"user": ana.id, "days": True}, "days is not of the type integer"),
         ({"user": ana.id, "days": 1, "x": 1}, "x is no parameter"),
     ):
