@@ -80,15 +80,20 @@ class ResponseUrls:
         content = {key: body[key] for key in MESSAGE_FIELDS if body.get(key)}
         if not content:
             raise Refusal("no_text")
+        if not isinstance(content.get("text", ""), str):
+            raise Refusal("invalid_arguments", "[ERROR] must be a string [json-pointer:/text]")
+        thread_ts = body.get("thread_ts")
+        if thread_ts and (not isinstance(thread_ts, str) or thread_ts not in channel.messages):
+            raise Refusal("thread_not_found")
         if "blocks" in content:
             content["blocks"] = check_message_blocks(content["blocks"])
         content.setdefault("text", "")
         if message and body.get("replace_original"):
             self._replace_original(response, message, content)
         elif body.get("response_type") == "in_channel":
-            self._messages.post_as_bot(channel, content, body.get("thread_ts"))
+            self._messages.post_as_bot(channel, content, thread_ts)
         else:
-            self._messages.post_ephemeral(channel, response.user_id, content, body.get("thread_ts"))
+            self._messages.post_ephemeral(channel, response.user_id, content, thread_ts)
 
     def _replace_original(self, response: ResponseUrl, message: Message, content: Json) -> None:
         whole = {**dict.fromkeys(("blocks", "attachments")), **content}

@@ -159,6 +159,31 @@ async def test_a_command_is_answered_with_its_acknowledgement_and_by_response_ur
     assert [each["text"] for each in workspace.messages("#sales")] == ["for all"]
 
 
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ({"text": "x", "thread_ts": "1.000001"}, "thread_not_found"),
+        ({"text": "x", "thread_ts": ["1.000001"], "response_type": "in_channel"}, "thread_not_found"),
+        ({"text": ["x"]}, "invalid_arguments"),
+    ],
+)
+async def test_a_response_url_refuses_what_it_cannot_post(
+    workspace: Workspace, listen: Listen, session: aiohttp.ClientSession, body: Any, error: str
+) -> None:
+    urls: list[str] = []
+
+    def register(app: Any) -> None:
+        @app.command("/testhand")
+        async def command(ack: Any, command: Any) -> None:
+            urls.append(command["response_url"])
+            await ack()
+
+    await listen(workspace, register)
+    await workspace.person("ana").command("#sales", "/testhand", "")
+    async with session.post(urls[0], json=body) as response:
+        assert (response.status, (await response.json())["error"]) == (400, error)
+
+
 async def test_a_response_url_lasts_five_uses_and_thirty_minutes(
     workspace: Workspace, listen: Listen, session: aiohttp.ClientSession
 ) -> None:
