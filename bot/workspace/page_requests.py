@@ -273,7 +273,7 @@ class InspectorRequests:
         return {}
 
     def _find_entry(self, body: Body) -> TrafficEntry:
-        entry = self._world.traffic.find_entry(int(body["id"]))
+        entry = self._world.traffic.find_entry(body["id"])
         if entry is None:
             raise ActionFailed("That entry is no longer remembered.")
         return entry

@@ -83,6 +83,15 @@ async def test_calls_are_kept_with_their_error_and_fault_and_never_the_token(
     assert not (await ask(session, workspace, "resend", id=post["id"]))["ok"]
 
 
+async def test_an_entry_that_nobody_knows_is_told_in_words(
+    session: aiohttp.ClientSession, workspace: Workspace
+) -> None:
+    for name in ("traffic_entry", "resend"):
+        for unknown in ("one", "", 0, -1):
+            answer = await ask(session, workspace, name, id=unknown)
+            assert answer == {"ok": False, "error": "That entry is no longer remembered."}
+
+
 async def test_an_event_that_the_app_may_not_have_says_why(
     start: Start, session: aiohttp.ClientSession, manifest_with: Change
 ) -> None:
