@@ -246,10 +246,11 @@ def check_view(view: Any) -> dict[str, Any]:
     complaints: Complaints = []
     if kind == "modal":
         typed_fields({**required, "title": plain_text(24)}, VIEW_FIELDS)(view, "/view", complaints)
-        inputs = [
-            block for block in view.get("blocks") or [] if isinstance(block, dict) and block.get("type") == "input"
-        ]
-        if inputs and "submit" not in view:
+        blocks = view.get("blocks")
+        has_input = isinstance(blocks, list) and any(
+            isinstance(block, dict) and block.get("type") == "input" for block in blocks
+        )
+        if has_input and "submit" not in view:
             add_complaint(complaints, "missing required field: submit", "/view")
     else:
         typed_fields(required, {key: VIEW_FIELDS[key] for key in ("private_metadata", "callback_id", "external_id")})(

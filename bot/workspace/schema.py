@@ -42,7 +42,7 @@ def check_number(value: Any, pointer: str, complaints: Complaints) -> None:
     """Check that the value is a number, or a string with one: Slack accepts both in some fields."""
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         add_complaint(complaints, "must be a number", pointer)
 
 
