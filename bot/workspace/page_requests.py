@@ -1,7 +1,6 @@
 """Answers the requests of the page and its inspector (POST /local/NAME), and serves files to the page."""
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 from urllib.parse import quote
@@ -12,6 +11,7 @@ from bot.workspace.app_parts import AppParts
 from bot.workspace.file_store import select_page_fields
 from bot.workspace.person import Person
 from bot.workspace.refusal import ActionFailed
+from bot.workspace.request_body import read_json
 from bot.workspace.traffic import TrafficEntry
 
 Body = dict[str, Any]
@@ -59,8 +59,8 @@ class PageRequests:
         if endpoint is None:
             return _make_error_response("There is no such thing to do.", 404)
         try:
-            body = await request.json()
-        except json.JSONDecodeError:
+            body = await read_json(request)
+        except ValueError:
             return _make_error_response("That was not JSON.", 400)
         person = self._people.get(str(body.get("as"))) if isinstance(body, dict) else None
         if person is None:

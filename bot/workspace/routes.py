@@ -12,6 +12,7 @@ from bot.workspace.app_parts import AppParts
 from bot.workspace.page_connections import PageConnections
 from bot.workspace.page_requests import PageRequests
 from bot.workspace.refusal import Refusal
+from bot.workspace.request_body import read_form
 from bot.workspace.request_guard import RequestGuard
 from bot.workspace.shared_content import render_canvas_page
 from bot.workspace.web_api.arguments import read_arguments
@@ -97,7 +98,10 @@ class SiteHandlers:
     async def receive_upload(self, request: web.Request) -> web.Response:
         """Store the bytes of an upload, which are sent raw or as a form."""
         if request.content_type == "multipart/form-data":
-            form = await request.post()
+            try:
+                form = await read_form(request)
+            except ValueError:
+                return web.Response(status=400, text="The form cannot be read.")
             part = next((value for value in form.values() if isinstance(value, web.FileField)), None)
             content = part.file.read() if part else b""
         else:

@@ -134,3 +134,25 @@ async def test_a_wrong_value_in_any_argument_is_answered(caller: Caller, values:
         for argument in method.arguments:
             for value in replace_each_part(args.get(argument)):
                 await caller.call(name, json.dumps({**args, argument: value}))
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "error"),
+    [
+        (b"\xff", "application/json", "invalid_json"),
+        (b"[" * 100_000, "application/json", "invalid_json"),
+        (b'{"text": NaN}', "application/json", "invalid_json"),
+        (b'{"limit": 1e400}', "application/json", "invalid_json"),
+        (rb'{"text": "\ud800"}', "application/json", "invalid_json"),
+        (b"{}", "application/json; charset=none", "invalid_json"),
+        (rb'blocks=["\ud800"]', "application/x-www-form-urlencoded", "invalid_blocks_format"),
+        (b"text=x", "application/x-www-form-urlencoded; charset=none", "invalid_form_data"),
+        (b"text=\xff", "application/x-www-form-urlencoded", "invalid_form_data"),
+        (b"text=x", "multipart/form-data", "invalid_form_data"),
+        (b"text=x", "text/plain", "invalid_post_type"),
+    ],
+)
+async def test_a_body_that_cannot_be_read_is_refused(
+    caller: Caller, body: bytes, content_type: str, error: str
+) -> None:
+    assert (await caller.call("chat.postMessage", body, content_type))["error"] == error

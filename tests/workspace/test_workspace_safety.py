@@ -241,6 +241,11 @@ async def test_what_does_not_work_is_told_in_words(
     assert "Nobody" in (await post("home", **{"as": "U0NOBODY"}))["error"]
     async with page.post(f"{base}/local/say", data=b"{", headers={"Content-Type": "application/json"}) as response:
         assert (await response.json())["error"] == "That was not JSON."
+    for unread in (b"\xff", b"[" * 100_000):
+        async with page.post(
+            f"{base}/local/say", data=unread, headers={"Content-Type": "application/json"}
+        ) as response:
+            assert (await response.json())["error"] == "That was not JSON."
     assert workspace.messages("#general") == []
 
 

@@ -1,11 +1,11 @@
 """Reads the arguments of a call from query, form or JSON, and converts each to the kind that the method takes."""
 
-import json
 from typing import Any
 
 from aiohttp import web
 
 from bot.workspace.refusal import Refusal
+from bot.workspace.request_body import parse_json, read_form, read_json
 from bot.workspace.web_api.api_call import ApiMethod, ArgumentKind
 
 COMMON_ARGUMENTS = frozenset({"token", "team_id"})
@@ -37,15 +37,18 @@ async def _read_request(request: web.Request) -> dict[str, Any]:
     kind = request.content_type
     if kind == "application/json":
         try:
-            body = json.loads(await request.text())
-        except (ValueError, RecursionError) as error:  # RecursionError: it is nested too deep
+            body = await read_json(request)
+        except ValueError as error:
             raise Refusal("invalid_json") from error
         if not isinstance(body, dict):
             raise Refusal("json_not_object")
         body.pop("token", None)  # Slack reads a token from the header or a form, never from JSON
         return {**args, **body}
     if kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
-        form = await request.post()
+        try:
+            form = await read_form(request)
+        except ValueError as error:
+            raise Refusal("invalid_form_data") from error
         if any(not isinstance(value, str) for value in form.values()):
             raise Refusal("invalid_form_data")
         return {**args, **form}
@@ -103,8 +106,8 @@ def _parse_json(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
-    except (ValueError, RecursionError):
+        return parse_json(value)
+    except ValueError:
         raise ValueError("must be valid JSON") from None
 
 
