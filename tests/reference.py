@@ -219,7 +219,7 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
             "longest pause that a provider may ask for, in seconds",
             "bot.models.call_retrier.RetryPolicy.max_wait_seconds",
         ),
-        ("seconds that a call waits for its turn within `LEADHAND_RATES`", "bot.limits.call_limits.MAX_WAIT_SECONDS"),
+        ("seconds that a call waits for `LEADHAND_RATES`", "bot.limits.call_limits.MAX_WAIT_SECONDS"),
         ("tool calls of a reply; one with more is refused", "bot.models.wire.MAX_TOOL_CALLS"),
     ),
     "Keys of a crew": (
@@ -243,9 +243,11 @@ LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("schedules of a person", "bot.features.schedules.schedule_checks.MAX_SCHEDULES_PER_PERSON"),
         ("schedules of a bot", "bot.store.redis.layout.SCHEDULE_LIMIT"),
         ("channels that a run reads", "bot.features.schedules.drafts.MAX_READ_CHANNELS"),
-        ("missed runs that are made up for, if its form says so", "bot.features.schedules.loop.MAX_CATCH_UP_RUNS"),
+        ("missed runs that are made up for", "bot.features.schedules.loop.MAX_CATCH_UP_RUNS"),
         ("messages of a thread that are read", "bot.slack.receive.thread_text.MAX_MESSAGES"),
         ("files of a thread that are read", "bot.slack.receive.thread_text.MAX_FILES"),
+        ("bytes of a file", "bot.slack.receive.attachments.MAX_FILE_BYTES"),
+        ("seconds of its download", "bot.slack.receive.attachments.DOWNLOAD_SECONDS"),
     ),
     "Replies of tools": (
         ("characters of a tool's reply", "specialists.turns.one_call.MAX_OUTPUT_CHARS"),

@@ -1,5 +1,6 @@
 """Attached files: fetched with the bot's token, which goes to Slack alone."""
 
+import asyncio
 import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -11,7 +12,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.receive.attachments import MAX_FILE_BYTES, download_attachment, is_slack_address
 from bot.slack.receive.message_reader import CANVAS_TYPE, parse_files
 from bot.slack.send.budget import CallBudget
-from bot.slack.send.web_calls import WebCalls
+from bot.slack.send.web_calls import WebCalls, close_client, make_client
 from bot.workspace.shared_content import render_canvas_page
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Attachment
@@ -85,6 +86,28 @@ async def test_a_file_comes_with_its_facts_and_is_looked_up_where_it_has_no_addr
     assert "`leadhand check` names it" in await scene.fault(url="")
     scene.workspace._world.state.files[scene.attachment.file_id]["is_external"] = True
     assert "kept outside Slack" in await scene.fault(url="")
+
+
+async def test_a_file_may_take_longer_than_a_call(scene: Scene) -> None:
+    async def drip(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(TABLE[:4])
+        await asyncio.sleep(0.6)  # three times what a call may take
+        await response.write(TABLE[4:])
+        return response
+
+    app = web.Application()
+    app.router.add_get("/table.csv", drip)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    base = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    client = make_client("xoxb-1", f"{base}/api/", call_timeout=0.2)
+    slow = scene.attachment.model_copy(update={"url": f"{base}/table.csv"})
+    assert await download_attachment(client, WebCalls(CallBudget()), slow) == (slow, TABLE)
+    await close_client(client)
+    await runner.cleanup()
 
 
 LOGIN = b"<!doctype html><title>Sign in to Slack</title><form action='https://x.slack.com/signin'></form>"

@@ -19,6 +19,8 @@ MAX_FILE_BYTES = 32 * 1024 * 1024
 DOWNLOAD_SECONDS = 60
 SLACK_DOMAINS = ("slack.com", "slack-gov.com")
 """The domains from which Slack serves files: files.slack.com, and the subdomains of workspaces."""
+_NO_TIMEOUT = aiohttp.ClientTimeout()
+"""In place of the session's, which is for short calls: `DOWNLOAD_SECONDS` bounds a download as a whole."""
 _CHUNK_BYTES = 64 * 1024
 _MAX_REDIRECTS = 3
 _REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
@@ -106,7 +108,7 @@ async def _fetch_file(client: AsyncWebClient, attachment: Attachment) -> bytes |
                 f"{attachment.name} is not kept by Slack ({host}), so it was not fetched: the bot's token goes to "
                 "Slack alone. Attach the file itself."
             )
-        async with client.session.get(url, headers=headers, allow_redirects=False) as response:
+        async with client.session.get(url, headers=headers, allow_redirects=False, timeout=_NO_TIMEOUT) as response:
             if response.status not in _REDIRECT_STATUSES:
                 return await _read_response(response, attachment, url)
             url = urljoin(url, response.headers.get("Location", ""))

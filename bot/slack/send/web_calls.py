@@ -26,7 +26,7 @@ from specialists.outbound.clients import open_session
 from specialists.outbound.faults import describe_network_fault
 
 CALL_TIMEOUT_SECONDS = 10.0
-"""Seconds that one call may take in all."""
+"""Seconds that one request of the client's session may take in all, unless the request names its own timeout."""
 SLACK_API = "https://slack.com/api/"
 
 
