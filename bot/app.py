@@ -27,7 +27,7 @@ from bot.models.chosen_model import ChosenModel
 from bot.models.named_models import list_provider_model_names, register_named_models
 from bot.operation.leftovers import remove_leftovers
 from bot.operation.periodic import STORE_CHECK_SECONDS, StoreSettingsCheck, repeat_every
-from bot.operation.sandbox_report import report_protections
+from bot.operation.sandbox_report import probe_and_report_protections
 from bot.settings import Settings, SettingsError
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
@@ -265,7 +265,7 @@ async def open_app(
     task_starters = dict.fromkeys(
         begin for one in crews.by_name.values() for begin in one.background_work
     )  # crews share toolkits
-    watch = (report_protections(instruments.metrics),) if instruments is not None else ()
+    watch = (probe_and_report_protections(instruments.metrics),) if instruments is not None else ()
     own_tasks = (*watch, model.warm(), board.write_row_repeatedly())
     bots.start_background_tasks()
     background_tasks = [asyncio.create_task(one) for one in (*own_tasks, *(begin() for begin in task_starters))]

@@ -48,7 +48,7 @@ _audit = logging.getLogger("bot.audit")
 
 
 def log_audit_entry(entry: AuditEntry) -> None:
-    """Log an audit entry as one line. It contains only ids and fixed words."""
+    """Log an audit entry as one line. It has ids, names such as those of tools and hosts, and fixed words."""
     fields = entry.model_dump(exclude_defaults=True)
     words = " ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in fields.items())
     _audit.info("%s", words, extra={"deed": fields.items()})

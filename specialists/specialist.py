@@ -184,7 +184,7 @@ def read_specialist(
         prompt=page.body,
         path=page.path,
         examples=crew_checks.read_examples(page),
-        asks=_read_asks(page),
+        asks=_read_question_addressees(page),
         model_overrides=specialist_keys.read_model_overrides(page),
         approval_rules=approval_keys.read_approval_rules(page, tools, own_tools=frozenset(own_tools)),
         skills=named_skills,
@@ -277,7 +277,7 @@ def _read_tier(page: MarkdownPage) -> Tier:
     return "balanced"
 
 
-def _read_asks(page: MarkdownPage) -> tuple[str, ...]:
+def _read_question_addressees(page: MarkdownPage) -> tuple[str, ...]:
     if "asks" not in page.values:
         return ()
     value = page.values["asks"]

@@ -147,7 +147,7 @@ class ChannelSettings:
         return (await self.read_effective_values(team, channel)).make_terms(self._store.clock())
 
     async def find_quiet_end(self, team: str, channel: str) -> float:
-        """Return when a channel's quiet hours end (s since the epoch); now, outside quiet hours. Raises StoreError."""
+        """Return when a channel's quiet hours end (s since the epoch), or now if none are on. Raises StoreError."""
         return (await self.read_effective_values(team, channel)).find_quiet_end(self._store.clock())
 
     async def apply_channel_budget(self, rules: LimitRules, team: str, channel: str) -> LimitRules:

@@ -204,7 +204,7 @@ async def _check_crew(
             yield CheckResult("tickets", risk=NO_PLACE_MESSAGE)
         for warning in own.all_warnings:
             yield CheckResult("crew", risk=str(warning))
-        note, lines = tool_list.list_tool_lines(own, show_unused=crew is crews.usual_crew)
+        note, lines = tool_list.summarize_and_list_tools(own, show_unused=crew is crews.usual_crew)
         yield CheckResult("tools", note, details=tuple(lines))
         for risk in tool_list.describe_unused_tools(own):
             yield CheckResult("tools", risk=risk)

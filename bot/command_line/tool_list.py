@@ -41,7 +41,7 @@ class _ListedTool:
         return modes["never" if self.terms is None else self.terms.mode]
 
 
-def list_tool_lines(crew: Crew, *, show_unused: bool = True) -> tuple[str, list[str]]:
+def summarize_and_list_tools(crew: Crew, *, show_unused: bool = True) -> tuple[str, list[str]]:
     """List the tools of a crew by origin. Returns a pair: the count of held tools in words, and the lines.
 
     Each tool that a specialist has gets a line of its own. The others share lines, or are left out if `show_unused` is

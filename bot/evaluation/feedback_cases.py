@@ -18,7 +18,7 @@ MAX_ANSWER_CHARS = 4_000
 """Maximum characters of an answer in a case; the rest is cut off."""
 MAX_FILES = 20
 _NON_LABEL_CHARS = re.compile(r"[^\w.+/-]")
-LeftOutReason = Literal[
+OmissionReason = Literal[
     "of private channels and direct messages (--private takes them too)",
     "of another crew",
     "deleted by their author",
@@ -47,7 +47,7 @@ def make_cases(
     crew: str = "",
     specialists: Collection[str] = (),
     include_private: bool = False,
-) -> list[FeedbackCase | LeftOutReason]:
+) -> list[FeedbackCase | OmissionReason]:
     """Return a case, or the reason why there is none, for each request with thumbs.
 
     `feedback` has the thumbs in the job. `crew` names the crew of the cases, and `specialists` names its members.
@@ -79,7 +79,7 @@ def _make_case(
     crew: str,
     specialists: Collection[str],
     include_private: bool,
-) -> FeedbackCase | LeftOutReason:
+) -> FeedbackCase | OmissionReason:
     up, down = _count_thumbs(feedback)
     if request.is_withdrawn:
         return "deleted by their author"

@@ -46,7 +46,7 @@ RunEffect = ef.MakePlan | ef.AnswerEffect
 
 @dataclass(frozen=True, slots=True)
 class EffectBug:
-    """An unexpected exception, in words for people. `ask` is the request as committed when the exception was caught."""
+    """An unexpected exception, in words for people. `request` is as committed when it was caught."""
 
     reason: str
     at: float
@@ -59,7 +59,7 @@ def make_bug(error: Exception, *, at: float, request: RequestState) -> EffectBug
 
 
 def make_nothing_gathered(effect: ef.GatherMaterial, bug: EffectBug) -> ev.Event:
-    """Record that nothing was gathered, with the attached files named as missing."""
+    """Return the event that nothing was gathered; its fault names the attached files as missing."""
     faults = (f"The attached files: {bug.reason}",)
     return ev.MaterialGathered(at=bug.at, request=effect.request, faults=faults)
 

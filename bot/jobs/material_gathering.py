@@ -16,7 +16,7 @@ from pathlib import Path
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, PayloadTooLarge
 from handoff.contracts import Artifact, Attachment, Material, Section
-from specialists.formats.table_text import TABLE_TOOL_SUFFIXES
+from specialists.formats.table_detection import TABLE_TOOL_SUFFIXES
 from specialists.model import Picture
 from specialists.reading.file_reader import read_file
 from specialists.reading.file_reading import FileReading

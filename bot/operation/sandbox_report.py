@@ -11,7 +11,7 @@ from specialists.sandbox.sandbox_probe import ChildFailed, probe_sandbox
 log = logging.getLogger(__name__)
 
 
-async def report_protections(metrics: Metrics) -> None:
+async def probe_and_report_protections(metrics: Metrics) -> None:
     """Test the protections in a child process, set their metrics, and log which are missing and what that exposes."""
     try:
         report = await probe_sandbox()

@@ -304,7 +304,7 @@ class AttemptSpans:
             draft, subtask.ended if subtask.ended is not None else self._book.entry_time, state, **fields
         )
 
-    def begin_resumed_attempts(self, request: RequestState) -> None:
+    def begin_continued_attempts(self, request: RequestState) -> None:
         """Begin the spans of attempts that a retry continues: these have no event for their start."""
         if request.run.failure is not None or request.is_over:
             return

@@ -22,7 +22,7 @@ MIN_REQUEST_CHARS = 1_000
 
 
 def export_job_trace(entries: Sequence[LogEntry], head: Head | None) -> dict[str, Any]:
-    """Return the whole trace of a job as JSON values, with the state from its head, if it has one."""
+    """Return the trace of all requests of a job as JSON values of bounded size, with the state from `head` if given."""
     key = head.key if head is not None else None
     trace = derive_trace(entries, job=key.job if key else "", team=key.team if key else "")
     return export_trace(trace) | ({"state": head.fields.get("state", "")} if head is not None else {})

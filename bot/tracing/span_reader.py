@@ -118,7 +118,7 @@ class SpanReader:
             self._waits.update_questions(changed)
             self._attempts.end_settled_spans(changed)
             self._attempts.add_unattempted_subtasks(changed)
-            self._attempts.begin_resumed_attempts(changed)
+            self._attempts.begin_continued_attempts(changed)
             self._waits.begin_pauses(changed)
         self._roles.update_steps(job, event.at)
         self._end_requests(walked_entry.before, job)

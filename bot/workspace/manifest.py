@@ -156,11 +156,12 @@ def _parse_manifest(raw: dict[str, Any]) -> Manifest:
         rotates_tokens=bool(settings.get("token_rotation_enabled", False)),
         is_org_ready=bool(settings.get("org_deploy_enabled", False)),
         redirect_urls=tuple(map(str, (raw.get("oauth_config") or {}).get("redirect_urls") or ())),
-        request_paths=_collect_request_paths(features.get("slash_commands") or (), settings),
+        request_paths=_collect_separate_request_paths(features.get("slash_commands") or (), settings),
     )
 
 
-def _collect_request_paths(commands: Sequence[dict[str, Any]], settings: dict[str, Any]) -> dict[str, str]:
+def _collect_separate_request_paths(commands: Sequence[dict[str, Any]], settings: dict[str, Any]) -> dict[str, str]:
+    """Return the request paths of commands and interactivity that differ from that of events; none without events."""
     addresses = {str(each["command"]): each.get("url") for each in commands}
     addresses["interactive"] = (settings.get("interactivity") or {}).get("request_url")
     paths = {name: urlsplit(str(address)).path for name, address in addresses.items() if address}

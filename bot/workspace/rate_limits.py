@@ -34,10 +34,10 @@ class RateLimits:
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
 
     def reserve_call(self, method: str, limit: MethodRate, bucket: str) -> int:
-        """Count one call.
+        """Count a call if it may go ahead. Nothing is counted while limits are not `enforced`.
 
         Returns:
-            0 if the call may go ahead, otherwise the whole seconds until a call may.
+            0 if it may, otherwise the whole seconds until it may.
         """
         if not self.enforced:
             return 0

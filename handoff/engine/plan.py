@@ -149,7 +149,7 @@ def apply_revised_plan(request: RequestState, event: ev.PlanRevised) -> RequestS
         replan.list_changeable_ids(request, trigger),
         replan.is_relevant_trigger(request, trigger),
     )
-    request = replan.remove_trigger(request, trigger).charge_enclosing(event.within, event.usage)
+    request = replan.remove_trigger(request, trigger).charge_with_enclosing(event.within, event.usage)
     request = request.with_pack_decision(event.at, _find_trigger_subtask(trigger), event.pack)
     if not is_relevant:
         why = "all that it was about had started or ended by then"

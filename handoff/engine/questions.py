@@ -171,7 +171,7 @@ def find_next_reminder(request: RequestState, question: Question) -> tuple[float
         return None
     since = question.reminders[-1].at if question.reminders else question.asked_at
     quiet = request.setting.here.quiet if request.setting is not None else NO_QUIET_TIMES
-    return add_working_seconds(since, asking.remind_after, asking, _find_addressee_offset(request, to), quiet), to
+    return add_working_seconds(since, asking.remind_after, asking, _find_addressee_utc_offset(request, to), quiet), to
 
 
 def _choose_next_people(request: RequestState, question: Question) -> tuple[str, ...]:
@@ -184,7 +184,7 @@ def _choose_next_people(request: RequestState, question: Question) -> tuple[str,
     return tuple([one for one in line if one not in reminded_ids][:1])
 
 
-def _find_addressee_offset(request: RequestState, addressees: Sequence[str]) -> int:
+def _find_addressee_utc_offset(request: RequestState, addressees: Sequence[str]) -> int:
     """Return the UTC offset, in seconds, of the first addressee; if it is unknown, that of the requester."""
     setting = request.setting
     if setting is None:

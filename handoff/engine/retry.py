@@ -2,8 +2,8 @@
 
 A second try is a request of its own, with a card, budget, trace and visible end like any other; only its plan is that
 of the earlier request. It begins with `apply_retry`. If calls that were made already would be made again, its requester
-is asked first (`apply_retry_answer`). Then the plan is proposed again, and `reused_subtasks` makes its subtasks. The
-log records which are reused (`PlanProposed.kept`), so that no later release decides otherwise.
+is asked first (`apply_repeat_writes_answer`). Then the plan is proposed again, and `reused_subtasks` makes its
+subtasks. The log records which are reused (`PlanProposed.kept`), so that no later release decides otherwise.
 """
 
 from __future__ import annotations
@@ -299,7 +299,7 @@ def is_stop_answer(text: str) -> bool:
     return _normalize_answer(text) == _normalize_answer(STOP_RETRY)
 
 
-def apply_retry_answer(request: RequestState, question: Question, text: str) -> RequestState:
+def apply_repeat_writes_answer(request: RequestState, question: Question, text: str) -> RequestState:
     """Apply the answer to the question before a second try: recorded calls are kept unless the person repeats them."""
     if _normalize_answer(text) != _normalize_answer(REPEAT_CALLS):
         return request

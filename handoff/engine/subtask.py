@@ -202,11 +202,11 @@ def has_only_scope_failures(works: Iterable[SubtaskState]) -> bool:
     """
     failed = [subtask for subtask in works if subtask.state == "error"]
     return bool(failed) and all(
-        subtask.failure_cause == "out_of_scope" and not _has_denied_call(subtask) for subtask in failed
+        subtask.failure_cause == "out_of_scope" and not _has_unapproved_call(subtask) for subtask in failed
     )
 
 
-def _has_denied_call(subtask: SubtaskState) -> bool:
+def _has_unapproved_call(subtask: SubtaskState) -> bool:
     return any(one.ruling is not None and not one.ruling.is_approved for one in subtask.question_answers)
 
 
@@ -219,6 +219,6 @@ def _make_no_result_failure(request: RequestState, subtasks: tuple[SubtaskState,
     )
     if request.unknown_writes:
         advice = _CHECK_FIRST_ADVICE
-    elif _has_denied_call(first):
+    elif _has_unapproved_call(first):
         advice = _APPROVE_LATER_ADVICE
     return Failure(first.spec.title, first.reason, advice)

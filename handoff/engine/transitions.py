@@ -259,7 +259,7 @@ def _apply_request_answer(request: RequestState, event: ev.QuestionAnswered) -> 
         return answered_request
     if retry.is_stop_answer(event.text):
         return cancel_request(answered_request, ev.CancelRequested(at=event.at, user=event.user))
-    return retry.apply_retry_answer(answered_request, question, event.text)
+    return retry.apply_repeat_writes_answer(answered_request, question, event.text)
 
 
 # ---------------------------------------------------------------- the end of a request
@@ -291,7 +291,7 @@ def _make_run_transition(
             if request.run.is_concluded or subtask is None or not is_crew_working(subtask):
                 return request
         after = transition(request, request.get_run(event.within), event)
-        return request if after is request else after.charge_enclosing(event.within, event.usage)
+        return request if after is request else after.charge_with_enclosing(event.within, event.usage)
 
     return apply_transition
 

@@ -411,7 +411,7 @@ class RequestState:
 
     @property
     def artifacts(self) -> tuple[Artifact, ...]:
-        """The files that people attached and that could be fetched."""
+        """The files among the material: attached ones and those that links name, as far as they could be fetched."""
         return tuple(one.file for one in self.materials if one.file is not None)
 
     @property
@@ -505,9 +505,9 @@ class RequestState:
         """
         if not usage.model_fields_set:  # nothing was used
             return self, subtask
-        return self.charge_enclosing(subtask.within, usage), replace(subtask, usage=subtask.usage + usage)
+        return self.charge_with_enclosing(subtask.within, usage), replace(subtask, usage=subtask.usage + usage)
 
-    def charge_enclosing(self, subtask_id: str, usage: Usage) -> RequestState:
+    def charge_with_enclosing(self, subtask_id: str, usage: Usage) -> RequestState:
         """Return the request with `usage` added to it, to the subtask `subtask_id`, and to its enclosing subtasks."""
         request = self
         while subtask := request.subtasks.get(subtask_id):

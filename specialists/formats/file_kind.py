@@ -9,7 +9,7 @@ import zlib
 from pathlib import PurePosixPath
 
 from specialists.formats.contents import UnreadableFile
-from specialists.formats.table_text import TABLE_SUFFIXES
+from specialists.formats.table_detection import TABLE_SUFFIXES
 
 BROKEN_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError)
 

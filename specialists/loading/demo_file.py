@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from handoff.planning.plan_check import MAX_SUBTASKS
 from specialists.files import yaml_nodes as nodes
 from specialists.files.frontmatter import CrewFault
 from specialists.files.yaml_nodes import read_yaml_root
@@ -25,7 +26,6 @@ FOLDER_PLACEHOLDER = "{demo}"
 MAX_BYTES = 200_000
 """Most bytes of `demo.yml`."""
 MAX_TURNS = 20
-MAX_SUBTASKS = 20
 _SETTING_NAME = re.compile(r"[A-Z][A-Z0-9_]{1,60}")
 _SUBTASK_KEYS = ("id", "specialist", "title", "intent", "after", "needs", "done_when")
 _REPLY_KEYS = ("plan", "specialists", "answer")

@@ -111,7 +111,7 @@ def is_deeper_than(value: Any, levels: int) -> bool:
     return inner_values is not None and (levels == 0 or any(is_deeper_than(one, levels - 1) for one in inner_values))
 
 
-LARGEST_ARGUMENTS = 256 * 1024
+MAX_ARGUMENTS_CHARACTERS = 256 * 1024
 """Most characters of the arguments as JSON."""
 MAX_STEPS = 20_000
 """Most keywords, items and errors that one check may count: through references, a small schema can unfold to many."""
@@ -130,8 +130,10 @@ class ServerArguments(RootModel[dict[str, JsonValue]]):
             text.encode()
         except ValueError:
             raise _make_schema_error("they hold a number or a character that JSON cannot carry") from None
-        if len(text) > LARGEST_ARGUMENTS:
-            raise _make_schema_error(f"they have {len(text):,} characters, and at most {LARGEST_ARGUMENTS:,} are sent")
+        if len(text) > MAX_ARGUMENTS_CHARACTERS:
+            raise _make_schema_error(
+                f"they have {len(text):,} characters, and at most {MAX_ARGUMENTS_CHARACTERS:,} are sent"
+            )
         faults = find_argument_faults(type(self).validation_schema, self.root)
         if faults:
             raise _make_schema_error("; ".join(faults))

@@ -162,7 +162,7 @@ class CallApprovals:
         )
 
     def discard_ruling(self, call_id: str) -> None:
-        """Discard the ruling on a call that now has an outcome."""
+        """Discard the ruling on a call that now has an outcome. Denials of one batch count once."""
         ruling = self._rulings.pop(call_id, None)
         if ruling is not None and not ruling.is_approved and ruling.is_first_of_batch:
             self._refusal_counts[ruling.tool] += 1

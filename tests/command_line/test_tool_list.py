@@ -38,7 +38,7 @@ def test_five_tools_are_told_by_origin_access_and_holder(tmp_path: Path) -> None
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "crew.yml").write_text("description: Works inside.\n")
     (tmp_path / "in" / "c.md").write_text(page("c", tools="[read_note]"))
-    note, lines = tool_list.list_tool_lines(load_crew(tmp_path, {}, further_toolkits=FEW))
+    note, lines = tool_list.summarize_and_list_tools(load_crew(tmp_path, {}, further_toolkits=FEW))
     assert str(CheckResult("tools", note, details=tuple(lines))).splitlines() == [
         "ok    tools: 3 held, 1 of them writes",
         "      Leadhand",
@@ -70,7 +70,7 @@ def test_fifty_tools_of_a_server_take_a_line_each_only_where_they_are_held(tmp_p
     names = [f"mcp__desk__tool_{number:02}" for number in range(50)]
     kit = Toolkit(".mcp.json: desk", tools(*names, origin=".mcp.json: desk", writes=True))
     (tmp_path / "a.md").write_text(page("a", tools=f"[{', '.join(names[:3])}]"))
-    note, lines = tool_list.list_tool_lines(load_crew(tmp_path, {}, further_toolkits=(kit,)))
+    note, lines = tool_list.summarize_and_list_tools(load_crew(tmp_path, {}, further_toolkits=(kit,)))
     assert note == "3 held, 3 of them write"
     assert lines[1] == "  mcp__desk__tool_00  write, asks  a"
     assert len(lines) < 20

@@ -41,7 +41,7 @@ READS = {
     "jobs": frozenset(
         {"read_log", "read_inbox", "read_head", "read_heads", "read_statuses", "read_next_due", "read_forget_time"}
     )
-    | frozenset({"read_heads_asked_by", "list_keys_asked_by", "count_asked_by", "list_keys_under_way"}),
+    | frozenset({"read_heads_asked_by", "list_keys_asked_by", "count_jobs_asked_by", "list_keys_under_way"}),
     "outbox": frozenset({"read_messages", "read_forgotten_messages"}),
     "blobs": frozenset({"get", "measure_usage", "list_jobs_that_read"}),
     "schedules": frozenset({"read", "list_all", "list_due", "read_next_due"}),

@@ -678,8 +678,8 @@ async def test_a_persons_jobs_are_read_by_the_page_and_all_under_way_are_found(k
         kit.advance(1)
     jobs = kit.store.jobs
     assert [head.key.job for head in await jobs.read_heads_asked_by("T1", "U1", limit=3, skip=2)] == ["J4", "J3", "J2"]
-    assert await jobs.count_asked_by("T1", "U1") == 7
-    assert await jobs.count_asked_by("T1", "U2") == 0
+    assert await jobs.count_jobs_asked_by("T1", "U1") == 7
+    assert await jobs.count_jobs_asked_by("T1", "U2") == 0
     claim = await jobs.claim("me", lease=60, schema=1)
     assert claim is not None
     every = await jobs.list_keys_under_way(limit=50)

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from bot.operation.metrics import Metrics
-from bot.operation.sandbox_report import report_protections
+from bot.operation.sandbox_report import probe_and_report_protections
 from bot.settings import SettingsError, read_settings
 from specialists.reading.file_reader import read_file
 from specialists.sandbox import child_process, sandbox_probe, sandbox_probe_child
@@ -176,7 +176,7 @@ async def test_where_walls_are_required_and_one_is_missing_nothing_is_read(
     assert (await sandbox_probe.probe_sandbox()).missing_layers == ("seccomp",)
     metrics = Metrics()
     with caplog.at_level(logging.WARNING):
-        await report_protections(metrics)
+        await probe_and_report_protections(metrics)
     (line,) = [record.getMessage() for record in caplog.records]
     assert line.startswith("what reads files and pages runs without seccomp; it can reach the network")
     page = metrics.render()[0].decode()

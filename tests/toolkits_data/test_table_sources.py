@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specialists.formats.table_text import is_table_text
+from specialists.formats.table_detection import is_table_text
 from specialists.tools.tables.delimited import read_delimited_sheets
 from specialists.tools.tables.json_tables import read_json_sheets
 from specialists.tools.tables.spreadsheet_xml import read_spreadsheet_xml_sheets

@@ -52,7 +52,7 @@ class JobLists:
         if kind:
             glances = await jobs.read_statuses(await jobs.list_keys_asked_by(team, user, limit=MAX_SEARCHED_JOBS))
             return await self._read_page([one.key for one in glances if _FILTER_CHECKS[kind](one.state)], page)
-        total = await jobs.count_asked_by(team, user)
+        total = await jobs.count_jobs_asked_by(team, user)
         number = clamp_page(total, page)
         heads = await jobs.read_heads_asked_by(team, user, limit=PAGE_ROWS, skip=(number - 1) * PAGE_ROWS)
         return make_page([self.make_line(head) for head in heads], number, total)

@@ -287,12 +287,12 @@ class People:
             return known.answer
         asking = self._pending_calls.get(key)
         if asking is None:
-            asking = self._pending_calls[key] = asyncio.create_task(self._ask_slack(method, key, send, priority))
+            asking = self._pending_calls[key] = asyncio.create_task(self._ask_and_cache(method, key, send, priority))
             asking.add_done_callback(lambda _: self._pending_calls.pop(key, None))
         done, _ = await asyncio.wait([asking], timeout=patience)
         return asking.result() if done else None
 
-    async def _ask_slack(self, method: str, key: str, send: SendCall, priority: Priority) -> SlackAnswer | None:
+    async def _ask_and_cache(self, method: str, key: str, send: SendCall, priority: Priority) -> SlackAnswer | None:
         try:
             async with asyncio.timeout(NAME_TIMEOUT_SECONDS):
                 answer = await self._calls.make(method, send, priority=priority, may_repeat=True)

@@ -183,7 +183,7 @@ class ArtifactPublisher:
         )
 
     async def _share_canvas(self, place: Place, canvas: str) -> str:
-        """Grant the people of a direct message access to a canvas. Returns a fault, or "" if it worked."""
+        """Grant access to a canvas to those who wrote in the thread. Returns a fault, or "" if it worked."""
         try:
             thread = await self._outbox.lookup.read_thread(place)
             people = {str(message["user"]) for message in thread if message.get("user")}

@@ -19,8 +19,8 @@ __all__ = [
     "StreamCleaner",
     "clean_markdown",
     "clean_mrkdwn",
-    "render_channel_mentions",
     "render_mention",
+    "restore_channel_mentions",
     "split_answer",
     "to_plain_line",
 ]
@@ -35,7 +35,7 @@ def render_mention(member_id: str) -> str:
     return f"<@{member_id}>" if is_person_id(member_id) else clean_mrkdwn(member_id)
 
 
-def render_channel_mentions(text: str) -> str:
+def restore_channel_mentions(text: str) -> str:
     """Replace each `#sales (C0123ABCD)` in cleaned text by Slack's channel mention, which shows only the name."""
     return _CHANNEL_WITH_ID.sub(r"<#\1>", text)
 

@@ -74,7 +74,7 @@ def _read_top_level_domains() -> frozenset[str]:
     return frozenset(_TLDS.read_text(encoding="ascii").split())
 
 
-def shorten_address(address: str) -> str:
+def flatten_address(address: str) -> str:
     """Return an address to be shown as code: on one line, without backticks, cut if it is very long."""
     flat = address.replace("`", "'").replace("\n", " ")
     return flat if len(flat) <= _SHOWN_LIMIT else flat[:_SHOWN_LIMIT] + "…"

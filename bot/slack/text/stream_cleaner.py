@@ -253,13 +253,13 @@ class StreamCleaner:
             else:
                 self._put_link(address, words)
         elif not label.strip() or label.strip().lower() in address.lower():
-            self._put_code(link_safety.shorten_address(address))
+            self._put_code(link_safety.flatten_address(address))
         else:
             if words.startswith("`"):
                 self._separate_mark()
             self._put(words)
             self._put(" (")
-            self._put_code(link_safety.shorten_address(address))
+            self._put_code(link_safety.flatten_address(address))
             self._put(")")
 
     def _clean_character_pair(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
@@ -355,7 +355,7 @@ class StreamCleaner:
         word, at = _BACKSLASH_ESCAPE.sub(r"\1", word_markup), 0
         for found in link_safety.find_address_spans(word):
             self._put_text(word[at : found.start])
-            self._put_code(link_safety.shorten_address(found.address))
+            self._put_code(link_safety.flatten_address(found.address))
             at = found.end
         rest = word[at:] if at or self._markup == "mrkdwn" else word_markup
         self._put_text(rest)

@@ -10,7 +10,7 @@ from bot.slack.text.cleaning import (
     MAX_PART_CHARACTERS,
     clean_markdown,
     clean_mrkdwn,
-    render_channel_mentions,
+    restore_channel_mentions,
     split_answer,
     to_plain_line,
 )
@@ -137,12 +137,12 @@ def render_answer_footer(job: Job, request: RequestState, model_label: str) -> l
 
 def _render_receipt_line(line: str, known: Collection[str]) -> Block:
     """Render a line as small print. A line without an address or channel becomes plain text, without markup."""
-    if "://" not in line and render_channel_mentions(line) == line:
+    if "://" not in line and restore_channel_mentions(line) == line:
         return {
             "type": "context",
             "elements": [{"type": "plain_text", "text": to_plain_line(line, CONTEXT_CHAR_LIMIT)}],
         }
-    shown = render_channel_mentions(clean_mrkdwn(line, known_addresses=known, limit=CONTEXT_CHAR_LIMIT))
+    shown = restore_channel_mentions(clean_mrkdwn(line, known_addresses=known, limit=CONTEXT_CHAR_LIMIT))
     return make_context(_LINK_IN_BRACKETS.sub(r"(<\1|open>)", shown))
 
 
@@ -164,7 +164,7 @@ def render_evidence_modal(job: Job, request: RequestState) -> Block:
     ):
         if lines:
             shown = [
-                render_channel_mentions(clean_mrkdwn(line, known_addresses=known, limit=_LINE_LENGTH))
+                restore_channel_mentions(clean_mrkdwn(line, known_addresses=known, limit=_LINE_LENGTH))
                 for line in lines[:_LINES_SHOWN]
             ]
             more = [f"and {len(lines) - _LINES_SHOWN} more"] if len(lines) > _LINES_SHOWN else []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.slack.text.cleaning import clean_mrkdwn, render_channel_mentions, render_mention
+from bot.slack.text.cleaning import clean_mrkdwn, render_mention, restore_channel_mentions
 from bot.slack.views.answerers import join_as_list, render_member
 from bot.slack.views.argument_blocks import has_spelt_out_text, render_arguments, render_preformatted_text
 from bot.slack.views.button_data import encode_data
@@ -86,7 +86,7 @@ def render_approval(
         make_context(*_list_small_print(question, request.spec.user, expires_at)),
     ]
     wanted = "sign in, or deny" if asked.kind == "sign_in" else "approve or deny"
-    what = render_channel_mentions(clean_mrkdwn(asked.what, limit=300))
+    what = restore_channel_mentions(clean_mrkdwn(asked.what, limit=300))
     text = f"{render_deciders(question.whom)}: please {wanted}: {what}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
 
@@ -138,7 +138,7 @@ def _render_call(approval: Approval, *, brief: bool = False) -> tuple[list[Block
         [] if approval.kind == "cost" else [f"*Tool:* `{clean_mrkdwn(approval.tool, limit=100).replace('`', chr(39))}`"]
     )
     if approval.target and approval.kind != "sign_in":
-        lines.append(f"*To:* {render_channel_mentions(clean_mrkdwn(approval.target, limit=MAX_TARGET_CHARACTERS))}")
+        lines.append(f"*To:* {restore_channel_mentions(clean_mrkdwn(approval.target, limit=MAX_TARGET_CHARACTERS))}")
     blocks = [make_section("   ".join(lines))] if lines else []
     drawn, cut = render_arguments(approval.arguments, brief=brief, target=approval.target)
     blocks += drawn
@@ -204,7 +204,7 @@ def _describe_similar(approval: Approval, requester: str) -> str:
     """Return a sentence that says what "Approve similar" covers."""
     scopes = dict.fromkeys(
         clean_mrkdwn(one.tool, limit=100)
-        + (f" to {render_channel_mentions(clean_mrkdwn(one.target, limit=100))}" if one.target else " to anywhere")
+        + (f" to {restore_channel_mentions(clean_mrkdwn(one.target, limit=100))}" if one.target else " to anywhere")
         for one in approval.calls
     )
     everyone = f"all {approval.terms.quorum} of you choose it, " if approval.terms.quorum > 1 else ""

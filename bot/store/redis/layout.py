@@ -93,7 +93,7 @@ class Keys:
         return f"{self.compute_partition_prefix(key)}:{encode_job_key(key)}:seen:{name}"
 
     def make_user_jobs_key(self, part: str, team: str, user: str) -> str:
-        """Return the key of the index of jobs in a partition that a person asked for."""
+        """Return the key of a partition's index of the jobs that a person asked for."""
         return f"{part}:user:{team}/{user}"
 
     @property

@@ -423,7 +423,7 @@ class Jobs:
         )
         return [decode_job_key(name) for _, name in sorted(newest, reverse=True)[skip : skip + limit]]
 
-    async def count_asked_by(self, team: str, user: str) -> int:
+    async def count_jobs_asked_by(self, team: str, user: str) -> int:
         """Count the jobs that a person asked for, at most the last 1000 in each partition."""
         names = self._calls.keys
         counts = await self._calls.server.run_commands(

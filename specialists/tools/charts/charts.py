@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import ChartSeries, ChartShape
-from specialists.formats.table_text import TABLE_TOOL_SUFFIXES
+from specialists.formats.table_detection import TABLE_TOOL_SUFFIXES
 from specialists.sandbox.child_process import BUSY_MESSAGE, UNSANDBOXED_MESSAGE, ChildInputs, ChildLimits, run_child
 from specialists.tools.charts.chart_data import ChartData, ChartKind, ChartRefused, Series, make_chart_data
 from specialists.tools.charts.chart_labels import format_category_number, label_column

@@ -104,8 +104,10 @@ def draw_grid(table: Any) -> None:
 def set_column_widths(table: Any, texts: list[list[str]], width: Length) -> Length | None:
     """Set the width of each column of a table by its content, since equal widths would break words and numbers.
 
+    `width` is that of the whole table.
+
     Returns:
-        The font size at which the longest words fit; None if they fit at the usual size.
+        The font size, at least 7 pt, at which words of up to 30 letters fit if they can; None: the usual size will do.
     """
     minimum_widths, wanted_widths = [], []
     for column in zip(*texts, strict=True):

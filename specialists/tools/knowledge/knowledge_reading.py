@@ -74,7 +74,7 @@ async def read_documents(files: Sequence[KnowledgeFile]) -> list[KnowledgeDocume
             child_files[link] = sidecar
         file_requests.append({"file": str(number), "name": PurePosixPath(one.path).name, "link": link})
     reply = await run_child(
-        "specialists.tools.knowledge.knowledge_child",
+        "specialists.tools.knowledge.knowledge_reading_child",
         {"files": file_requests},
         limits=_LIMITS,
         timeout_seconds=_READING_SECONDS,

@@ -6,7 +6,7 @@ import csv
 import io
 import re
 
-from specialists.formats.table_text import TABLE_SUFFIXES, find_separator, is_table_text
+from specialists.formats.table_detection import TABLE_SUFFIXES, find_separator, is_table_text
 from specialists.tools.tables.decoding import decode_table, note_decoding
 from specialists.tools.tables.sheet import UNIT_SEPARATOR, Row, Sheet, make_sheet
 from specialists.tools.tables.table_errors import TableRefused

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handoff.contracts import Artifact
 from handoff.evidence.grids import FILTER_WORD
-from specialists.formats.table_text import TABLE_TOOL_SUFFIXES
+from specialists.formats.table_detection import TABLE_TOOL_SUFFIXES
 from specialists.sandbox.child_process import BUSY_MESSAGE, UNSANDBOXED_MESSAGE, ChildInputs, ChildLimits, run_child
 from specialists.tools.tables.cells import format_cell, restore_cell
 from specialists.tools.tables.profile import find_named_values

@@ -232,7 +232,7 @@ class _TotalSearch:
         """Count the columns in which the row lacks what the others have: a filled cell, or a date or number in it."""
         row = self._rows[index]
         blank_columns = _find_blank_columns(row)
-        count = sum(self._is_uniquely_empty(at, blank_columns, totals) for at in blank_columns)
+        count = sum(self._is_blank_only_here(at, blank_columns, totals) for at in blank_columns)
         for at in (*self._date_columns, *(column.index for column in self._number_columns)):
             cell = row[at].strip()
             count += bool(cell) and not any(map(str.isdigit, cell)) and cell.lower() not in column_types.EMPTY_WORDS
@@ -243,7 +243,7 @@ class _TotalSearch:
         blank_columns = _find_blank_columns(self._rows[index])
         return bool(blank_columns) and any(_find_blank_columns(self._rows[at]) == blank_columns for at in totals)
 
-    def _is_uniquely_empty(self, at: int, blank_columns: frozenset[int], totals: Container[int]) -> bool:
+    def _is_blank_only_here(self, at: int, blank_columns: frozenset[int], totals: Container[int]) -> bool:
         """Return True if the column `at` is empty in this row and filled in the others.
 
         Totals do not count, nor do rows whose set of empty columns contains `blank_columns` or is contained in it.

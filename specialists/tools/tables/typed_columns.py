@@ -29,7 +29,7 @@ _EMPTY_WORDS_SQL = ", ".join(f"'{word}'" for word in column_types.EMPTY_WORDS)
 
 
 @dataclass(frozen=True, slots=True)
-class Misfits:
+class MisfitCounts:
     """How many filled cells a kind does not fit: `bad_count`, and `empty_count` that mean no value, such as n/a."""
 
     bad_count: int
@@ -55,7 +55,7 @@ class TypedColumn:
     sample: Sequence[str]
     number_format: NumberFormat
     untried_kinds: list[ValueKind]
-    misfits_by_kind: dict[str, tuple[ValueKind, Misfits]] = field(default_factory=dict)
+    misfits_by_kind: dict[str, tuple[ValueKind, MisfitCounts]] = field(default_factory=dict)
     fitting_kinds: list[ValueKind] = field(default_factory=list)
 
     @property
@@ -132,7 +132,7 @@ def _try_next_kinds(connection: DuckDBPyConnection, columns: Sequence[TypedColum
         ]
     counts = connection.execute(f"SELECT {', '.join(parts)} FROM raw_rows").fetchone() or (0,) * len(parts)  # noqa: S608 - our own SQL
     for index, column in enumerate(columns):
-        kind, misfits = column.untried_kinds.pop(0), Misfits(*counts[2 * index : 2 * index + 2])
+        kind, misfits = column.untried_kinds.pop(0), MisfitCounts(*counts[2 * index : 2 * index + 2])
         column.misfits_by_kind[kind.name] = kind, misfits
         if not misfits.bad_count:
             column.fitting_kinds.append(kind)
@@ -218,7 +218,9 @@ def _describe_bare_shares(connection: DuckDBPyConnection, column: TypedColumn) -
     )
 
 
-def _describe_misfits(connection: DuckDBPyConnection, column: TypedColumn, kind: ValueKind, misfits: Misfits) -> str:
+def _describe_misfits(
+    connection: DuckDBPyConnection, column: TypedColumn, kind: ValueKind, misfits: MisfitCounts
+) -> str:
     cell = f"trim({column.raw_name})"
     examples = connection.execute(
         f"SELECT DISTINCT {cell}[:40] FROM raw_rows WHERE {cell} <> '' AND ({column.write_cast_sql(kind)}) IS NULL "  # noqa: S608 - our own SQL
