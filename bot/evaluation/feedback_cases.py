@@ -123,11 +123,11 @@ def _is_public(request: RequestState) -> bool:
 def _classify_request(
     request: RequestState, specialists: Collection[str]
 ) -> tuple[Literal["routing", "planning", "specialists"], dict[str, str]]:
-    works = [subtask for subtask in request.list_subtasks("") if not subtask.is_dropped]
-    if len(works) > 1:
+    subtasks = [subtask for subtask in request.list_subtasks("") if not subtask.is_dropped]
+    if len(subtasks) > 1:
         return "planning", {}
-    if works and works[0].specialist in specialists:
-        return "specialists", {"specialist": works[0].specialist}
+    if subtasks and subtasks[0].specialist in specialists:
+        return "specialists", {"specialist": subtasks[0].specialist}
     return "routing", {}
 
 

@@ -253,9 +253,9 @@ def _render_sources(subtask: SubtaskState) -> list[str]:
 
 def render_results(request: RequestState, run: PlanRun, preface: str) -> str:
     """Render the results one after the other below `preface`."""
-    works = [subtask for subtask in request.list_subtasks(run.within) if subtask.result is not None]
+    subtasks = [subtask for subtask in request.list_subtasks(run.within) if subtask.result is not None]
     return "\n\n".join(
-        [preface, *(f"## {subtask.spec.title}\n{render_subtask_result(request, run, subtask)}" for subtask in works)]
+        [preface, *(f"## {subtask.spec.title}\n{render_subtask_result(request, run, subtask)}" for subtask in subtasks)]
     )
 
 

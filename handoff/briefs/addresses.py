@@ -24,7 +24,7 @@ _TRAILING_SIGNS = ".,;:!?*_'\")}~"
 
 @cache_on_value
 def list_known_addresses(job: Job, request: RequestState) -> frozenset[str]:
-    """Return the web addresses that a job knows up to the request `ask`.
+    """Return the web addresses that a job knows up to `request`.
 
     They come from people's words, from tool results and writes, from lines of diffs, and from messages behind memories.
     """

@@ -155,7 +155,7 @@ def _make_note_piece(note: Note) -> Piece:
 
 
 def _make_replacement_notes(request: RequestState, subtask: SubtaskState) -> list[Note]:
-    """Return notes about the subtask that `work` replaces: why it failed, and its best result that was not accepted."""
+    """Return notes on the subtask that `subtask` replaces: why it failed, and its best result that was not accepted."""
     replaced = request.subtasks.get(subtask.replaced_id)
     if replaced is None or not replaced.failures:
         return []

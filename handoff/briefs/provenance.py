@@ -58,7 +58,7 @@ def derive_provenance(job: Job, request: RequestState, subtask: SubtaskState) ->
 
 @cache_on_value
 def list_requester_words(job: Job, request: RequestState) -> tuple[str, ...]:
-    """Return the texts that the requester of `ask` wrote in the job up to this request."""
+    """Return the texts that the requester of `request` wrote in the job up to this request."""
     user = request.spec.user
     mine = [one for one in job.requests[: (job.find_request_index(request.id) or 0) + 1] if one.spec.user == user]
     said = [_extract_requester_words(one) for one in mine]
@@ -151,7 +151,7 @@ def _merge_view_sources(view: Mapping[str, _Sources]) -> _Sources:
 
 
 def _collect_output_sources(job: Job, request: RequestState) -> _OutputSources:
-    """Return the requesters and private sources of the answers and files of the requests before `ask`.
+    """Return the requesters and private sources of the answers and files of the requests before `request`.
 
     An answer may be made from earlier answers, so the requests are processed from the oldest on. Each step is cached.
     """

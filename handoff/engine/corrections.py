@@ -52,7 +52,7 @@ def apply_edited_request(
 ) -> tuple[RequestState, int, int]:
     """Apply an edit of a request's own message. Returns the same values as `add_correction`.
 
-    `before` and `ask` are the request before and after the edit, and `edit_id` is a unique name for the edit.
+    `before` and `request` are the request before and after the edit, and `edit_id` is a unique name for the edit.
     """
     tables = (one for one in request.spec.attachments if one not in before.spec.attachments)
     changed = (f"\n\n{NEW_TABLE_HEADING.format(name=one.name)}\n{one.text.strip()}" for one in tables)

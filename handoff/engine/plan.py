@@ -64,7 +64,9 @@ def apply_plan(request: RequestState, run: PlanRun, event: ev.PlanProposed) -> R
     members = {member.name: member for member in event.members}
     reused_states = reused_subtasks.reuse_subtasks(request, event) if not run.within else None
     estimates = {estimate.subtask: estimate for estimate in event.estimates}
-    work = make_subtask_states(event.plan, members, estimates, run.within) if reused_states is None else reused_states
+    subtasks = (
+        make_subtask_states(event.plan, members, estimates, run.within) if reused_states is None else reused_states
+    )
     request = request.with_pack_decision(event.at, run.within, event.pack)
     for reason in event.reasons:
         request = request.with_decision(event.at, run.within, "planned", reason)
@@ -81,7 +83,7 @@ def apply_plan(request: RequestState, run: PlanRun, event: ev.PlanProposed) -> R
     if not run.within and not goes_on:  # a crew's run got its terms and its start time when its attempt began
         run = replace(run, clock_started=event.at, paused_seconds=0.0, terms=event.terms)
         request, run = reused_subtasks.resume_stopped_run(request, run, event)
-    request = replace(request, subtasks=MappingProxyType({**request.subtasks, **work})).with_run(run)
+    request = replace(request, subtasks=MappingProxyType({**request.subtasks, **subtasks})).with_run(run)
     return request if reused_states is None else settle_run(request, event.at)
 
 
@@ -211,23 +213,23 @@ def _apply_revision(request: RequestState, run: PlanRun, event: ev.PlanRevised, 
         for name, subtask in new.items()
         if name not in request.subtasks
     }
-    work: dict[str, SubtaskState] = {}
+    subtasks: dict[str, SubtaskState] = {}
     for name, one in request.subtasks.items():
         mine = one.within == run.within and not one.is_dropped
-        work[name] = _revise_subtask(run, one, new.get(name), changes.get(name), event) if mine else one
+        subtasks[name] = _revise_subtask(run, one, new.get(name), changes.get(name), event) if mine else one
         if name in estimates:
-            work[name] = replace(work[name], estimate=estimates[name])
-        work.update(
+            subtasks[name] = replace(subtasks[name], estimate=estimates[name])
+        subtasks.update(
             {
                 other: added_subtasks[other]
                 for other, replaced in replaced_ids.items()
                 if replaced == name and other in added_subtasks
             }
         )
-    work.update({name: one for name, one in added_subtasks.items() if name not in work})
+    subtasks.update({name: one for name, one in added_subtasks.items() if name not in subtasks})
     for change in event.changes:
         request = request.with_decision(event.at, change.subtask, f"plan changed: {change.kind}", change.why)
-    return replace(request, subtasks=MappingProxyType(work)).with_run(replace(run, plan=plan))
+    return replace(request, subtasks=MappingProxyType(subtasks)).with_run(replace(run, plan=plan))
 
 
 def _make_added_subtask(

@@ -39,7 +39,7 @@ def resume_stopped_run(request: RequestState, run: PlanRun, event: ev.PlanPropos
 
 
 class _SubtaskReuse:
-    """Makes the subtasks of the second try `ask` from those of the earlier try `earlier`.
+    """Makes the subtasks of the second try `request` from those of the earlier try `earlier`.
 
     `kept_ids` are the ids of the subtasks to reuse, `members` the crew as it is now, and `at` the time of the new plan.
     """
@@ -53,7 +53,7 @@ class _SubtaskReuse:
         estimates: Mapping[str, Estimate],
         at: float,
     ) -> None:
-        self._ask, self._earlier_try, self._kept_ids, self._at = request, earlier, kept_ids, at
+        self._request, self._earlier_try, self._kept_ids, self._at = request, earlier, kept_ids, at
         self._members, self._estimates = members, estimates
         self._stopped_at = earlier.run.concluded_at or at
         attached = {one.file_id for one in request.spec.attachments}
@@ -87,11 +87,11 @@ class _SubtaskReuse:
         """Return an ended subtask marked as kept, or a stopped one resumed from its last checkpoint."""
         if subtask.state in SETTLED_STATES:
             return replace(subtask, is_reused=True)
-        return drop_others_approvals(resume_subtask(subtask, self._stopped_at, self._at), self._ask.spec.user)
+        return drop_others_approvals(resume_subtask(subtask, self._stopped_at, self._at), self._request.spec.user)
 
     def _restart_subtask(self, subtask: SubtaskState) -> SubtaskState:
         """Return a subtask that starts anew, with people's answers, new attachments and the writes not to repeat."""
-        written_digests, spec = {one.digest for one in self._ask.kept_writes}, subtask.spec
+        written_digests, spec = {one.digest for one in self._request.kept_writes}, subtask.spec
         if self._new_material_names and spec.needs is not None:
             needs = tuple(dict.fromkeys((*spec.needs, *self._new_material_names)))
             spec = spec.model_copy(update={"needs": needs})

@@ -32,9 +32,9 @@ def list_ready_subtasks(request: RequestState, run: PlanRun) -> list[SubtaskStat
     ]
 
 
-def charge_aborted_turns(request: RequestState, works: Iterable[SubtaskState]) -> RequestState:
+def charge_aborted_turns(request: RequestState, subtasks: Iterable[SubtaskState]) -> RequestState:
     """Charge the turns of attempts that are cut off, since these attempts report no usage themselves."""
-    for subtask in works:
+    for subtask in subtasks:
         usage = sum((point.turn.usage for point in subtask.checkpoints if isinstance(point, TurnTaken)), Usage())
         request, charged_subtask = request.charge_subtask(request.subtasks[subtask.spec.id], usage)
         request = request.with_subtask(charged_subtask)
@@ -116,7 +116,7 @@ def end_subtasks(request: RequestState, ending: list[SubtaskState], reason: str,
 
 
 def list_unsettled_subtasks(request: RequestState, subtask: SubtaskState) -> list[SubtaskState]:
-    """Return the subtasks inside `work` that have not ended; none if no crew worked on it."""
+    """Return the subtasks inside `subtask` that have not ended; none if no crew worked on it."""
     if subtask.run is None:
         return []
     return [one for one in request.list_subtasks(subtask.spec.id) if one.state not in SETTLED_STATES]
@@ -195,12 +195,12 @@ def _is_needless(request: RequestState, subtask: SubtaskState) -> bool:
     return all(other.state in SETTLED_STATES for other in after) and not any(only_for.is_met_by(one) for one in found)
 
 
-def has_only_scope_failures(works: Iterable[SubtaskState]) -> bool:
+def has_only_scope_failures(subtasks: Iterable[SubtaskState]) -> bool:
     """Return True if some subtasks failed, and all of them as out of scope, so that a retry changes nothing.
 
     A subtask with a denied call does not count as out of scope, since people may approve the call next time.
     """
-    failed = [subtask for subtask in works if subtask.state == "error"]
+    failed = [subtask for subtask in subtasks if subtask.state == "error"]
     return bool(failed) and all(
         subtask.failure_cause == "out_of_scope" and not _has_unapproved_call(subtask) for subtask in failed
     )

@@ -48,8 +48,8 @@ class Receipts:
 
 def collect_receipts(request: RequestState) -> Receipts:
     """Return the receipts of a request, including those of work that a second try reused."""
-    works = request.list_all_subtasks("")
-    results = [subtask.result for subtask in works if subtask.result is not None]
+    subtasks = request.list_all_subtasks("")
+    results = [subtask.result for subtask in subtasks if subtask.result is not None]
     conversation_names = {
         REQUEST_NAME,
         *request.subtasks,
@@ -75,27 +75,29 @@ def collect_receipts(request: RequestState) -> Receipts:
         queries=tuple(dict.fromkeys(query for result in results for query in result.queries)),
         filters=tuple(dict.fromkeys(_render_condition(one) for result in results for one in result.filters)),
         workings=tuple(dict.fromkeys((*request.run.workings, *(one for result in results for one in result.workings)))),
-        completed_actions=tuple(dict.fromkeys((*_yield_completed_writes(request, works), *_list_posted_files(works)))),
-        failed_calls=tuple(dict.fromkeys(_yield_failed_writes(works))),
+        completed_actions=tuple(
+            dict.fromkeys((*_yield_completed_writes(request, subtasks), *_list_posted_files(subtasks)))
+        ),
+        failed_calls=tuple(dict.fromkeys(_yield_failed_writes(subtasks))),
     )
 
 
-def _yield_completed_writes(request: RequestState, works: Iterable[SubtaskState]) -> Iterable[str]:
-    for subtask in works:
+def _yield_completed_writes(request: RequestState, subtasks: Iterable[SubtaskState]) -> Iterable[str]:
+    for subtask in subtasks:
         for one in subtask.all_writes:
             if one.is_confirmed:
                 what = f"{one.what} ({one.address})" if one.address else one.what
                 yield render_phrase("reused", request.text, what=what) if subtask.is_reused else what
 
 
-def _list_posted_files(works: Iterable[SubtaskState]) -> Iterable[str]:
-    results = (subtask.result for subtask in works if subtask.result is not None)
+def _list_posted_files(subtasks: Iterable[SubtaskState]) -> Iterable[str]:
+    results = (subtask.result for subtask in subtasks if subtask.result is not None)
     return (one.name for result in results for one in result.artifacts if one.publish_as != "nothing")
 
 
-def _yield_failed_writes(works: Iterable[SubtaskState]) -> Iterable[str]:
+def _yield_failed_writes(subtasks: Iterable[SubtaskState]) -> Iterable[str]:
     """Yield the calls that failed, without those that people denied, which are gaps of the answer."""
-    for subtask in works:
+    for subtask in subtasks:
         denied = {approval.tool for approval, _ in subtask.unapproved_calls}
         failed = subtask.result.failed_writes if subtask.result is not None else ()
         yield from (one for one in failed if one.partition(":")[0] not in denied)

@@ -163,10 +163,10 @@ def _choose_default_needs(job: Job, request: RequestState) -> NeededMaterial:
 
 def list_unneeded_files(request: RequestState) -> tuple[Material, ...]:
     """Return the readable files that the requester attached and no subtask needs; none if a subtask gets everything."""
-    works = [subtask for subtask in request.list_subtasks("") if not subtask.is_dropped]
-    if not works or any(subtask.spec.needs is None for subtask in works):
+    subtasks = [subtask for subtask in request.list_subtasks("") if not subtask.is_dropped]
+    if not subtasks or any(subtask.spec.needs is None for subtask in subtasks):
         return ()
-    needs = {name for subtask in works for name in subtask.spec.needs or ()}
+    needs = {name for subtask in subtasks for name in subtask.spec.needs or ()}
     own = _yield_uniquely_named(
         [
             *_list_request_materials(request),

@@ -587,7 +587,7 @@ class Job:
 
     @cache_on_value
     def list_earlier_requests(self, request: RequestState) -> tuple[RequestState, ...]:
-        """Return the requests before `ask`, oldest first; for a second try, those before the first try.
+        """Return the requests before `request`, oldest first; for a second try, those before the first try.
 
         Tries that a later, answered try replaced are left out.
         """
@@ -606,7 +606,7 @@ class Job:
         return [*changed, *((request, None) for request in self.requests[len(earlier_requests) :])]
 
     def with_request(self, request: RequestState) -> Job:
-        """Return the job with `ask` in place of the earlier version of that request."""
+        """Return the job with `request` in place of the earlier version of that request."""
         place = self.find_request_index(request.id)
         return (
             self

@@ -173,19 +173,19 @@ def describe_step(request: RequestState) -> str:
         return "asking what is kept" if request.question.is_retry_question else "asking what is meant"
     if request.run.plan is None:
         return "planning"
-    works = list_innermost_subtasks(request)
+    subtasks = list_innermost_subtasks(request)
     return (
         _describe_answering(request)
-        if all(subtask.state in SETTLED_STATES for subtask in works)
-        else _describe_working(request, works)
+        if all(subtask.state in SETTLED_STATES for subtask in subtasks)
+        else _describe_working(request, subtasks)
     )
 
 
-def _describe_working(request: RequestState, works: Sequence[SubtaskState]) -> str:
-    if find_due_trigger(request) is not None and not any(subtask.state == "in_progress" for subtask in works):
+def _describe_working(request: RequestState, subtasks: Sequence[SubtaskState]) -> str:
+    if find_due_trigger(request) is not None and not any(subtask.state == "in_progress" for subtask in subtasks):
         return "taking a second look at the plan"
     for state in ("in_progress", "pending", "input_required"):
-        if found := [subtask for subtask in works if subtask.state == state]:
+        if found := [subtask for subtask in subtasks if subtask.state == state]:
             return _describe_workers(request, found)
     return "working"
 
@@ -196,11 +196,11 @@ def _describe_answering(request: RequestState) -> str:
     return getattr(effect, "doing", "writing the answer")
 
 
-def _describe_workers(request: RequestState, works: Sequence[SubtaskState]) -> str:
+def _describe_workers(request: RequestState, subtasks: Sequence[SubtaskState]) -> str:
     shown = [
-        f"{render_title(request, subtask)[:MAX_STEP_TITLE_LENGTH]} ({subtask.specialist})" for subtask in works[:2]
+        f"{render_title(request, subtask)[:MAX_STEP_TITLE_LENGTH]} ({subtask.specialist})" for subtask in subtasks[:2]
     ]
-    more = len(works) - len(shown)
+    more = len(subtasks) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more else "")
 
 
@@ -220,7 +220,7 @@ def measure_parallel_work(request: RequestState) -> tuple[float, float]:
     enclosing_ids = {
         subtask.within for subtask in request.subtasks.values()
     }  # enclosing subtasks are not counted as well
-    works = [
+    subtasks = [
         subtask
         for subtask in request.subtasks.values()
         if subtask.started is not None
@@ -228,10 +228,12 @@ def measure_parallel_work(request: RequestState) -> tuple[float, float]:
         and subtask.spec.id not in enclosing_ids
         and not subtask.is_reused
     ]
-    if len(works) < 2:
+    if len(subtasks) < 2:
         return 0.0, 0.0
-    elapsed_seconds = max(subtask.ended or 0.0 for subtask in works) - min(subtask.started or 0.0 for subtask in works)
-    return sum(subtask.duration for subtask in works), max(0.0, elapsed_seconds)
+    elapsed_seconds = max(subtask.ended or 0.0 for subtask in subtasks) - min(
+        subtask.started or 0.0 for subtask in subtasks
+    )
+    return sum(subtask.duration for subtask in subtasks), max(0.0, elapsed_seconds)
 
 
 def describe_speed_up(request: RequestState) -> str:
@@ -318,7 +320,7 @@ def list_innermost_subtasks(request: RequestState) -> tuple[SubtaskState, ...]:
     return tuple(_yield_innermost(request, request.list_subtasks("")))
 
 
-def _yield_innermost(request: RequestState, works: Iterable[SubtaskState]) -> Iterable[SubtaskState]:
-    for subtask in works:
+def _yield_innermost(request: RequestState, subtasks: Iterable[SubtaskState]) -> Iterable[SubtaskState]:
+    for subtask in subtasks:
         parts = request.list_subtasks(subtask.spec.id) if is_crew_working(subtask) else ()
         yield from _yield_innermost(request, parts) if parts else (subtask,)

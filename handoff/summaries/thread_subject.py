@@ -25,10 +25,10 @@ def find_subject_request(job: Job) -> RequestState | None:
 
 
 def _find_subject_index(request: RequestState, job: Job, index: int, named_index: int | None) -> int | None:
-    """Return the index of the request that names the thread up to `ask`, which has the index `index`.
+    """Return the index of the request that names the thread up to `request`, which has the index `index`.
 
-    `named_index` is the index of the request that named the thread before `ask`; None: there was none. A request about
-    the same subject shares words with that request or with one after it.
+    `named_index` is the index of the request that named the thread before `request`; None: there was none. A request
+    about the same subject shares words with that request or with one after it.
     """
     if request.is_withdrawn or named_index is None:
         return named_index if request.is_withdrawn else index

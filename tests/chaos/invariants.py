@@ -220,10 +220,10 @@ def _far_side(run: Run) -> Check:
         record = found.visit.errand.record
         if run.far_side.entered[record] > 1:
             yield Violation("twice", f"the record {record} was entered {run.far_side.entered[record]} times")
-        works = (
+        subtasks = (
             [subtask for request in found.job.requests for subtask in request.subtasks.values()] if found.job else []
         )
-        rulings = [one.ruling for subtask in works for one in subtask.question_answers if one.ruling is not None]
+        rulings = [one.ruling for subtask in subtasks for one in subtask.question_answers if one.ruling is not None]
         if run.far_side.entered[record] and found.job and not any(ruling.is_approved for ruling in rulings):
             yield Violation("wrong", f"the record {record} was entered, and nobody approved it")
 

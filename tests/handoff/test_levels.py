@@ -299,8 +299,8 @@ def test_at_the_deadline_of_a_crew_what_it_has_is_taken() -> None:
     assert of_kind(state, RecordDeadline, now=105.0) == [RecordDeadline(R, "law")]
     assert running(state, now=102.0)[0] == ("law/check", 1, "legal/checker")
     state = apply_event(state, ev.DeadlineReached(at=105.0, request=R, subtask="law"))
-    work = ask(state).subtasks
-    assert (work["law"].state, work["law/check"].state) == ("complete", "skipped")
+    subtasks = ask(state).subtasks
+    assert (subtasks["law"].state, subtasks["law/check"].state) == ("complete", "skipped")
     assert result_of(state).content == "Read."
     out_of_time = "the time for this part (100 s) ran out"
     assert any(out_of_time in gap for gap in result_of(state).gaps)

@@ -231,7 +231,7 @@ def brief_with(
     intent: str, *results: tuple[str, Result | None], answers: tuple[Note, ...] = ()
 ) -> tuple[Job, RequestState, SubtaskState]:
     """The last subtask of a plan, which waits for the results by name."""
-    works = {
+    subtasks = {
         name: SubtaskState(
             spec=Subtask(id=name, title=f"Part {name}", intent="i", specialist="a"),
             specialist="a",
@@ -241,13 +241,13 @@ def brief_with(
         )
         for name, result in results
     }
-    last = Subtask(id="last", title="Last", intent=intent, specialist="b", after=tuple(works))
+    last = Subtask(id="last", title="Last", intent=intent, specialist="b", after=tuple(subtasks))
     subtask = SubtaskState(spec=last, specialist="b", tier="fast", answer_notes=answers)
-    plan = Plan(goal="g", subtasks=(*(each.spec for each in works.values()), last))
+    plan = Plan(goal="g", subtasks=(*(each.spec for each in subtasks.values()), last))
     request = RequestState(
         spec=Request(id="1.0", user="U", text="t", at=1.0),
         run=PlanRun(plan=plan, members=MappingProxyType({"b": Member(name="b")})),
-        subtasks=MappingProxyType({**works, "last": subtask}),
+        subtasks=MappingProxyType({**subtasks, "last": subtask}),
     )
     return Job(place=Place(team="T", channel="C", thread_ts="1.0"), requests=(request,)), request, subtask
 

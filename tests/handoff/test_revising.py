@@ -160,13 +160,13 @@ def test_added_dropped_reassigned_and_briefed_anew() -> None:
             rebrief=[{"id": "note", "intent": "Tell the board which option to set.", "done_when": "", "why": "News."}],
         ),
     )
-    work = ask(state).subtasks
-    assert list(work) == ["a", "b", "fix", "option", "note", "check"]
-    assert work["option"].spec.after == ("a",), "it waits for what the replaced one waited for"
-    assert work["note"].spec.after == ("option", "check")
-    assert (work["fix"].state, work["fix"].is_dropped) == ("skipped", True)
-    assert work["note"].change_note == "new brief: News."
-    assert work["option"].change_note == "new: It is so."
+    subtasks = ask(state).subtasks
+    assert list(subtasks) == ["a", "b", "fix", "option", "note", "check"]
+    assert subtasks["option"].spec.after == ("a",), "it waits for what the replaced one waited for"
+    assert subtasks["note"].spec.after == ("option", "check")
+    assert (subtasks["fix"].state, subtasks["fix"].is_dropped) == ("skipped", True)
+    assert subtasks["note"].change_note == "new brief: News."
+    assert subtasks["option"].change_note == "new: It is so."
     assert {("fix", "plan changed: replaced"), ("note", "plan changed: rebriefed")} <= set(decisions(state))
     assert set(running(state)) == {("b", 1, "analyst"), ("option", 1, "writer"), ("check", 1, "analyst")}
 
@@ -174,9 +174,9 @@ def test_added_dropped_reassigned_and_briefed_anew() -> None:
 def test_a_needless_part_is_no_gap_and_one_that_was_given_up_is() -> None:
     gone = [{"id": "fix", "needless": True, "why": "There is no bug."}]
     state = revised(looked_at(returned("b")), reply(drop=gone))
-    work = ask(state).subtasks
-    assert (work["fix"].state, work["fix"].reason) == ("skipped", "no longer needed: There is no bug.")
-    assert work["note"].spec.after == ("a",), "it works from what the dropped one would have worked from"
+    subtasks = ask(state).subtasks
+    assert (subtasks["fix"].state, subtasks["fix"].reason) == ("skipped", "no longer needed: There is no bug.")
+    assert subtasks["note"].spec.after == ("a",), "it works from what the dropped one would have worked from"
     state = apply_event(apply_event(state, started("note")), returned("note"))
     assert WriteAnswer(R) in effects(state)
     assert list_answer_gaps(ask(state), ask(state).run) == ()
@@ -286,9 +286,9 @@ def test_what_failed_is_split_and_its_dependants_wait_for_its_replacements() -> 
     parts = [added("pages", specialist="researcher", instead_of="a")]
     parts.append(added("rates", specialist="analyst", instead_of="a", after=["pages"]))
     state = revised(state, reply(add=parts))
-    work = ask(state).subtasks
-    assert work["note"].spec.after == ("pages", "rates")
-    assert (work["a"].state, work["a"].is_dropped) == ("skipped", True)
+    subtasks = ask(state).subtasks
+    assert subtasks["note"].spec.after == ("pages", "rates")
+    assert (subtasks["a"].state, subtasks["a"].is_dropped) == ("skipped", True)
     pages = to_run(state)
     told = {note.source: note.text for note in handed(state, pages).context}
     assert told == {
@@ -477,8 +477,8 @@ def test_a_second_try_looks_again() -> None:
     before = job(asked(), planned(subtask("t1"), subtask("t2"), look("t1", "t2")), *log, *ended())
     assert ask(before).subtasks["look"].is_dropped
     state = proposed(apply_event(before, wants()))
-    work = ask(state).subtasks
-    assert (work["t2"].is_reused, work["look"].state) == (True, "pending")
+    subtasks = ask(state).subtasks
+    assert (subtasks["t2"].is_reused, subtasks["look"].state) == (True, "pending")
     of: dict[str, Any] = {"request": "2.0", "findings": (UNSURE,)}
     begun = started("t1", at=12.0).model_copy(update={"request": "2.0"})
     result = returned("t1", at=13.0, findings=(UNSURE,)).model_copy(update={"request": of["request"]})

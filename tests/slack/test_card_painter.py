@@ -35,15 +35,15 @@ class Card:
         self.now_job: Job | None = None
 
     def job(self, *states: SubtaskStatus) -> tuple[Job, RequestState]:
-        works = [
+        subtasks = [
             SubtaskState(
                 Subtask(id=f"s{n}", title=f"Part {n}", intent="i", specialist="analyst"), "analyst", state=state
             )
             for n, state in enumerate(states)
         ]
-        plan = Plan(goal="Parts", subtasks=tuple(subtask.spec for subtask in works)) if works else None
+        plan = Plan(goal="Parts", subtasks=tuple(subtask.spec for subtask in subtasks)) if subtasks else None
         spec = Request(id=self.place.thread_ts, user=self.workspace.person("ana").id, text="do it", at=1000.0)
-        mapping = MappingProxyType({subtask.spec.id: subtask for subtask in works})
+        mapping = MappingProxyType({subtask.spec.id: subtask for subtask in subtasks})
         request = RequestState(spec=spec, run=PlanRun(state="working", plan=plan), is_gathered=True, subtasks=mapping)
         return Job(place=self.place, requests=(request,)), request
 

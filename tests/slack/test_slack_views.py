@@ -68,10 +68,10 @@ def changed(request: RequestState, **changes: Any) -> RequestState:
     return replace(request, run=run, **{name: value for name, value in changes.items() if name not in OF_RUN})
 
 
-def ask_of(*works: SubtaskState, **more: Any) -> RequestState:
+def ask_of(*subtasks: SubtaskState, **more: Any) -> RequestState:
     request = Request(id="100.1", user="U0000000A", text="compare the offers", at=1000.0)
-    plan = Plan(goal="Compare the offers", subtasks=tuple(each.spec for each in works)) if works else None
-    mapping = MappingProxyType({each.spec.id: each for each in works})
+    plan = Plan(goal="Compare the offers", subtasks=tuple(each.spec for each in subtasks)) if subtasks else None
+    mapping = MappingProxyType({each.spec.id: each for each in subtasks})
     return changed(
         RequestState(spec=request, is_gathered=True, subtasks=mapping), **{"state": "working", "plan": plan, **more}
     )
@@ -276,8 +276,8 @@ def test_a_stopped_card_names_who_stopped_it_and_has_no_button() -> None:
 @pytest.mark.parametrize("count", [41, 400])
 def test_many_rows_are_folded_and_fit(count: int) -> None:
     title = "Müller " * 30
-    works = [work(f"s{n}", "in_progress" if n == count - 1 else "complete", title=title) for n in range(count)]
-    request = ask_of(*works)
+    subtasks = [work(f"s{n}", "in_progress" if n == count - 1 else "complete", title=title) for n in range(count)]
+    request = ask_of(*subtasks)
     card = render_plan_card(job_of(request), request, 1.0)
     taken(card)
     shown = rows(card)
@@ -616,7 +616,7 @@ def test_no_view_lets_hostile_words_through() -> None:
     result = Result(summary=EVIL, content=EVIL, findings=(finding,), gaps=(EVIL,))
     subtask = Subtask(id="a", title=EVIL, intent=EVIL, specialist="analyst")
     states: tuple[SubtaskStatus, ...] = ("complete", "error", "skipped", "in_progress", "pending", "input_required")
-    works = {
+    subtasks = {
         state: SubtaskState(
             spec=subtask.model_copy(update={"id": state}),
             specialist="analyst",
@@ -631,7 +631,7 @@ def test_no_view_lets_hostile_words_through() -> None:
     request = RequestState(
         spec=spec,
         run=PlanRun(plan=plan, answer=EVIL, failure=Failure(EVIL, EVIL, EVIL), concluded_at=2.0),
-        subtasks=MappingProxyType(works),
+        subtasks=MappingProxyType(subtasks),
         file_faults=(EVIL,),
     )
     job = job_of(request)

@@ -284,5 +284,5 @@ async def test_a_reply_that_could_answer_two_questions_is_taken_for_none_until_i
         await talk.until(lambda job: bool(job.latest_request.subtasks["food"].answer_notes))
         await talk.say("Oslo")
         job = await talk.over()
-    work = job.latest_request.subtasks
-    assert [work[name].question_answers[0].text for name in ("place", "food")] == ["Oslo", "Soup"]
+    subtasks = job.latest_request.subtasks
+    assert [subtasks[name].question_answers[0].text for name in ("place", "food")] == ["Oslo", "Soup"]

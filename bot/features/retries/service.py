@@ -203,8 +203,8 @@ class RetryService:
         self, key: JobKey, job: Job, original: RequestState, retry_ref: RetryRef
     ) -> tuple[str, ...]:
         """Return the names of the files that a retry needs and that are no longer in the store."""
-        works = [original.subtasks[name] for name in sorted(retry.list_rerun_subtasks(original, retry_ref))]
-        needed = [one for subtask in works for one in find_needed_material(job, original, subtask).all_material]
+        subtasks = [original.subtasks[name] for name in sorted(retry.list_rerun_subtasks(original, retry_ref))]
+        needed = [one for subtask in subtasks for one in find_needed_material(job, original, subtask).all_material]
         needed += original.materials if original.run.plan is None else ()
         files = {one.name: one for one in needed if one.kind == "file" and not one.fault}
         lost = [name for name, one in list(files.items())[:MAX_FILES_CHECKED] if not await self._is_stored(key, one)]
@@ -287,7 +287,12 @@ def _answers_question(job: Job, actor: rights.Actor, retry_request: RetryRequest
 
 def _make_recorded_retry(job: Job, original: RequestState, retry_ref: RetryRef) -> RecordedRetry:
     names = retry.list_rerun_subtasks(original, retry_ref)
-    works = [subtask for subtask in original.list_all_subtasks("") if subtask.spec.id in names and subtask.run is None]
+    subtasks = [
+        subtask for subtask in original.list_all_subtasks("") if subtask.spec.id in names and subtask.run is None
+    ]
     return RecordedRetry(
-        job.place, retry_ref.mode, tuple(render_title(original, subtask) for subtask in works), len(original.subtasks)
+        job.place,
+        retry_ref.mode,
+        tuple(render_title(original, subtask) for subtask in subtasks),
+        len(original.subtasks),
     )

@@ -85,9 +85,9 @@ def render_plan_card(job: Job, request: RequestState, now: float, *, with_stop: 
     if request.run.plan is None and request.run.answer is not None:  # there was nothing to plan
         return Outgoing(text=clean_mrkdwn(title), blocks=(make_context(clean_mrkdwn(title)),), priority="card")
     left = {subtask.spec.id for subtask in _list_unneeded_subtasks(request)}
-    works = [subtask for subtask in summary.list_card_rows(request) if subtask.spec.id not in left]
+    subtasks = [subtask for subtask in summary.list_card_rows(request) if subtask.spec.id not in left]
     rows = (
-        [_render_row(request, subtask, now) for subtask in works]
+        [_render_row(request, subtask, now) for subtask in subtasks]
         if request.run.plan
         else _list_rows_before_plan(request)
     )
@@ -161,11 +161,13 @@ def _describe_end(request: RequestState) -> str:
 
 def _describe_progress(request: RequestState) -> str:
     """Return in words how much of the plan is done."""
-    works = [subtask for subtask in request.list_subtasks("") if not subtask.is_dropped]
-    if len(works) == 1:  # a crew may work on the whole request: count its own subtasks
-        works = [subtask for subtask in request.list_subtasks(works[0].spec.id) if not subtask.is_dropped] or works
-    done = sum(_choose_row_status(request, subtask) == "complete" for subtask in works)
-    phase = f"Working, {done} of {len(works)} done" if len(works) > 1 else "Working"
+    subtasks = [subtask for subtask in request.list_subtasks("") if not subtask.is_dropped]
+    if len(subtasks) == 1:  # a crew may work on the whole request: count its own subtasks
+        subtasks = [
+            subtask for subtask in request.list_subtasks(subtasks[0].spec.id) if not subtask.is_dropped
+        ] or subtasks
+    done = sum(_choose_row_status(request, subtask) == "complete" for subtask in subtasks)
+    phase = f"Working, {done} of {len(subtasks)} done" if len(subtasks) > 1 else "Working"
     return f"{phase}, plan changed" if any(subtask.change_note for subtask in request.subtasks.values()) else phase
 
 

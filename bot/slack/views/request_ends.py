@@ -132,22 +132,25 @@ def render_quarantine_notice(job: str, step: str, reason: str, *, user: str, is_
 
 
 def _render_progress(request: RequestState) -> list[Block]:
-    works = [
+    subtasks = [
         subtask for subtask in list_innermost_subtasks(request) if not subtask.is_dropped and not subtask.is_handed_over
     ]
     groups = [
         (
             "Done",
-            [subtask for subtask in works if subtask.state == "complete" and not list_result_gaps(request, subtask)],
+            [subtask for subtask in subtasks if subtask.state == "complete" and not list_result_gaps(request, subtask)],
         ),
         (
             "Done in part",
-            [subtask for subtask in works if subtask.state == "complete" and _is_done_in_part(request, subtask)],
+            [subtask for subtask in subtasks if subtask.state == "complete" and _is_done_in_part(request, subtask)],
         ),
-        ("Brought nothing", [subtask for subtask in works if subtask.state == "complete" and not has_content(subtask)]),
-        ("Not finished", [subtask for subtask in works if subtask.state in {"in_progress", "input_required"}]),
-        ("Failed", [subtask for subtask in works if subtask.state == "error"]),
-        ("Left", [subtask for subtask in works if subtask.state in {"pending", "skipped"}]),
+        (
+            "Brought nothing",
+            [subtask for subtask in subtasks if subtask.state == "complete" and not has_content(subtask)],
+        ),
+        ("Not finished", [subtask for subtask in subtasks if subtask.state in {"in_progress", "input_required"}]),
+        ("Failed", [subtask for subtask in subtasks if subtask.state == "error"]),
+        ("Left", [subtask for subtask in subtasks if subtask.state in {"pending", "skipped"}]),
     ]
     lines = [f"*{name}:* {_join_titles(request, group)}" for name, group in groups if group]
     return [make_section("\n".join(lines))] if lines else []
@@ -181,12 +184,12 @@ def _render_unknown_writes(request: RequestState) -> list[Block]:
     ]
 
 
-def _join_titles(request: RequestState, works: Sequence[SubtaskState]) -> str:
+def _join_titles(request: RequestState, subtasks: Sequence[SubtaskState]) -> str:
     named = ", ".join(
         clean_mrkdwn(render_title(request, subtask), limit=50 + 30 * bool(subtask.within))
-        for subtask in works[:_MAX_LISTED_ITEMS]
+        for subtask in subtasks[:_MAX_LISTED_ITEMS]
     )
-    return f"{named} and {len(works) - _MAX_LISTED_ITEMS} more" if len(works) > _MAX_LISTED_ITEMS else named
+    return f"{named} and {len(subtasks) - _MAX_LISTED_ITEMS} more" if len(subtasks) > _MAX_LISTED_ITEMS else named
 
 
 def _render_duration(job: Job, request: RequestState) -> Block:

@@ -62,9 +62,9 @@ def render_try_line(request: RequestState) -> list[Block]:
     )
     line = f"{render_try_name(request)}{who}"
     if request.run.plan is not None:
-        works = [subtask for subtask in request.list_all_subtasks("") if subtask.run is None or subtask.is_reused]
-        kept_subtasks = [subtask for subtask in works if subtask.is_reused and subtask.result is not None]
-        repeated_subtasks = [subtask for subtask in works if not subtask.is_reused]
+        subtasks = [subtask for subtask in request.list_all_subtasks("") if subtask.run is None or subtask.is_reused]
+        kept_subtasks = [subtask for subtask in subtasks if subtask.is_reused and subtask.result is not None]
+        repeated_subtasks = [subtask for subtask in subtasks if not subtask.is_reused]
         titles = [
             f"“{clean_mrkdwn(to_plain_line(render_title(request, subtask), _MAX_TITLE_CHARS))}”"
             for subtask in repeated_subtasks[:MAX_NAMED_SUBTASKS]
@@ -78,7 +78,7 @@ def render_try_line(request: RequestState) -> list[Block]:
         line += (
             f": {verb} {join_as_list([*titles, *more], 'and')}" if repeated_subtasks else ": writes the answer again"
         )
-        line += f", keeps {len(kept_subtasks)} of {len(works)} parts" if kept_subtasks else ""
+        line += f", keeps {len(kept_subtasks)} of {len(subtasks)} parts" if kept_subtasks else ""
     return [make_context(line)]
 
 
