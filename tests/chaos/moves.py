@@ -206,12 +206,10 @@ class Moves:
         lost_at = time.monotonic()
         while True:
             await asyncio.sleep(CLAIM_LOOKS)
-            if await self._is_refresh_claimed():
+            if self.rolling or await self._is_refresh_claimed():
                 self.done["teams: answer to a refresh lost"] -= len(waiting)
                 waiting.clear()
-            elif time.monotonic() - lost_at >= LOST_ANSWERS and not (
-                self.rolling or self.crossings.unanswered or waiting
-            ):
+            elif time.monotonic() - lost_at >= LOST_ANSWERS and not (self.crossings.unanswered or waiting):
                 self.teams[0].workspace.faults.add("oauth.v2.access", "lost_reply")
                 self.done["teams: answer to a refresh lost"] += 1
                 lost_at = time.monotonic()
