@@ -165,7 +165,7 @@ class TeamBot:
     async def close(self, seconds: float) -> None:
         """Wait at most `seconds` for running work, and close the client. The jobs must have been released before."""
         await self.end_background_tasks()
-        await asyncio.gather(self._kit.background.drain(seconds), self.thread.close(seconds))
+        await asyncio.gather(self._kit.background.close(seconds), self.thread.close(seconds))
 
 
 async def open_token_bot(shared: SharedParts) -> TeamBot:

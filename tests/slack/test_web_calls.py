@@ -9,7 +9,7 @@ from aiohttp import web
 
 from bot.slack.send import web_calls
 from bot.slack.send.budget import CallBudget
-from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls, close_client, make_client
+from bot.slack.send.web_calls import BackgroundTasks, NoReply, SlackRefused, WebCalls, close_client, make_client
 from tests.slack.workspaces import workspace_and_client
 
 
@@ -76,3 +76,16 @@ async def test_a_call_gives_up_on_a_token_that_stays_refused(monkeypatch: pytest
         with pytest.raises(SlackRefused, match="the app was uninstalled"):
             await WebCalls(CallBudget()).make("auth.test", client.auth_test)
         await close_client(client)
+
+
+async def test_a_bot_that_is_closed_begins_nothing_that_a_late_event_asks_for() -> None:
+    background = BackgroundTasks()
+    begun: list[int] = []
+
+    async def call(number: int) -> None:
+        begun.append(number)
+
+    await background.start(call(1), "tell somebody")
+    await background.close(1.0)
+    await background.start(call(2), "tell somebody")
+    assert begun == [1]

@@ -265,6 +265,10 @@ def _ignore_refusal() -> None:
     """Do nothing. The default of `on_token_refused`."""
 
 
+async def _do_nothing() -> None:
+    """Do nothing, in place of a task that is not begun."""
+
+
 def _ignore_outcome(method: str, outcome: str) -> None:
     """Do nothing. The default of `on_outcome`."""
 
@@ -277,9 +281,14 @@ class BackgroundTasks:
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     def start(self, work: Coroutine[Any, Any, object], label: str) -> asyncio.Task[None]:
-        """Start a background task and return it. A failure is logged as "could not `label`"."""
+        """Start a background task and return it; after `close` it does nothing. Failures are logged by `label`."""
+        if self._is_closed:
+            log.info("did not %s: the bot is closed", label)
+            work.close()
+            work = _do_nothing()
         task = asyncio.create_task(self._run_logged(work, label))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -294,6 +303,11 @@ class BackgroundTasks:
             task.cancel()
         if late:
             await asyncio.wait(late, timeout=CANCEL_SECONDS)
+
+    async def close(self, seconds: float) -> None:
+        """Begin no more tasks, and drain those under way."""
+        self._is_closed = True
+        await self.drain(seconds)
 
     async def _run_logged(self, work: Coroutine[Any, Any, object], label: str) -> None:
         try:

@@ -540,7 +540,7 @@ class ThreadView:
     async def close(self, seconds: float) -> None:
         """Wait at most `seconds` for the edits under way, and close the client."""
         try:
-            await self._background.drain(seconds)
+            await self._background.close(seconds)
         finally:
             await close_client(self._client)
 
