@@ -98,7 +98,7 @@ class Desk:
     job: Job | None = None
     at: float = 1.0
 
-    def find(self, request_id: str) -> tuple[Job, RequestState]:
+    def find_request(self, request_id: str) -> tuple[Job, RequestState]:
         assert self.job is not None
         request = self.job.find_request(request_id)
         assert request is not None
@@ -153,7 +153,7 @@ def crew_of(tools: Iterable[Tool]) -> Crew:
 async def played(desk: Desk, crew: Crew, model: Model, person: Person, leave: Leave) -> ev.Event:
     """Have the worker do its part, and the person decide. Returns how the first attempt ended."""
     while True:
-        job, _ = desk.find(REQUEST)
+        job, _ = desk.find_request(REQUEST)
         effect = next(one for one in list_outstanding_effects(job, desk.now())[0] if isinstance(one, RunSubtask))
         runner: Any = desk
         nowhere: Any = None
@@ -169,7 +169,7 @@ async def played(desk: Desk, crew: Crew, model: Model, person: Person, leave: Le
         desk.report_soon(event)
         if not isinstance(event, ev.ApprovalAsked):
             return event
-        while (question := desk.find(REQUEST)[1].subtasks["a"].question) is not None:
+        while (question := desk.find_request(REQUEST)[1].subtasks["a"].question) is not None:
             _decide(desk, question, person, leave)
 
 
