@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from bot.store.counters import Counter
 from handoff.state.job_state import Job, RequestState
+from handoff.text.capitalization import capitalize_first
 from handoff.text.counts import format_dollars, format_short_number
 
 Scope = Literal["job", "person", "channel", "day"]
@@ -106,7 +107,7 @@ class CounterLimit:
             return f"The limit of {what} is used up for the next {wait:.0f} seconds."
         if self.scope == "slots":
             return f"This workspace already makes {self.counter.limit} model calls at once, which is its limit."
-        return f"{self.budget_phrase[0].upper()}{self.budget_phrase[1:]} is used up."
+        return f"{capitalize_first(self.budget_phrase)} is used up."
 
     @property
     def budget_phrase(self) -> str:
@@ -125,7 +126,7 @@ class CounterLimit:
     @property
     def budget_title(self) -> str:
         """The budget's name, as the beginning of a sentence."""
-        return f"{_BUDGET_PHRASES[self.scope][0].upper()}{_BUDGET_PHRASES[self.scope][1:]}"
+        return capitalize_first(_BUDGET_PHRASES[self.scope])
 
     @property
     def refusal(self) -> str:

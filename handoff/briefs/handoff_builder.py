@@ -20,6 +20,7 @@ from handoff.materials.material_lists import AUTHOR_PREFIX, NeededMaterial, find
 from handoff.materials.outline import describe_columns, summarize_outline
 from handoff.materials.passages import make_excerpt
 from handoff.state.job_state import Job, RequestState, SubtaskState
+from handoff.text.capitalization import capitalize_first
 from handoff.text.context_budget import Piece, fill_budget, make_beginnings
 
 BRIEF_SHARE = 0.5
@@ -280,7 +281,7 @@ def render_circumstances(at: float, setting: RequestSetting | None) -> str:
     parts = (f"from {who}" if who else "", f"in {where}" if where else "")
     asked = " ".join(part for part in parts if part)
     return f"{day}, {local:%H:%M} {_fit_name_on_line(known.zone) or 'UTC'}." + (
-        f" {asked[0].upper()}{asked[1:]}." if asked else ""
+        f" {capitalize_first(asked)}." if asked else ""
     )
 
 

@@ -10,6 +10,7 @@ from typing import Literal
 
 from handoff.contracts import Plan, Subtask
 from handoff.planning.plan_brief import PlanBrief
+from handoff.text.capitalization import capitalize_first
 
 MAX_ROUTED_LENGTH = 1_000
 """The most characters of a request that rules may route. A longer one probably needs more than one skill."""
@@ -104,7 +105,7 @@ def make_single_plan(text: str, name: str, done_when: str = "", *, subtask: str 
     title = " ".join(words[:MAX_TITLE_WORDS]) + ("…" if len(words) > MAX_TITLE_WORDS else "")
     part = Subtask(
         id=subtask,
-        title=title[:1].upper() + title[1:] or "Answer the request",
+        title=capitalize_first(title) or "Answer the request",
         intent=text.strip(),
         specialist=name,
         done_when=done_when or "It answers the task as it is worded.",

@@ -18,6 +18,7 @@ from handoff.engine.replan import find_due_trigger
 from handoff.materials.material_lists import list_unneeded_thread_files
 from handoff.state.job_state import SETTLED_STATES, Job, RequestState, SubtaskState
 from handoff.state.state_values import may_answer
+from handoff.text.capitalization import capitalize_first
 
 MAX_TITLE_LENGTH = 200
 """The most characters of a job's title."""
@@ -263,7 +264,7 @@ def _list_enclosing_crews(request: RequestState, subtask: SubtaskState) -> tuple
     if outer is None:
         return ()
     crew = outer.specialist.rpartition(PATH_SEPARATOR)[2].replace("_", " ").replace("-", " ")
-    return (*_list_enclosing_crews(request, outer), crew[:1].upper() + crew[1:])
+    return (*_list_enclosing_crews(request, outer), capitalize_first(crew))
 
 
 def list_card_rows(request: RequestState) -> tuple[SubtaskState, ...]:

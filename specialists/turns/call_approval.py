@@ -24,6 +24,7 @@ from handoff.approval_values import (
 )
 from handoff.contracts import REQUESTER, PrivateSource, ToolCall
 from handoff.state.state_values import ApplicableRuling, Ruling
+from handoff.text.capitalization import capitalize_first
 from handoff.text.invisible_characters import spell_out
 from specialists.tools.messenger import CommonReaders
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
@@ -244,7 +245,7 @@ def _explain_approval(ready: ReadyCall, unreleased: UnreleasedData | None, *, wr
     """Return why people are asked. A call that writes needs approval anyway, so its tool's reason comes first."""
     if unreleased is None or not writes:
         return unreleased.reason if unreleased else ready.approval_reason
-    return f"{ready.approval_reason} {unreleased.reason[:1].upper()}{unreleased.reason[1:]}.".strip()
+    return f"{ready.approval_reason} {capitalize_first(unreleased.reason)}.".strip()
 
 
 def _make_approval(

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from bot.access.access_values import ChannelValues, pick_groups
 from bot.features.channel_settings.window import INHERIT_VALUE, ROUND_SEPARATOR, SettingsWindow
 from bot.slack.views.channel_setting_words import EVERYBODY, NO, SETTING_CHOICES, YES, list_setting_names
+from handoff.text.capitalization import capitalize_first
 
 _FAULT_BLOCKS = {"users": "users_people", "approvers": "approvers_people", "strangers": "strangers_teams"}
 """The ids of the blocks that show the faults of a list of ids, by the name of the value."""
@@ -48,7 +49,7 @@ def parse_settings(
             parsed_values[name] = getattr(ChannelValues.model_validate({name: value}), name)
         except ValidationError as error:
             said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-            errors[_FAULT_BLOCKS.get(name, name)] = f"{said[:1].upper()}{said[1:]}{'' if said.endswith('?') else '.'}"
+            errors[_FAULT_BLOCKS.get(name, name)] = f"{capitalize_first(said)}{'' if said.endswith('?') else '.'}"
     if errors:
         return FormFaults({make_block_id(block, window): text for block, text in errors.items()})
     return ChannelValues.model_validate(parsed_values)

@@ -44,6 +44,7 @@ from bot.slack.views.button_data import decode_data
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.paging import select_page
 from handoff.contracts import Place, Request
+from handoff.text.capitalization import capitalize_first
 
 log = logging.getLogger(__name__)
 
@@ -160,7 +161,7 @@ class ScheduleClicks:
         parsed, chosen = parse_choices(submission.values, parsed, zone)
         wanted = base.model_copy(update={**chosen, "zone": zone, "edited_at": known.edited_at})
         if words := await self._drafts.explain_channel_fault(wanted.channel, wanted.owner):
-            return {page.WHERE: words[:1].upper() + words[1:] + "."}
+            return {page.WHERE: capitalize_first(words) + "."}
         schedule = await self._drafts.fill_in_schedule(wanted, parsed)
         if isinstance(schedule, ScheduleRefusal):
             return {page.ASKS: schedule.words}

@@ -54,11 +54,6 @@ def render_time(at: float, zone: str) -> str:
     return f"{render_day(when)}, {when:%-H:%M}"
 
 
-def capitalize(words: str) -> str:
-    """Return the words with their first letter in upper case, and the rest unchanged."""
-    return words[:1].upper() + words[1:]
-
-
 def _describe_cron(cron: str) -> str:
     """Describe a common cron rule in words; empty for any other rule."""
     if len(cron.split()) != 5:  # a newer release wrote it

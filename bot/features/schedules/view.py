@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.features.schedules.rule_times import list_next_times
-from bot.features.schedules.rule_words import capitalize, describe_schedule_times, render_time, render_zone
+from bot.features.schedules.rule_words import describe_schedule_times, render_time, render_zone
 from bot.features.schedules.schedule import MissedRunPolicy, Schedule
 from bot.slack.text.cleaning import clean_mrkdwn, render_mention, to_plain_line
 from bot.slack.views.outgoing import Block, Outgoing, make_actions, make_button, make_context, make_section
 from bot.slack.views.paging import HomeList, ListPage, render_page_buttons, select_page
+from handoff.text.capitalization import capitalize_first
 from handoff.text.counts import format_count
 
 SAVE, DISCARD, CHANGE, RUN_ONCE_NOW = "schedule_save", "schedule_discard", "schedule_change", "schedule_now"
@@ -47,7 +48,7 @@ def render_proposal(schedule: Schedule, now: float) -> Outgoing:
 def render_details(schedule: Schedule, now: float) -> list[Block]:
     """Render the blocks of a schedule: times, task, next three runs, channels, files and the rule for missed runs."""
     asks = clean_mrkdwn(to_plain_line(schedule.asks, MAX_SHOWN_TASK_CHARS)).replace("\n", "\n>")
-    lines = [f"*{capitalize(describe_schedule_times(schedule))}*", f">{asks}"]
+    lines = [f"*{capitalize_first(describe_schedule_times(schedule))}*", f">{asks}"]
     times = list_next_times(schedule, now)
     number = {1: "", 2: "two ", 3: "three "}[max(1, len(times))]
     head = f"*The next {number}{'times' if len(times) > 1 else 'time'}, by your clock:*"
@@ -55,7 +56,7 @@ def render_details(schedule: Schedule, now: float) -> list[Block]:
     where = "here, in your direct messages" if schedule.channel.startswith("D") else f"in <#{schedule.channel}>"
     reads = f"*Reads:* what was said in {', '.join(f'<#{each}>' for each in schedule.reads)} since the last run."
     small = [f"Each run opens a thread of its own {where}, with your rights and your budgets as they are then."]
-    small.append(f"{capitalize(MISSED_TEXTS[schedule.missed])}.")
+    small.append(f"{capitalize_first(MISSED_TEXTS[schedule.missed])}.")
     if schedule.only_if_new:
         small.append("It keeps quiet if nobody said anything new there.")
     files = f"*Works with:* {clean_mrkdwn(to_plain_line(', '.join(file.name for file in schedule.files), 300))}"
@@ -116,7 +117,7 @@ def render_summary(schedule: Schedule, user: str) -> str:
     """Render a schedule in three lines: times and place; task; next run, last run and id."""
     whose = "" if schedule.owner == user else f", for {render_mention(schedule.owner)}"
     words = [
-        f"*{capitalize(describe_schedule_times(schedule))}* in <#{schedule.channel}>{whose}",
+        f"*{capitalize_first(describe_schedule_times(schedule))}* in <#{schedule.channel}>{whose}",
         clean_mrkdwn(to_plain_line(schedule.asks, 200)),
     ]
     if schedule.state == "paused":
@@ -143,7 +144,7 @@ def render_home_part(schedules: Sequence[Schedule], user: str, page: int) -> Hom
 def render_run_line(schedule: Schedule, due: float, *, is_late: bool, is_on_demand: bool) -> Outgoing:
     """Render a run's first line: when the schedule runs, its task and its owner; if it is late, also for which time."""
     asks = clean_mrkdwn(to_plain_line(schedule.asks, MAX_LINE_TASK_CHARS))
-    text = f"*{capitalize(describe_schedule_times(schedule))}*: {asks}, asked by {render_mention(schedule.owner)}"
+    text = f"*{capitalize_first(describe_schedule_times(schedule))}*: {asks}, asked by {render_mention(schedule.owner)}"
     small = ""
     if is_on_demand:
         small = "Run now, beside its times."

@@ -14,7 +14,6 @@ from bot.models.rehearsal.query_sql import SqlQuery, find_figure_unit, make_sql_
 from bot.models.rehearsal.request_reading import read_request
 from bot.models.rehearsal.result_sentences import (
     QueryRows,
-    capitalize_first,
     describe_empty_cells,
     make_sentences,
     read_rows,
@@ -22,6 +21,7 @@ from bot.models.rehearsal.result_sentences import (
 from bot.models.rehearsal.table_profile import ProfiledTable, read_profile
 from bot.models.rehearsal.table_query import MAX_GROUPS, Query, complete_query
 from handoff.contracts import ToolCall, ToolReply
+from handoff.text.capitalization import capitalize_first
 from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import RETURN_RESULT
 

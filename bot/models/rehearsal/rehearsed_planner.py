@@ -19,6 +19,7 @@ from bot.models.rehearsal.brief_parsing import (
 )
 from bot.models.rehearsal.word_lists import read_word_list, split_words
 from handoff.conversation.message_kinds import is_thanks
+from handoff.text.capitalization import capitalize_first
 
 PLANNER_HEADINGS = (
     "Request",
@@ -139,7 +140,7 @@ def _find_specialist(descriptions: dict[str, str], role: str) -> str:
 
 def _make_subtask(name: str, specialist: str, words: str, *dependencies: str) -> dict[str, Any]:
     objective = " ".join(words.split()).strip(" .,;?!") or "Answer the request"
-    objective = objective[:1].upper() + objective[1:]
+    objective = capitalize_first(objective)
     return {
         "id": name,
         "title": limit_words(objective, 8),

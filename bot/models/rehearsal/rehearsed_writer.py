@@ -6,6 +6,7 @@ import re
 
 from bot.models.rehearsal.brief_parsing import METHOD_PREFIX, UNAVAILABLE_PREFIX, Brief, raise_headings, read_sections
 from bot.models.rehearsal.moves import Move, make_escalation_move, make_result_move
+from handoff.text.capitalization import capitalize_first
 from handoff.text.text_words import split_sentences
 
 NOTHING_TO_WRITE = (
@@ -42,7 +43,7 @@ def make_note_move(brief: Brief) -> Move:
     if not material:
         return make_escalation_move("out_of_scope", NOTHING_TO_WRITE)
     title_words = _WRITING_VERB.sub("", brief.objective.strip()).strip(" ?!:.") or "Note"
-    title = title_words[:1].upper() + title_words[1:]
+    title = capitalize_first(title_words)
     lead_sentences = [
         split_sentences(_BOLD_LINE.sub("", text))[: 2 if len(material) > 1 else 3] for _, text in material
     ]

@@ -8,6 +8,7 @@ from decimal import Decimal, InvalidOperation
 
 from bot.models.rehearsal.query_sql import SqlQuery, render_figure_name
 from bot.models.rehearsal.table_profile import ProfiledColumn
+from handoff.text.capitalization import capitalize_first
 
 _MAX_TIED_NAMES = 3
 _EMPTY_LABEL = "(empty)"
@@ -84,11 +85,6 @@ def make_sentences(question: SqlQuery, rows: QueryRows) -> list[str]:
     figures = {label: value for label, value in labelled_figures if value is not None}
     trend_sentences = _describe_trend(figures, question) if question.kind == "time" and len(figures) > 1 else []
     return [*trend_sentences, *_describe_extremes(figures, question)] if figures else []
-
-
-def capitalize_first(text: str) -> str:
-    """Return a text with its first letter in upper case."""
-    return text[:1].upper() + text[1:]
 
 
 def _format_cell(question: SqlQuery, cell: object) -> str:

@@ -25,6 +25,7 @@ from handoff.engine.unknown_writes import VERDICT_OPTIONS
 from handoff.state.job_state import Job, RequestState
 from handoff.state.state_values import UNKNOWN_WRITE_WORDS, Question, QuestionAnswer, UnknownWrite
 from handoff.summaries.summary import render_title
+from handoff.text.capitalization import capitalize_first
 
 ANSWER_PREFIX = "answer:"
 """The start of the action_id of an answer's button; the number of the option follows."""
@@ -93,7 +94,7 @@ def _explain_answering(question: Question, answerers: str) -> str:
 
 def mention_answerers(answerers: Sequence[str]) -> str:
     """Return the mentions of those who may answer, for the beginning of a message."""
-    return render_answerers(answerers) if answerers else f"{ANYBODY_WORDS[0].upper()}{ANYBODY_WORDS[1:]}:"
+    return render_answerers(answerers) if answerers else f"{capitalize_first(ANYBODY_WORDS)}:"
 
 
 def render_reminder(job: Job, request: RequestState, subtask: str, number: int) -> Outgoing:
@@ -107,7 +108,7 @@ def render_reminder(job: Job, request: RequestState, subtask: str, number: int) 
     until = f" It is closed {render_moment(closes)}; {_describe_expiry_outcome(question)}" if closes is not None else ""
     what = "an approval still waits for a decision" if question.approval else "a question still waits for an answer"
     who = render_answerers(to)
-    text = f"{who[0].upper()}{who[1:]}: {what}: {message}{may}{until}"
+    text = f"{capitalize_first(who)}: {what}: {message}{may}{until}"
     return Outgoing(text=text, blocks=(make_section(text),), priority="question")
 
 

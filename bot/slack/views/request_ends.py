@@ -13,6 +13,7 @@ from handoff.engine.answer import list_unfillable_gaps
 from handoff.state.job_state import SETTLED_STATES, Job, RequestState, SubtaskState
 from handoff.state.state_values import UNKNOWN_WRITE_WORDS
 from handoff.summaries.summary import list_innermost_subtasks, render_title
+from handoff.text.capitalization import capitalize_first
 
 _MAX_LISTED_ITEMS = 12
 _QUOTE_LENGTH = 120
@@ -35,7 +36,7 @@ def render_failure(job: Job, request: RequestState) -> Outgoing:
     parts = [subtask for subtask in list_innermost_subtasks(request) if not subtask.is_handed_over]
     lines = [
         ":x: *I could not answer this.*",
-        reason if len(parts) == 1 else f"*{step[:1].upper()}{step[1:]}:* {reason}",
+        reason if len(parts) == 1 else f"*{capitalize_first(step)}:* {reason}",
     ]
     if request.run.failure.advice:
         lines.append(clean_mrkdwn(request.run.failure.advice, limit=900))
