@@ -26,36 +26,39 @@ async def client(start: Start, manifest_with: Change, client_of: Clients) -> Asy
 
 
 @pytest.fixture
-async def made(client: AsyncWebClient) -> Any:
+async def slack_list(client: AsyncWebClient) -> Any:
     return await client.api_call("slackLists.create", json={"name": "To do", "schema": COLUMNS})
 
 
-async def test_rows_are_read_page_by_page(client: AsyncWebClient, made: Any, refused: Refused) -> None:
-    name, done = (column["id"] for column in made["list_metadata"]["schema"])
+async def test_rows_are_read_page_by_page(client: AsyncWebClient, slack_list: Any, refused: Refused) -> None:
+    name, done = (column["id"] for column in slack_list["list_metadata"]["schema"])
     fields = [{"column_id": name, "rich_text": [TEXT]}, {"column_id": done, "checkbox": True}]
     rows = [
-        (await client.slackLists_items_create(list_id=made["list_id"], initial_fields=fields))["item"] for _ in range(3)
+        (await client.slackLists_items_create(list_id=slack_list["list_id"], initial_fields=fields))["item"]
+        for _ in range(3)
     ]
-    pages = await client.slackLists_items_list(list_id=made["list_id"], limit=2)
+    pages = await client.slackLists_items_list(list_id=slack_list["list_id"], limit=2)
     assert [page["items"] async for page in pages] == [rows[:2], rows[2:]]
-    await refused("invalid_cursor", client.slackLists_items_list(list_id=made["list_id"], cursor="\N{SUPERSCRIPT TWO}"))
+    await refused(
+        "invalid_cursor", client.slackLists_items_list(list_id=slack_list["list_id"], cursor="\N{SUPERSCRIPT TWO}")
+    )
 
 
 @pytest.mark.parametrize("value", ["Call Ana", ["Call Ana"], [None], [{"type": "section"}]])
 async def test_a_text_that_is_no_rich_text_is_refused(
-    client: AsyncWebClient, made: Any, refused: Refused, value: Any
+    client: AsyncWebClient, slack_list: Any, refused: Refused, value: Any
 ) -> None:
-    column = made["list_metadata"]["schema"][0]["id"]
+    column = slack_list["list_metadata"]["schema"][0]["id"]
     call = client.slackLists_items_create(
-        list_id=made["list_id"], initial_fields=[{"column_id": column, "rich_text": value}]
+        list_id=slack_list["list_id"], initial_fields=[{"column_id": column, "rich_text": value}]
     )
     await refused("invalid_input_type", call)
 
 
 async def test_fields_and_columns_of_the_wrong_kind_are_refused(
-    client: AsyncWebClient, made: Any, refused: Refused
+    client: AsyncWebClient, slack_list: Any, refused: Refused
 ) -> None:
-    fields = {"list_id": made["list_id"], "initial_fields": 5}
+    fields = {"list_id": slack_list["list_id"], "initial_fields": 5}
     await refused("invalid_arguments", client.api_call("slackLists.items.create", json=fields))
     schema = [COLUMNS[0] | {"key": ["name"]}]
     await refused("invalid_schema", client.api_call("slackLists.create", json={"name": "To do", "schema": schema}))
