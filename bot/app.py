@@ -224,7 +224,7 @@ async def open_app(
     def nudge(key: JobKey) -> None:
         instance.nudge(key)
 
-    shared = SharedParts(
+    shared_parts = SharedParts(
         settings,
         store,
         model,
@@ -243,7 +243,9 @@ async def open_app(
         await instance.release_team(team)
 
     bots = await (
-        _open_installed_teams(shared, release_team) if settings.uses_oauth_install else open_token_bot(shared)
+        _open_installed_teams(shared_parts, release_team)
+        if settings.uses_oauth_install
+        else open_token_bot(shared_parts)
     )
     stuck_limits = StuckLimits(
         effect_seconds=max(StuckLimits().effect_seconds, STUCK_FACTOR * settings.terms.call_seconds)
@@ -277,7 +279,7 @@ async def open_app(
             task.cancel()
         await asyncio.gather(*background_tasks, return_exceptions=True)
         await bots.end_background_tasks()
-        await _close_app(app, bots, shared)
+        await _close_app(app, bots, shared_parts)
 
 
 def make_channel_settings(settings: Settings, store: Store, model: ChosenModel, crews: CrewSet) -> ChannelSettings:
@@ -295,14 +297,16 @@ def make_channel_settings(settings: Settings, store: Store, model: ChosenModel, 
     )
 
 
-async def _open_installed_teams(shared: SharedParts, release_team: Callable[[str], Awaitable[None]]) -> InstalledTeams:
+async def _open_installed_teams(
+    shared_parts: SharedParts, release_team: Callable[[str], Awaitable[None]]
+) -> InstalledTeams:
     """Open the bots of all workspaces that installed the app. Raises SettingsError for invalid keys."""
     if fault := describe_missing_packages("oauth", "cryptography"):
         raise SettingsError(f"SLACK_CLIENT_ID is set: {fault}")
     from bot.teams import InstalledTeams  # noqa: PLC0415 - only where workspaces install the app
 
-    bots = InstalledTeams.from_settings(shared, release_team)
-    await shared.store.allow_any_team()
+    bots = InstalledTeams.from_settings(shared_parts, release_team)
+    await shared_parts.store.allow_any_team()
     await bots.open_all_bots()
     await remove_leftovers()
     return bots
@@ -321,15 +325,15 @@ async def _prepare_crews(model: ChosenModel, crew: Crew | CrewSet) -> CrewSet:
     return crews
 
 
-async def _close_app(app: App, bots: TeamBot | InstalledTeams, shared: SharedParts) -> None:
+async def _close_app(app: App, bots: TeamBot | InstalledTeams, shared_parts: SharedParts) -> None:
     from bot.jobs.instance import cancel_until_ended  # noqa: PLC0415 - see `open_app`
 
     try:
         await app.instance.stop()
         await cancel_until_ended(app.instance_task)
         seconds_left = app.instance.compute_seconds_left()
-        await asyncio.gather(bots.close(seconds_left), shared.limits.close(seconds_left))
+        await asyncio.gather(bots.close(seconds_left), shared_parts.limits.close(seconds_left))
     finally:
-        await shared.board.close()
-        await shared.crews.close()
+        await shared_parts.board.close()
+        await shared_parts.crews.close()
         await app.model.close()

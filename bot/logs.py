@@ -26,7 +26,7 @@ LogIds = Mapping[str, str | int]
 
 OWN_PACKAGES = ("bot", "specialists", "handoff")
 """Our own packages. Libraries' loggers stay at WARNING: below it some write whole requests and replies."""
-HIDDEN = "[hidden]"
+HIDDEN_TEXT = "[hidden]"
 _MIN_SECRET_CHARS = 4
 _TOKEN_PATTERN = re.compile(
     r"\b(?:xox[a-z]-|xapp-|xoxe\.|sk-|tvly-|BSA)[\w-]{4,}"  # Slack, model providers, search services
@@ -110,8 +110,8 @@ def hide_secrets(text: str, secrets: Collection[str]) -> str:
     """Replace every token in a text, and every secret of at least four characters, with `[hidden]`."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_SECRET_CHARS:
-            text = text.replace(secret, HIDDEN)
-    return _TOKEN_PATTERN.sub(HIDDEN, text)
+            text = text.replace(secret, HIDDEN_TEXT)
+    return _TOKEN_PATTERN.sub(HIDDEN_TEXT, text)
 
 
 class _StderrHandler(logging.StreamHandler[TextIO]):
@@ -164,9 +164,9 @@ class JsonFormatter(_MaskedFormatter):
         if event := getattr(record, "event", ""):
             line["event"] = str(event)
         line |= get_log_ids()
-        if deed := getattr(record, "deed", None):
+        if audit_fields := getattr(record, "deed", None):
             line["audit"] = {
-                name: self.hide_secrets(value) if isinstance(value, str) else value for name, value in deed
+                name: self.hide_secrets(value) if isinstance(value, str) else value for name, value in audit_fields
             }
         if error := self.render_exception(record):
             line["error"] = error

@@ -128,14 +128,14 @@ class Settings:
 
     def find_channel_values(self, channel: str) -> ChannelValues:
         """Return the values that the environment sets for a channel (its Slack id). All other values are None."""
-        heard = (
+        follow_ups = (
             None
             if self.follow_ups == DEFAULT_FOLLOW_UPS and not self.env.get("LEADHAND_FOLLOW_UPS")
             else self.follow_ups
         )
         values = {
             "allowed": channel in self.channels if self.channels else None,
-            "follow_ups": heard.apply_in(channel) if heard is not None else None,
+            "follow_ups": follow_ups.apply_in(channel) if follow_ups is not None else None,
         }
         return self.access.model_copy(update=values)
 
@@ -153,8 +153,8 @@ class Settings:
 
     def list_admins(self, team: str, organisation: str = "") -> frozenset[str]:
         """Return the Slack ids of a workspace's admins: those set for it, for its organisation, or for all."""
-        named = (one.rpartition(":") for one in self.admins)
-        return frozenset(user for place, _, user in named if place in {team, organisation, ""})
+        admin_parts = (one.rpartition(":") for one in self.admins)
+        return frozenset(user for place, _, user in admin_parts if place in {team, organisation, ""})
 
     @property
     def uses_socket_mode(self) -> bool:
@@ -300,9 +300,9 @@ VARIABLES: Mapping[str, str] = {
 def find_secret_values(env: Mapping[str, str] | None = None) -> frozenset[str]:
     """List the secrets of an environment, by default of this process: tokens, keys, and secret parts of addresses."""
     env = os.environ if env is None else env
-    named = {value for name, value in env.items() if name in VARIABLES and SECRET_NAME.search(name)}
+    secret_values = {value for name, value in env.items() if name in VARIABLES and SECRET_NAME.search(name)}
     of_addresses = (find_secrets(value) for value in env.values() if "://" in value)
-    return frozenset(named.union(*of_addresses) - {""})
+    return frozenset(secret_values.union(*of_addresses) - {""})
 
 
 def read_settings(env: Mapping[str, str] | None = None) -> Settings:
@@ -354,10 +354,10 @@ def _list_shipped_crews() -> tuple[str, ...]:
 
 
 def _parse_walls_required(text: str) -> bool:
-    known = {"": False, "best": False, "required": True}
-    if (word := text.strip().lower()) not in known:
+    value_by_word = {"": False, "best": False, "required": True}
+    if (word := text.strip().lower()) not in value_by_word:
         raise SettingsError(f"LEADHAND_SANDBOX is {text!r}; it takes required or best.")
-    return known[word]
+    return value_by_word[word]
 
 
 def require_slack(settings: Settings) -> None:
@@ -385,12 +385,12 @@ def require_installable(settings: Settings) -> None:
             "install the app by HTTP, each "
             f"with a token of its own: remove {conflicting_name}, or SLACK_CLIENT_ID if there is one workspace."
         )
-    needed = {
+    needed_values = {
         "SLACK_CLIENT_SECRET": settings.client_secret,
         "SLACK_SIGNING_SECRET": settings.signing_secret,
         "LEADHAND_TOKEN_KEYS": settings.token_keys,
     }
-    if lacking := [name for name, value in needed.items() if not value]:
+    if lacking := [name for name, value in needed_values.items() if not value]:
         key_advice = (
             " `openssl rand -base64 32 | tr '+/' '-_'` makes a key." if "LEADHAND_TOKEN_KEYS" in lacking else ""
         )
@@ -441,78 +441,78 @@ def _parse_working_hours(text: str) -> dict[str, int]:
     """Parse working hours such as `9-18 Mon-Fri` into fields of `AskingTerms`. An empty text gives {}."""
     if not text.strip():
         return {}
-    found = _WORKING_HOURS.fullmatch(text.strip().lower())
-    opens, closes = (int(found["opens"]), int(found["closes"])) if found else (0, 0)
-    if found is None or not opens < closes <= 24:
+    match = _WORKING_HOURS.fullmatch(text.strip().lower())
+    opens, closes = (int(match["opens"]), int(match["closes"])) if match else (0, 0)
+    if match is None or not opens < closes <= 24:
         raise SettingsError(
             f"LEADHAND_WORKING_HOURS is {text!r}; it takes hours and days: `9-18 Mon-Fri`, `8-20 Mon-Sun`."
         )
-    return {"opens": opens, "closes": closes, "days": _DAYS.index(found["last"] or "fri") + 1}
+    return {"opens": opens, "closes": closes, "days": _DAYS.index(match["last"] or "fri") + 1}
 
 
 def _parse_context(text: str) -> ContextLimits:
     """Parse the maximum tokens of each tier; a tier that is left out keeps its default."""
-    named = {}
+    tokens_by_tier = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
-        found = _TIER_TOKENS.fullmatch(part)
-        tokens = int(float(found["number"]) * (1_000 if found["k"] else 1)) if found else 0
-        if found is None or found["tier"] in named or not MIN_CONTEXT_TOKENS <= tokens <= MAX_CONTEXT_TOKENS:
+        match = _TIER_TOKENS.fullmatch(part)
+        tokens = int(float(match["number"]) * (1_000 if match["k"] else 1)) if match else 0
+        if match is None or match["tier"] in tokens_by_tier or not MIN_CONTEXT_TOKENS <= tokens <= MAX_CONTEXT_TOKENS:
             raise SettingsError(
                 f"LEADHAND_CONTEXT is {text!r}; it takes a tier and its tokens, {MIN_CONTEXT_TOKENS:,} to "
                 f"{MAX_CONTEXT_TOKENS:,}, "
                 "with commas: `fast 8k, balanced 16k`."
             )
-        named[found["tier"]] = tokens
-    return ContextLimits.model_validate(named)
+        tokens_by_tier[match["tier"]] = tokens
+    return ContextLimits.model_validate(tokens_by_tier)
 
 
 def _parse_roles(text: str) -> dict[str, Tier]:
     """Parse the tiers of the supervisor's roles: a dict by the name of each role in the text."""
-    named: dict[str, Tier] = {}
+    tier_by_role: dict[str, Tier] = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
         role, *rest = part.split()
         tier = next((tier for tier in _TIERS if rest == [tier]), None)
-        if tier is None or role not in ROLES or role in named:
+        if tier is None or role not in ROLES or role in tier_by_role:
             raise SettingsError(
                 f"LEADHAND_ROLES is {text!r}; it takes a role and its tier, with commas: "
                 f"`planner deep, verifier fast`. The roles are {', '.join(ROLES)}, each once; "
                 f"the tiers are {', '.join(_TIERS)}."
             )
-        named[role] = tier
-    return named
+        tier_by_role[role] = tier
+    return tier_by_role
 
 
 def _parse_retention(text: str) -> Retention:
     """Parse the days that each kind of data is kept; a kind that is left out keeps its default."""
     days: dict[str, float] = {}
     for part in filter(None, (each.strip().lower() for each in text.split(","))):
-        found = _RETENTION_DAYS.fullmatch(part)
+        match = _RETENTION_DAYS.fullmatch(part)
         if (
-            found is None
-            or found["what"] in days
-            or not MIN_RETENTION_DAYS <= float(found["days"]) <= MAX_RETENTION_DAYS
+            match is None
+            or match["what"] in days
+            or not MIN_RETENTION_DAYS <= float(match["days"]) <= MAX_RETENTION_DAYS
         ):
             raise SettingsError(
                 f"LEADHAND_KEEP is {text!r}; it takes jobs, questions, materials or audit and its days, "
                 f"{MIN_RETENTION_DAYS:g} "
                 f"to {MAX_RETENTION_DAYS:,}, with commas: `jobs 30, materials 7`."
             )
-        days[found["what"]] = float(found["days"]) * DAY_SECONDS
+        days[match["what"]] = float(match["days"]) * DAY_SECONDS
     jobs, materials = days.get("jobs", DEFAULT_RETENTION.jobs), days.get("materials")
     if materials is not None and materials > jobs:
         raise SettingsError(
             f"LEADHAND_KEEP is {text!r}; materials go with their job, {jobs / DAY_SECONDS:g} days after its end."
         )
-    waiting, audit = days.get("questions", DEFAULT_RETENTION.waiting), days.get("audit", DEFAULT_RETENTION.audit)
-    return Retention(jobs, waiting, materials, audit)
+    questions, audit = days.get("questions", DEFAULT_RETENTION.waiting_jobs), days.get("audit", DEFAULT_RETENTION.audit)
+    return Retention(jobs, questions, materials, audit)
 
 
 def _parse_follow_ups(text: str) -> FollowUps:
     """Parse where follow-ups are read: `off in C1` means everywhere except C1, `on in C1` means only in C1."""
-    word, named, rest = text.strip().partition(" in ")
+    word, separator, rest = text.strip().partition(" in ")
     channels = frozenset(name.strip().upper() for name in rest.split(",") if name.strip())
     word = word.strip().lower() or "on"
-    if word not in {"on", "off"} or bool(named) != bool(channels) or not all(map(CHANNEL_ID.fullmatch, channels)):
+    if word not in {"on", "off"} or bool(separator) != bool(channels) or not all(map(CHANNEL_ID.fullmatch, channels)):
         raise SettingsError(
             f"LEADHAND_FOLLOW_UPS is {text!r}; it takes on, off, or either with the ids of channels: "
             "`off in C0123ABCD, C0456EFGH`."
@@ -525,13 +525,13 @@ def _split_commas(text: str) -> tuple[str, ...]:
 
 
 def _parse_channels(text: str) -> frozenset[str]:
-    found = _split_commas(text)
-    wrong = next((one for one in found if not CHANNEL_ID.fullmatch(one)), None)
+    channel_ids = _split_commas(text)
+    wrong = next((one for one in channel_ids if not CHANNEL_ID.fullmatch(one)), None)
     if wrong is not None:
         raise SettingsError(
             f"LEADHAND_CHANNELS names {wrong!r}; it takes the ids of channels, with commas: C0123ABCD, C0456EFGH."
         )
-    return frozenset(found)
+    return frozenset(channel_ids)
 
 
 def _read_channel_values(env: Mapping[str, str]) -> ChannelValues:
@@ -547,24 +547,24 @@ def _read_channel_values(env: Mapping[str, str]) -> ChannelValues:
     for name in ("users", "strangers", "approvers"):
         text = env.get(f"LEADHAND_{name.upper()}", "")
         try:
-            found = ChannelValues.model_validate({name: _split_commas(text) or None})
+            parsed_values = ChannelValues.model_validate({name: _split_commas(text) or None})
         except ValidationError as error:
             fault = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
             raise SettingsError(
                 f"LEADHAND_{name.upper()} is {text!r}: {fault}. Ids are told apart by commas."
             ) from None
-        access = access.model_copy(update={name: getattr(found, name)})
+        access = access.model_copy(update={name: getattr(parsed_values, name)})
     return access
 
 
 def _replace_value(access: ChannelValues, name: str, variable: str, text: str) -> ChannelValues:
     """Return the values with one more, parsed from `text`; an empty text leaves it None. Raises SettingsError."""
     try:
-        found = ChannelValues.model_validate({name: text.strip() or None})
+        parsed_values = ChannelValues.model_validate({name: text.strip() or None})
     except ValidationError as error:
         fault = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
         raise SettingsError(f"{variable} is {text!r}: {fault}.") from None
-    return access.model_copy(update={name: getattr(found, name)})
+    return access.model_copy(update={name: getattr(parsed_values, name)})
 
 
 def _read_limit_rules(env: Mapping[str, str]) -> LimitRules:

@@ -33,9 +33,9 @@ def load_settings_files(env: MutableMapping[str, str] = os.environ, *, file_to_w
     """
     if file_to_write:
         env[FILE_VARIABLE] = str(file_to_write)
-    named = env.get(FILE_VARIABLE, "").strip()
-    path = Path(named or DEFAULT_SETTINGS_PATH).expanduser()
-    for name, value in _read_lines(path, required=bool(named) and file_to_write is None):
+    path_text = env.get(FILE_VARIABLE, "").strip()
+    path = Path(path_text or DEFAULT_SETTINGS_PATH).expanduser()
+    for name, value in _read_lines(path, is_required=bool(path_text) and file_to_write is None):
         env.setdefault(name, value)
     for name in VARIABLES:
         source = f"{name}_FILE"
@@ -46,35 +46,37 @@ def load_settings_files(env: MutableMapping[str, str] = os.environ, *, file_to_w
         env[name] = _read_text(Path(env.pop(source).strip()).expanduser(), source).strip()
 
 
-def _read_lines(path: Path, *, required: bool) -> Iterator[tuple[str, str]]:
+def _read_lines(path: Path, *, is_required: bool) -> Iterator[tuple[str, str]]:
     """Yield the names and values of a settings file, in its order. Raises SettingsError."""
-    if not required and not path.is_file():
+    if not is_required and not path.is_file():
         return
     lines = _read_text(path, FILE_VARIABLE).splitlines()
-    seen: dict[str, int] = {}
+    line_numbers: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         name, value = _parse_line(line.strip(), f"{path}, line {number}")
-        if name in seen:
-            raise SettingsError(f"{path}, line {number}: {name} stands in line {seen[name]} already; keep one of them.")
-        seen[name] = number
+        if name in line_numbers:
+            raise SettingsError(
+                f"{path}, line {number}: {name} stands in line {line_numbers[name]} already; keep one of them."
+            )
+        line_numbers[name] = number
         yield name, value
 
 
 def _parse_line(line: str, place: str) -> tuple[str, str]:
-    found = _LINE_PATTERN.fullmatch(line)
-    if found is None:
+    match = _LINE_PATTERN.fullmatch(line)
+    if match is None:
         raise SettingsError(f"{place}: a line is NAME=value, or begins with # and is a comment.")
-    name, value = found["name"], found["value"]
+    name, value = match["name"], match["value"]
     if name not in VARIABLES and name.removesuffix("_FILE") not in VARIABLES:
         near = difflib.get_close_matches(name, VARIABLES, 1)
-        meant = f" Did you mean {near[0]}?" if near else " `leadhand run --help` lists them."
-        raise SettingsError(f"{place}: there is no setting {name}.{meant}")
+        hint = f" Did you mean {near[0]}?" if near else " `leadhand run --help` lists them."
+        raise SettingsError(f"{place}: there is no setting {name}.{hint}")
     if name == FILE_VARIABLE:
         raise SettingsError(f"{place}: {FILE_VARIABLE} names this file; it cannot stand in it.")
-    quoted = _QUOTED_VALUE.fullmatch(value.strip())
-    return name, quoted["inside"] if quoted else re.sub(r"\s+#.*", "", value).strip()
+    quote_match = _QUOTED_VALUE.fullmatch(value.strip())
+    return name, quote_match["inside"] if quote_match else re.sub(r"\s+#.*", "", value).strip()
 
 
 def _read_text(path: Path, name: str) -> str:

@@ -70,23 +70,28 @@ class TeamBot:
     """The bot of one workspace. `start_background_tasks` starts its background tasks, `close` ends them.
 
     Args:
-        shared: The parts that it shares with the instance's other bots.
+        shared_parts: The parts that it shares with the instance's other bots.
         client: The Slack client of this bot alone.
         account: The bot's account in the workspace.
         groups: The user groups that the settings of its channels name.
     """
 
-    def __init__(self, shared: SharedParts, client: Client, account: BotAccount, groups: Collection[str]) -> None:
-        settings, store, crews, model = shared.settings, shared.store, shared.crews, shared.model
+    def __init__(self, shared_parts: SharedParts, client: Client, account: BotAccount, groups: Collection[str]) -> None:
+        settings, store, crews, model = (
+            shared_parts.settings,
+            shared_parts.store,
+            shared_parts.crews,
+            shared_parts.model,
+        )
         self.client, self.account = client, account
         self.proof = make_token_monitor(client, account)
         outbox = make_shared_outbox(
             client,
             store,
             account,
-            instance=shared.instance_name,
-            unlimited=settings.slack_unlimited,
-            read_waits=shared.lookup_pause_seconds,
+            instance=shared_parts.instance_name,
+            is_unlimited=settings.slack_unlimited,
+            read_waits=shared_parts.lookup_pause_seconds,
         )
         outbox.calls.on_token_refused = self.proof.request_check
         admins = settings.list_admins(account.home.team, account.home.enterprise)
@@ -96,18 +101,22 @@ class TeamBot:
         by_rules = model.provider == REHEARSAL_PROVIDER
         self.thread = ThreadView(client, outbox, store, people, messengers, model_label=model.label, by_rules=by_rules)
         self.bolt = make_bolt(client, self.proof, signing_secret=settings.signing_secret)
-        note, channels, limits = AuditLog(store).record, shared.channels, shared.limits
+        note, channels, limits = AuditLog(store).record, shared_parts.channels, shared_parts.limits
         self._kit = kit = Kit(
             app=self.bolt,
             gate=Gate(people, channels, claim_first=limits.claim_hourly_mark, clock=store.clock, record_audit=note),
             records=JobRecords(
-                store, shared.wake_job_runner, admins=admins, record_audit=note, find_groups=people.find_current_groups
+                store,
+                shared_parts.wake_job_runner,
+                admins=admins,
+                record_audit=note,
+                find_groups=people.find_current_groups,
             ),
             channels=channels,
             messengers=messengers,
             limits=limits,
             crews=crews,
-            board=shared.board,
+            board=shared_parts.board,
             model=model,
             settings=settings,
             url=account.url,
@@ -121,16 +130,16 @@ class TeamBot:
             crews,
             limits,
             settings.terms,
-            shared.board,
+            shared_parts.board,
             record_audit=note,
-            find_approvers=channels.read_approvers if shared.has_approvers else find_no_approvers,
+            find_approvers=channels.read_approvers if shared_parts.has_approvers else find_no_approvers,
             find_actor=Admission(people, channels).admit_actor,
             find_terms=channels.read_terms,
             openers=kit.openers,
         )
         for wrap in kit.effect_wrappers:
             effects = wrap(effects)
-        if (instruments := shared.instruments) is not None:
+        if (instruments := shared_parts.instruments) is not None:
             effects, outbox.calls.on_outcome = instruments.wrap_effects(effects), instruments.metrics.count_slack_call
         self.effects = effects
         self._background_tasks: list[asyncio.Task[None]] = []
@@ -168,23 +177,23 @@ class TeamBot:
         await asyncio.gather(self._kit.background.close(seconds), self.thread.close(seconds))
 
 
-async def open_token_bot(shared: SharedParts) -> TeamBot:
+async def open_token_bot(shared_parts: SharedParts) -> TeamBot:
     """Open the bot for the token of the settings.
 
     Raises SettingsError if Slack refuses the token, or the store holds jobs of another workspace.
     """
-    settings, store = shared.settings, shared.store
+    settings, store = shared_parts.settings, shared_parts.store
     try:
         client, account = await make_checked_client(settings.bot_token, settings.slack_api_url)
     except NotConnected as error:
         raise SettingsError(str(error)) from None
     try:
         await _require_home_team(store, account.home.team)
-        groups = await shared.channels.read_groups(
+        groups = await shared_parts.channels.read_groups(
             account.home.team
         )  # it also caches the form's values, for store outages
         await remove_leftovers()
-        return TeamBot(shared, client, account, groups)
+        return TeamBot(shared_parts, client, account, groups)
     except BaseException:
         await close_client(client)
         raise

@@ -52,18 +52,18 @@ class InstalledTeams:
     """The bots of an instance, by workspace.
 
     Args:
-        shared: The parts that the bots share.
+        shared_parts: The parts that the bots share.
         records: The installations.
         release_team: Makes the instance release all jobs of a workspace.
     """
 
     def __init__(
         self,
-        shared: SharedParts,
+        shared_parts: SharedParts,
         records: InstallationRecords,
         release_team: Callable[[str], Awaitable[None]],
     ) -> None:
-        self._shared = shared
+        self._shared_parts = shared_parts
         self._records = records
         self._release_team = release_team
         self._bots: dict[str, TeamBot] = {}
@@ -72,7 +72,7 @@ class InstalledTeams:
         self._leaving: set[str] = set()
         self._sync_lock = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
-        settings = shared.settings
+        settings = shared_parts.settings
         self._client = make_client("", settings.slack_api_url)
         credentials = settings.client_id, settings.client_secret
         self._refresh = TokenRefresher(records, self._client, credentials)
@@ -82,7 +82,7 @@ class InstalledTeams:
         flow = make_install_flow(
             self._client,
             records,
-            OAuthStates(shared.store.installations),
+            OAuthStates(shared_parts.store.installations),
             credentials=credentials,
             scopes=list_needed_scopes() | (OPTIONAL_SCOPES if tickets else frozenset()),
             allowed_ids=settings.teams,
@@ -90,15 +90,15 @@ class InstalledTeams:
         self.pages: Sequence[web.RouteDef] = make_install_routes(flow, self.sync_bots)
 
     @classmethod
-    def from_settings(cls, shared: SharedParts, release_team: Callable[[str], Awaitable[None]]) -> InstalledTeams:
-        """Make it from the settings of `shared`. Raises SettingsError for an invalid LEADHAND_TOKEN_KEYS."""
-        settings, store = shared.settings, shared.store
+    def from_settings(cls, shared_parts: SharedParts, release_team: Callable[[str], Awaitable[None]]) -> InstalledTeams:
+        """Make it from the settings of `shared_parts`. Raises SettingsError for an invalid LEADHAND_TOKEN_KEYS."""
+        settings, store = shared_parts.settings, shared_parts.store
         try:
             cipher = TokenCipher(settings.token_keys)
         except BadKey as error:
             raise SettingsError(f"LEADHAND_TOKEN_KEYS: {error}.") from None
         records = InstallationRecords(store.installations, cipher, store.clock)
-        return cls(shared, records, release_team)
+        return cls(shared_parts, records, release_team)
 
     @property
     def token_fault(self) -> str:
@@ -204,8 +204,8 @@ class InstalledTeams:
             installed_teams = _find_installed_teams(records)
             for team in [team for team in self._bots if team not in installed_teams]:
                 await self._close_bot(team)
-            for team, (name, found) in installed_teams.items():
-                await self._sync_team(team, name, found)
+            for team, (name, installation) in installed_teams.items():
+                await self._sync_team(team, name, installation)
             for name, record in records.items():
                 self._refresh.start_refresh(name, record)
             await self._erase_departed_teams(records)
@@ -223,8 +223,10 @@ class InstalledTeams:
             bot.proof.request_check()
 
     async def _open_bot(self, team: str, installation: SlackInstallation) -> None:
-        wide, shared = installation.is_enterprise_install, self._shared
-        client = make_client(installation.bot_token or "", shared.settings.slack_api_url, team=team if wide else "")
+        wide, shared_parts = installation.is_enterprise_install, self._shared_parts
+        client = make_client(
+            installation.bot_token or "", shared_parts.settings.slack_api_url, team=team if wide else ""
+        )
         account = BotAccount(
             user=installation.bot_user_id or "",
             name=str(installation.custom_values.get("bot", "")),
@@ -235,7 +237,7 @@ class InstalledTeams:
             bot_id=installation.bot_id or "",
         )
         try:
-            bot = TeamBot(shared, client, account, await shared.channels.read_groups(team))
+            bot = TeamBot(shared_parts, client, account, await shared_parts.channels.read_groups(team))
         except BaseException:
             await close_client(client)
             raise
@@ -272,7 +274,7 @@ class InstalledTeams:
 
     async def _erase_departed_teams(self, records: Mapping[str, InstallationRecord]) -> None:
         """Erase the data of workspaces that the app left longer ago than jobs are kept."""
-        store, retention_seconds = self._shared.store, self._shared.settings.retention.jobs
+        store, retention_seconds = self._shared_parts.store, self._shared_parts.settings.retention.jobs
         for name in sorted(records, reverse=True):  # workspaces (T) before their organisation (E)
             left_at = _find_leave_time(records, name)
             if not left_at or store.clock() - left_at < retention_seconds:
@@ -282,9 +284,9 @@ class InstalledTeams:
                 one.organisation == name for one in (await self._records.read_all()).values()
             ):
                 continue  # it was installed again, or its workspaces come first
-            erased = await store.forget_team(name)
+            erased_count = await store.forget_team(name)
             await self._records.delete(name, former_row=row)
-            log.info("what was kept for %s was erased (%d keys): the app left it", name, erased)
+            log.info("what was kept for %s was erased (%d keys): the app left it", name, erased_count)
 
     def _start_task(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
@@ -294,14 +296,14 @@ class InstalledTeams:
 
 def _find_installed_teams(records: Mapping[str, InstallationRecord]) -> dict[str, tuple[str, SlackInstallation]]:
     """Return pairs by workspace: the name of the record whose installation it uses, and that installation."""
-    found: dict[str, tuple[str, SlackInstallation]] = {}
+    installed_teams: dict[str, tuple[str, SlackInstallation]] = {}
     for team, record in records.items():
         name = record.organisation or team
         holder = records.get(name)
         installation = holder.installation if holder is not None and not record.left else None
         if installation is not None and (record.organisation or not installation.is_enterprise_install):
-            found[team] = name, installation
-    return found
+            installed_teams[team] = name, installation
+    return installed_teams
 
 
 def _find_leave_time(records: Mapping[str, InstallationRecord], name: str) -> float:

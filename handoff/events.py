@@ -735,13 +735,13 @@ def _salvage_field(event: JsonObject) -> JsonObject:
 
     Returns the field with its unreadable parts replaced; an empty dict if the event has no such field.
     """
-    name, salvaged = _SALVAGED_FIELDS.get(str(event.get("type")), ("", None))
+    name, salvaged_field = _SALVAGED_FIELDS.get(str(event.get("type")), ("", None))
     stored_field = event.get(name)
-    if salvaged is None or not isinstance(stored_field, dict):
+    if salvaged_field is None or not isinstance(stored_field, dict):
         return {}
     with suppress(ValidationError):
-        return {name: salvaged.model_validate(stored_field)}
-    for part in type(salvaged).model_fields.keys() & stored_field.keys():
+        return {name: salvaged_field.model_validate(stored_field)}
+    for part in type(salvaged_field).model_fields.keys() & stored_field.keys():
         with suppress(ValidationError):
-            salvaged = salvaged.model_validate({**dict(salvaged), part: stored_field[part]})
-    return {name: salvaged}
+            salvaged_field = salvaged_field.model_validate({**dict(salvaged_field), part: stored_field[part]})
+    return {name: salvaged_field}

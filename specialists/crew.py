@@ -98,7 +98,7 @@ class Crew:
         """Return the crew with the path `name`, at any level; None if there is none."""
         if name == self.path:
             return self
-        return next((found for crew in self.crews.values() if (found := crew.find_crew(name))), None)
+        return next((inner_crew for crew in self.crews.values() if (inner_crew := crew.find_crew(name))), None)
 
     @property
     def house_rules(self) -> str:
@@ -144,9 +144,9 @@ class Crew:
     @property
     def fetching_toolkits(self) -> tuple[Toolkit, ...]:
         """The toolkits that can fetch what a request names, and of whose tools a specialist of this crew has one."""
-        held = {tool.name for one in self.all_specialists.values() for tool in one.tools}
+        tool_names = {tool.name for one in self.all_specialists.values() for tool in one.tools}
         there = (*self.toolkits, *(each for crew in self.crews.values() for each in crew.fetching_toolkits))
-        return tuple(one for one in there if one.finds is not None and held & {tool.name for tool in one.tools})
+        return tuple(one for one in there if one.finds is not None and tool_names & {tool.name for tool in one.tools})
 
     async def close(self) -> None:
         """Close the toolkits of this crew and its inner crews, each within `CLOSE_TIMEOUT_SECONDS`.
@@ -155,8 +155,8 @@ class Crew:
         """
         closing = [kit.close() for kit in self.toolkits if kit.close is not None]
         ends = (asyncio.wait_for(each, CLOSE_TIMEOUT_SECONDS) for each in closing)
-        ended = await asyncio.gather(*ends, *(crew.close() for crew in self.crews.values()), return_exceptions=True)
-        for error in ended:
+        outcomes = await asyncio.gather(*ends, *(crew.close() for crew in self.crews.values()), return_exceptions=True)
+        for error in outcomes:
             if isinstance(error, Exception):
                 _log.warning("a toolkit could not be closed: %s: %s", type(error).__name__, error)
 
@@ -170,10 +170,10 @@ def find_specialist(crew: Crew, plan: Plan | None, name: str, tier: Tier) -> Spe
 
     Raises AdhocNotAllowed if the crew does not allow, or no longer allows, the ad-hoc specialist or its `tier`.
     """
-    made = find_made_specialist(plan, name)
-    if made is None:
+    made_specialist = find_made_specialist(plan, name)
+    if made_specialist is None:
         return crew.specialists.get(name)
-    one = build_adhoc_specialist(crew, made)
+    one = build_adhoc_specialist(crew, made_specialist)
     if crew.make is not None and tier not in crew.make.tiers:
         raise AdhocNotAllowed(f"the crew does not allow the tier {tier}, on which {name} is to work")
     return one

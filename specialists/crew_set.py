@@ -21,8 +21,8 @@ def find_member_fault(crew: Crew, member_names: Container[str], env: Mapping[str
 
     `member_names` are the names of the usual crew's members.
     """
-    if missing := list_missing_settings(crew, env):
-        return f"without {', '.join(missing)}"
+    if missing_settings := list_missing_settings(crew, env):
+        return f"without {', '.join(missing_settings)}"
     if not crew.about.description:
         return "its crew.yml has no description"
     if not NAME_PATTERN.fullmatch(crew.name) or crew.name in {*RESERVED_NAMES}:

@@ -55,7 +55,7 @@ async def run_specialist(
     workbench: Workbench,
     log: AttemptLog,
     done_when: str = "",
-    elapsed: float = 0.0,
+    elapsed_seconds: float = 0.0,
     token_limit: int = TOKEN_LIMIT,
 ) -> AttemptEnd:
     """Run an attempt of a specialist, or continue it from the end of `log.history`.
@@ -68,7 +68,7 @@ async def run_specialist(
             decides where calls may go (see `turns.egress`).
         log: Stores each turn and each tool's reply before anything follows from it.
         done_when: The subtask's acceptance criterion, for the model to read.
-        elapsed: Seconds that the attempt took before this call.
+        elapsed_seconds: Seconds that the attempt took before this call.
         token_limit: Input and output tokens after which the attempt is asked to finish.
 
     Returns:
@@ -85,7 +85,7 @@ async def run_specialist(
     if handoff.readable:
         specialist = add_reading_tools(specialist, handoff.readable)
     timeout = handoff.constraints.timeout
-    deadline = asyncio.get_running_loop().time() + timeout - elapsed
+    deadline = asyncio.get_running_loop().time() + timeout - elapsed_seconds
     limits = _Limits(deadline, deadline - timeout * (1 - LAST_CALL_SHARE), token_limit)
     provenance = workbench.provenance
     has_derived_content = provenance.has_derived_content or bool(handoff.context or handoff.given)
@@ -383,9 +383,9 @@ class _Attempt:
             result = result.model_copy(update={"content": content.text, "summary": summary.text})
         binding = await self._bind_result(result)
         objection = self.conversation.work_record.find_objection(result.content)
-        if not objection and (unopened := self._find_unread_file(result)):
+        if not objection and (unread_file := self._find_unread_file(result)):
             readers = ("read_material", "search_material", *self.conversation.work_record.file_readers)
-            objection = briefing.render_note("no_work_unread", file=unopened, tools=" or ".join(readers))
+            objection = briefing.render_note("no_work_unread", file=unread_file, tools=" or ".join(readers))
         objection = objection or content.fault or summary.fault
         if not objection and binding.faults:
             objection = briefing.render_note("not_found", faults="\n".join(f"- {each}" for each in binding.faults))

@@ -17,7 +17,7 @@ WORK = "import time; t = time.perf_counter(); sum(n * n for n in range(3_000_000
 WORK += "print(time.perf_counter() - t, time.process_time())"
 
 
-SHARED = 3.0
+SHARED_FACTOR = 3.0
 """How many times longer work may take beside other work, which is there after the measurement."""
 
 
@@ -33,7 +33,7 @@ def slow_cores() -> float:
 
 def patience(seconds: float = 60.0) -> float:
     """Return that many seconds of a quick machine to itself, in seconds of this one beside other work."""
-    return SHARED * seconds * slowdown()
+    return SHARED_FACTOR * seconds * slowdown()
 
 
 def count_cores() -> int:

@@ -21,7 +21,7 @@ from bot.command_line import crew_demo
 from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.store.embedded import start_embedded, stop_embedded
 from bot.workspace.app_parts import MessageDraft
-from tests.system.crews.test_all_demos import NAMES, PATIENCE, on_page, say_yes, sent, settings_of
+from tests.system.crews.test_all_demos import NAMES, PATIENCE, on_page, open_thread, say_yes, settings_of
 from tests.system.scene import scene_on
 from tests.workspace_page.browser import NAMES as BROWSERS
 
@@ -67,7 +67,7 @@ async def picture(browser: Browser, url: str, name: str) -> Path:
             ready = page.locator("[data-testid=pending-file][data-ready=true]")
             await expect(ready).to_have_count(len(demo.files), timeout=30_000)
             await page.get_by_test_id("send").click()
-            talk = await sent(scene, page)
+            talk = await open_thread(scene, page)
             await say_yes(talk, on_page(page))
             await talk.over(patience=PATIENCE)
             await shoot(page, path)

@@ -32,9 +32,9 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def row(name: str, figure: str, bar: str = "", beside: str = "", *, met: bool | None = None) -> None:
+def row(name: str, figure: str, bar: str = "", beside: str = "", *, is_met: bool | None = None) -> None:
     """Print a figure beside its bar, and beside what it is compared with."""
-    mark = "" if met is None else "ok" if met else "MISSED"
+    mark = "" if is_met is None else "ok" if is_met else "MISSED"
     say(f"{name:<46} {figure:>12} {bar:>12} {beside:>12}  {mark}".rstrip())
 
 

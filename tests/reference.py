@@ -192,7 +192,7 @@ self: false
 """
 """The same for the front matter of a specialist."""
 
-EXPLAINED: Mapping[str, str] = {"slack": "See [its own page](local-slack.md#the-command)."}
+EXPLANATIONS: Mapping[str, str] = {"slack": "See [its own page](local-slack.md#the-command)."}
 """Commands that another page explains, each with a sentence that leads there."""
 
 LIMITS: Mapping[str, Sequence[tuple[str, str]]] = {
@@ -323,8 +323,8 @@ def _settings() -> Iterator[str]:
 def _commands() -> Iterator[str]:
     yield COMMANDS_INTRO
     for name, parser in subparsers_of(_make_parser()).items():
-        if name in EXPLAINED:
-            yield from (f"### leadhand {name}", "", _sentence(parser.description or ""), EXPLAINED[name], "")
+        if name in EXPLANATIONS:
+            yield from (f"### leadhand {name}", "", _sentence(parser.description or ""), EXPLANATIONS[name], "")
         else:
             yield from _command(f"leadhand {name}", parser)
 

@@ -61,15 +61,15 @@ def _check_ids(ids: tuple[str, ...], fits: Callable[[str], object], kind: str) -
 
 
 def _check_instructions(text: str) -> str:
-    said = remove_invisible(text.replace("\r\n", "\n")).strip()
-    if len(said) > MAX_INSTRUCTIONS_CHARS:
+    instructions = remove_invisible(text.replace("\r\n", "\n")).strip()
+    if len(instructions) > MAX_INSTRUCTIONS_CHARS:
         message = (
-            f"these are {len(said):,} characters, and at most {MAX_INSTRUCTIONS_CHARS:,} are allowed, for "
+            f"these are {len(instructions):,} characters, and at most {MAX_INSTRUCTIONS_CHARS:,} are allowed, for "
             "every request "
             "carries them; what is longer belongs into the crew's knowledge"
         )
         raise ValueError(message)
-    return "" if said.casefold() == OFF else said
+    return "" if instructions.casefold() == OFF else instructions
 
 
 def _check_budget(text: str) -> str:
@@ -227,9 +227,9 @@ def merge_sources(
     values: dict[str, Any] = {}
     origins: dict[str, ValueOrigin] = {}
     default = DEFAULT_VALUES.model_copy(update={"crew": crew})
-    for found, source in [*sources, (default, "default")]:
+    for source_values, source in [*sources, (default, "default")]:
         for name in VALUE_NAMES:
-            value = getattr(found, name)
+            value = getattr(source_values, name)
             if value is not None and name not in values:
                 values[name] = value
                 origins[name] = (

@@ -62,13 +62,13 @@ def parse_form_row(channel: str, row: str) -> FormValues:
     """Parse a channel's row. An unreadable row closes the channel, as it may have excluded people."""
     try:
         fields = json.loads(row)
-        given, stored_origins = dict(fields["values"]), dict(fields["set"])
+        stored_values, stored_origins = dict(fields["values"]), dict(fields["set"])
     except (ValueError, KeyError, TypeError) as error:
         why = type(error).__name__  # never its text, which may quote what somebody wrote
         log.error("the settings of channel %s cannot be read (%s): closed until set again", channel, why)  # noqa: TRY400 - one line
         return FormValues(ChannelValues(allowed=False), row=row)
     try:
-        values = ChannelValues.model_validate(given)
+        values = ChannelValues.model_validate(stored_values)
         origins = {
             name: ValueOrigin("form", str(one["user"]), float(one["at"]))
             for name, one in stored_origins.items()
@@ -202,47 +202,49 @@ class ChannelSettings:
         """
         for _ in range(MAX_SAVE_TRIES):
             before = await self.read_form(team, channel)
-            changed = tuple(one for one in names if getattr(values, one) != getattr(before.values, one))
+            changed_names = tuple(one for one in names if getattr(values, one) != getattr(before.values, one))
             conflicting_names = tuple(
-                one for one in changed if before.compute_stamp(one) != seen_stamps.get(one, before.compute_stamp(one))
+                one
+                for one in changed_names
+                if before.compute_stamp(one) != seen_stamps.get(one, before.compute_stamp(one))
             )
             if conflicting_names or before.is_newer:
                 return FormNotSaved(before, () if before.is_newer else conflicting_names)
-            if not changed:
+            if not changed_names:
                 return ()
             now = ValueOrigin("form", user, self._store.clock())
-            merged_values = before.values.model_copy(update={one: getattr(values, one) for one in changed})
+            merged_values = before.values.model_copy(update={one: getattr(values, one) for one in changed_names})
             set_names = [one for one in VALUE_NAMES if getattr(merged_values, one) is not None]
-            origins = {one: now if one in changed else before.origins.get(one, now) for one in set_names}
+            origins = {one: now if one in changed_names else before.origins.get(one, now) for one in set_names}
             row = render_form_row(merged_values, origins)
             if await self._store.settings.put(team, channel, row, old_payload=before.row):
                 self._forms.pop(team, None)
-                return changed
+                return changed_names
         return FormNotSaved(before)
 
     async def read_groups(self, team: str) -> frozenset[str]:
         """Return the ids of the user groups named in the form, `channels.yml` or the environment. Raises StoreError."""
-        kept = (form.values for form in (await self._read_forms(team)).values())
-        found = [*self._file.values(), self._environment(""), *kept]
-        return pick_groups([one for values in found for one in (*(values.users or ()), *(values.approvers or ()))])
+        form_values = (form.values for form in (await self._read_forms(team)).values())
+        all_values = [*self._file.values(), self._environment(""), *form_values]
+        return pick_groups([one for values in all_values for one in (*(values.users or ()), *(values.approvers or ()))])
 
     async def _read_forms(self, team: str) -> dict[str, FormValues]:
-        expires_at, known = self._forms.get(team, (0.0, None))
-        if known is not None and time.monotonic() < expires_at:
-            return known
+        expires_at, cached_forms = self._forms.get(team, (0.0, None))
+        if cached_forms is not None and time.monotonic() < expires_at:
+            return cached_forms
         try:
             rows = await self._store.settings.read_team(team)
         except StoreError:
-            if known is None:
+            if cached_forms is None:
                 raise
-            return known
-        before = known or {}
-        read = {
+            return cached_forms
+        before = cached_forms or {}
+        forms = {
             channel: before[channel]
             if channel in before and before[channel].row == row
             else parse_form_row(channel, row)
             for channel, row in rows.items()
             if CHANNEL_ID.fullmatch(channel)  # other rows hold data of the bot itself
         }
-        self._forms[team] = (time.monotonic() + FORM_CACHE_SECONDS, read)
-        return read
+        self._forms[team] = (time.monotonic() + FORM_CACHE_SECONDS, forms)
+        return forms

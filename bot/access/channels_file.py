@@ -68,8 +68,8 @@ def _parse_channels(file: ChannelsFile, root: yaml.Node, crews: Sequence[str]) -
             file.add_fault(key, text)
         elif channel in file.channels:
             file.add_fault(key, f"the channel {channel} is there twice; keep one")
-        elif (found := _parse_channel(file, node, crews)) is not None:
-            file.channels[channel] = found
+        elif (channel_values := _parse_channel(file, node, crews)) is not None:
+            file.channels[channel] = channel_values
 
 
 def _parse_channel(file: ChannelsFile, node: yaml.Node, crews: Sequence[str]) -> ChannelValues | None:
@@ -143,9 +143,11 @@ def parse_crew_values(channel: Mapping[str, tuple[str, CrewFault]]) -> tuple[Cha
         try:
             values[name] = getattr(ChannelValues.model_validate({name: value}), name)
         except ValidationError as error:
-            said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+            message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
             faults.append(
-                dataclasses.replace(place, text=f"{name}: {said if name in TEXT_VALUE_NAMES else 'it takes on or off'}")
+                dataclasses.replace(
+                    place, text=f"{name}: {message if name in TEXT_VALUE_NAMES else 'it takes on or off'}"
+                )
             )
     return ChannelValues.model_validate(values), tuple(faults)
 

@@ -62,5 +62,5 @@ def _is_home_member(person: Mapping[str, Any], team: str, home: HomeWorkspace) -
     if team == home.team:
         return True
     organisation = person.get("enterprise_user")
-    found = organisation.get("enterprise_id") if isinstance(organisation, Mapping) else None
-    return bool(home.enterprise) and found == home.enterprise
+    enterprise = organisation.get("enterprise_id") if isinstance(organisation, Mapping) else None
+    return bool(home.enterprise) and enterprise == home.enterprise

@@ -30,24 +30,24 @@ class _ParsedHours:
 
 def normalize_quiet_hours(text: str) -> str:
     """Return quiet hours in the form that is stored, such as `20:30-8, weekends` or `off`. Raises BadQuietHours."""
-    found = _parse_quiet_hours(text)
+    quiet_hours = _parse_quiet_hours(text)
     hours = (
-        f"{_format_minutes(found.begin_minute)}-{_format_minutes(found.end_minute)}"
-        if found.begin_minute != found.end_minute
+        f"{_format_minutes(quiet_hours.begin_minute)}-{_format_minutes(quiet_hours.end_minute)}"
+        if quiet_hours.begin_minute != quiet_hours.end_minute
         else ""
     )
-    return ", ".join(filter(None, (hours, WEEKENDS if found.includes_weekends else ""))) or OFF
+    return ", ".join(filter(None, (hours, WEEKENDS if quiet_hours.includes_weekends else ""))) or OFF
 
 
 def resolve_quiet_times(text: str, zone: str, at: float) -> QuietTimes:
     """Return the quiet times in a zone, with its UTC offset at `at` (s since the epoch). `text` is in stored form."""
     if text in {"", OFF}:
         return NO_QUIET_TIMES
-    found = _parse_quiet_hours(text)
+    quiet_hours = _parse_quiet_hours(text)
     return QuietTimes(
-        begins=found.begin_minute,
-        ends=found.end_minute,
-        weekends=found.includes_weekends,
+        begins=quiet_hours.begin_minute,
+        ends=quiet_hours.end_minute,
+        weekends=quiet_hours.includes_weekends,
         offset=compute_utc_offset(zone, at),
     )
 
@@ -70,11 +70,11 @@ def _parse_quiet_hours(text: str) -> _ParsedHours:
 
 
 def _parse_hours(text: str) -> tuple[int, int]:
-    found = _HOURS_PATTERN.fullmatch(text)
-    if found is None:
+    match = _HOURS_PATTERN.fullmatch(text)
+    if match is None:
         raise BadQuietHours(f"it takes hours such as `{EXAMPLE_HOURS}`, or off")
-    begins, ends = (int(found[at]) * 60 + int(found[at + 1] or 0) for at in (1, 3))
-    if max(begins, ends) > _DAY_MINUTES or any(int(found[at] or 0) >= 60 for at in (2, 4)):
+    begins, ends = (int(match[at]) * 60 + int(match[at + 1] or 0) for at in (1, 3))
+    if max(begins, ends) > _DAY_MINUTES or any(int(match[at] or 0) >= 60 for at in (2, 4)):
         raise BadQuietHours(f"the hours of a day go from 0 to 24; write them such as `{EXAMPLE_HOURS}`, or off")
     return begins, ends
 

@@ -64,8 +64,8 @@ class NoSuchZone(ValueError):
 def parse_zone_name(text: str) -> str:
     """Return the name of the zone that a person named, as `find_zone_name` does. Raises NoSuchZone."""
     name = " ".join(text.split())[:MAX_ZONE_NAME_CHARS]
-    if found := find_zone_name(name):
-        return found
+    if zone_name := find_zone_name(name):
+        return zone_name
     near = find_nearest_zone(name)
     hint = f"did you mean {near}?" if near else "it takes a name such as Europe/Berlin or America/New_York"
     raise NoSuchZone(f"there is no time zone {name or 'without a name'}; {hint}")
@@ -98,7 +98,7 @@ def find_zone_name(name: str, speaker_zone: str = "") -> str:
 
 def find_zone(name: str) -> tzinfo | None:
     """Return a zone by its name, as `find_zone_name` returns it; None if there is no such zone."""
-    if (found := _OFFSET_PATTERN.fullmatch(name)) is not None and (ahead := _parse_offset(found)) is not None:
+    if (match := _OFFSET_PATTERN.fullmatch(name)) is not None and (ahead := _parse_offset(match)) is not None:
         return timezone(ahead)
     try:
         return ZoneInfo(name)
@@ -108,8 +108,8 @@ def find_zone(name: str) -> tzinfo | None:
 
 def _find_fixed_zone(name: str) -> str:
     """Return the name of a fixed-offset zone, such as `UTC+02:00`; empty if `name` is no offset up to 14 hours."""
-    found = _OFFSET_PATTERN.fullmatch(name)
-    ahead = _parse_offset(found) if found is not None else None
+    match = _OFFSET_PATTERN.fullmatch(name)
+    ahead = _parse_offset(match) if match is not None else None
     return str(timezone(ahead)) if ahead is not None else ""
 
 
@@ -133,10 +133,12 @@ def explain_unknown_zone(name: str) -> str:
 
 def find_nearest_zone(name: str) -> str:
     """Return the zone whose name or alias is most similar to an unknown name; empty if none is similar."""
-    wanted = _normalize_name(name)
-    known = {**_map_zone_names(), **ZONE_ALIASES}
-    near = get_close_matches(wanted, known, 1, 0.75) or get_close_matches(wanted.rpartition("/")[2], known, 1, 0.75)
-    return known[near[0]] if near else ""
+    search_name = _normalize_name(name)
+    zones_by_name = {**_map_zone_names(), **ZONE_ALIASES}
+    near = get_close_matches(search_name, zones_by_name, 1, 0.75) or get_close_matches(
+        search_name.rpartition("/")[2], zones_by_name, 1, 0.75
+    )
+    return zones_by_name[near[0]] if near else ""
 
 
 def compute_utc_offset(zone: str, at: float) -> int:

@@ -60,10 +60,10 @@ async def print_audit(options: argparse.Namespace, settings: Settings) -> int:
 def _parse_time(name: str, text: str) -> float:
     """Parse a day or a time into seconds since the epoch; without a zone it is UTC. Raises SettingsError."""
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise SettingsError(f"{name} {text}: write a day (2026-11-01) or a time (2026-11-01T09:30, in UTC).") from None
-    return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
+    return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp()
 
 
 def _render_cells(entry: AuditEntry) -> tuple[str, ...]:
@@ -75,5 +75,5 @@ def _render_cells(entry: AuditEntry) -> tuple[str, ...]:
 
 
 def _render_row(cells: Sequence[str], team: str = "") -> str:
-    padded = [cell.ljust(width) for cell, width in zip(cells, COLUMN_WIDTHS, strict=False)]
-    return "  ".join([*([team.ljust(12)] if team else []), *padded, *cells[len(COLUMN_WIDTHS) :]]).rstrip()
+    padded_cells = [cell.ljust(width) for cell, width in zip(cells, COLUMN_WIDTHS, strict=False)]
+    return "  ".join([*([team.ljust(12)] if team else []), *padded_cells, *cells[len(COLUMN_WIDTHS) :]]).rstrip()

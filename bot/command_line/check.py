@@ -98,13 +98,13 @@ async def run_check(options: argparse.Namespace, settings: Settings) -> int:
 
 async def print_report(settings: Settings, *, only_crews: bool = False) -> int:
     """Print the result of each check, and a summary. Returns 0 if nothing needs fixing, 1 otherwise."""
-    shown: list[CheckResult] = []
-    async with contextlib.aclosing(check_crews(settings, [], []) if only_crews else run_checks(settings)) as found:
-        async for verdict in found:
-            shown.append(verdict)
+    shown_results: list[CheckResult] = []
+    async with contextlib.aclosing(check_crews(settings, [], []) if only_crews else run_checks(settings)) as results:
+        async for verdict in results:
+            shown_results.append(verdict)
             say(hide_secrets(str(verdict), settings.secrets))
-    say(_summarize_results(shown, only_crews=only_crews))
-    return 1 if any(one.fault for one in shown) else 0
+    say(_summarize_results(shown_results, only_crews=only_crews))
+    return 1 if any(one.fault for one in shown_results) else 0
 
 
 def _summarize_results(results: Sequence[CheckResult], *, only_crews: bool) -> str:
@@ -127,13 +127,13 @@ async def check_crews(settings: Settings, readable_crews: list[Crew], names: lis
     The crews that could be read are added to `readable_crews`. If there are several, their names are added to `names`.
     """
     try:
-        crews, seen = load_crews(settings), set[tuple[str, Path | None]]()
+        crews, proved_toolkits = load_crews(settings), set[tuple[str, Path | None]]()
         names += crews.names
         readable_crews += crews.by_name.values()
         for crew in crews.by_name.values():
             word = f" (by “{crew.name}: ...”)" if crew.name in names else ""
-            async with contextlib.aclosing(_check_crew(crew, word, seen, settings.env, crews)) as found:
-                async for verdict in found:
+            async with contextlib.aclosing(_check_crew(crew, word, proved_toolkits, settings.env, crews)) as results:
+                async for verdict in results:
                     yield replace(verdict, is_about_crew=True)
     except SettingsError as error:
         yield CheckResult("crew", fault=str(error), is_about_crew=True)
@@ -144,8 +144,8 @@ async def run_checks(settings: Settings) -> AsyncGenerator[CheckResult]:
     """Run all checks, and yield each result as soon as it is known."""
     readable_crews: list[Crew] = []
     names: list[str] = []
-    async with contextlib.aclosing(check_crews(settings, readable_crews, names)) as found:
-        async for verdict in found:
+    async with contextlib.aclosing(check_crews(settings, readable_crews, names)) as results:
+        async for verdict in results:
             yield verdict
     try:
         channels = read_channel_values(settings, names)
@@ -169,14 +169,14 @@ async def run_checks(settings: Settings) -> AsyncGenerator[CheckResult]:
 
 def _check_extras() -> CheckResult:
     """Report which extras are not installed, and how to add them. A missing recommended extra is a risk."""
-    absent, needed = (
+    absent, needed_extras = (
         [name for name in list_missing_extras(each) if name != EMBEDDED_EXTRA]
         for each in (ALL_EXTRA, RECOMMENDED_EXTRA)
     )
     if not absent:
         return CheckResult("extras", "all are installed")
     note = f"not installed: {', '.join(absent)}"
-    if needed:
+    if needed_extras:
         return CheckResult(
             "extras", note, risk=f"what a team's bot needs comes with: {make_install_command(RECOMMENDED_EXTRA)}"
         )
@@ -238,10 +238,13 @@ def _leave_out_crews(crew: Crew, names: Container[str]) -> Crew:
 
 def _has_unreachable_tickets(crew: Crew, env: Mapping[str, str]) -> bool:
     """Return True if a specialist may open tickets, but no message can reach the contact that they go to."""
-    held = {tool.name for one in crew.all_specialists.values() for tool in one.tools}
+    tool_names = {tool.name for one in crew.all_specialists.values() for tool in one.tools}
     desk = read_ticket_place(env)
     return (
-        "open_ticket" in held and not desk.fault and desk.path == CONTACT_KEYWORD and not is_addressable(crew.contact)
+        "open_ticket" in tool_names
+        and not desk.fault
+        and desk.path == CONTACT_KEYWORD
+        and not is_addressable(crew.contact)
     )
 
 
@@ -262,34 +265,36 @@ async def _check_collector(settings: Settings) -> AsyncIterator[CheckResult]:
             what, fault=f"{sender.endpoint} {fault}; is it an OTLP/HTTP collector, and are its headers set?"
         )
         return
-    sent = f"with contents ({CONTENTS_VARIABLE})" if sender.contents else "names, times, tokens and cost, no contents"
-    yield CheckResult(what, f"{sender.endpoint} takes them: {sent}")
+    content_note = (
+        f"with contents ({CONTENTS_VARIABLE})" if sender.contents else "names, times, tokens and cost, no contents"
+    )
+    yield CheckResult(what, f"{sender.endpoint} takes them: {content_note}")
 
 
 async def _check_readers(settings: Settings) -> AsyncIterator[CheckResult]:
     """Check how well the processes that read people's files and pages are isolated on this machine."""
     try:
-        yield describe_readers(await probe_sandbox(), required=settings.walls_required)
+        yield describe_readers(await probe_sandbox(), is_required=settings.walls_required)
     except ChildFailed as error:
         fault = f"none can start ({error}), so nothing attached or linked can be read; may all users read this Python?"
         yield CheckResult(_READERS_SUBJECT, fault=fault)
 
 
-def describe_readers(report: SandboxReport, *, required: bool = False) -> CheckResult:
+def describe_readers(report: SandboxReport, *, is_required: bool = False) -> CheckResult:
     """Report the missing sandbox layers of the processes that read files, and what those can reach but should not.
 
-    With `required`, any missing layer is a fault.
+    With `is_required`, any missing layer is a fault.
     """
     without = f"without {', '.join(report.missing_layers)}" if report.missing_layers else ""
-    reached = f"can reach {', '.join(report.reached_targets)}" if report.reached_targets else _ISOLATION_NOTE
-    if required and not report.is_complete:
+    reach_note = f"can reach {', '.join(report.reached_targets)}" if report.reached_targets else _ISOLATION_NOTE
+    if is_required and not report.is_complete:
         fault = f"{without}, and LEADHAND_SANDBOX=required: no file or page is read; {_SANDBOX_HINT}"
         return CheckResult(_READERS_SUBJECT, fault=fault)
-    said = "; ".join(filter(None, (reached, without)))
+    note = "; ".join(filter(None, (reach_note, without)))
     return (
-        CheckResult(_READERS_SUBJECT, risk=f"{said}; {_SANDBOX_HINT}")
+        CheckResult(_READERS_SUBJECT, risk=f"{note}; {_SANDBOX_HINT}")
         if report.reached_targets
-        else CheckResult(_READERS_SUBJECT, said)
+        else CheckResult(_READERS_SUBJECT, note)
     )
 
 
@@ -310,10 +315,12 @@ async def _check_bot(settings: Settings) -> AsyncIterator[CheckResult]:
     finally:
         await close_client(client)
     yield CheckResult(what, f"{account.name} in {account.team_name}")
-    wanted = frozenset(yaml.safe_load(find_manifest().read_text(encoding="utf-8"))["oauth_config"]["scopes"]["bot"])
-    extra = ", ".join(sorted(account.scopes - wanted - OPTIONAL_SCOPES))
-    note = f"all {len(wanted)} of manifest.yml" + (f"; granted but not needed: {extra}" if extra else "")
-    yield CheckResult("Slack scopes", note, describe_missing_scopes(account.scopes, wanted))
+    manifest_scopes = frozenset(
+        yaml.safe_load(find_manifest().read_text(encoding="utf-8"))["oauth_config"]["scopes"]["bot"]
+    )
+    extra = ", ".join(sorted(account.scopes - manifest_scopes - OPTIONAL_SCOPES))
+    note = f"all {len(manifest_scopes)} of manifest.yml" + (f"; granted but not needed: {extra}" if extra else "")
+    yield CheckResult("Slack scopes", note, describe_missing_scopes(account.scopes, manifest_scopes))
 
 
 def _find_oauth_fault(settings: Settings) -> str:
@@ -388,7 +395,7 @@ def describe_retention(retention: Retention) -> str:
     materials = "as long as their job" if retention.materials is None else _format_days(retention.materials)
     return (
         f"jobs {_format_days(retention.jobs)} after their end, questions that nobody answers "
-        f"{_format_days(retention.waiting)}, "
+        f"{_format_days(retention.waiting_jobs)}, "
         f"files and their texts {materials}, the audit {_format_days(retention.audit)}"
     )
 
@@ -397,11 +404,11 @@ def _format_days(seconds: float) -> str:
     return f"{seconds / DAY_SECONDS:g} days"
 
 
-def _describe_memory(used: int, limit: int) -> str:
+def _describe_memory(used_bytes: int, limit: int) -> str:
     """Describe how much memory Redis uses. Both arguments are in bytes; 0 is no limit."""
     if not limit:
-        return f"{used / MIB:,.1f} MiB used; no `maxmemory` is set, so the machine's memory is the limit"
-    return f"{100 * used // limit} % of `maxmemory` used ({used / MIB:,.1f} of {limit / MIB:,.1f} MiB)"
+        return f"{used_bytes / MIB:,.1f} MiB used; no `maxmemory` is set, so the machine's memory is the limit"
+    return f"{100 * used_bytes // limit} % of `maxmemory` used ({used_bytes / MIB:,.1f} of {limit / MIB:,.1f} MiB)"
 
 
 @contextlib.asynccontextmanager

@@ -52,10 +52,10 @@ async def ask_person(prompt: str, *, may_be_empty: bool = False) -> str | None:
 
 
 async def _read_line(file_descriptor: int) -> str:
-    loop, typed = asyncio.get_running_loop(), asyncio.Event()
-    loop.add_reader(file_descriptor, typed.set)
+    loop, input_event = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(file_descriptor, input_event.set)
     try:
-        await typed.wait()
+        await input_event.wait()
         return os.read(file_descriptor, MAX_LINE_BYTES).decode(errors="replace")
     except OSError:  # the terminal is gone
         return ""

@@ -128,7 +128,9 @@ async def stage_demos(names: Iterable[str], settings: Settings) -> AsyncIterator
         if repositories:
             settings = dataclasses.replace(settings, env={**settings.env, REPOSITORIES: ", ".join(repositories)})
         replies = {one.demo.ask: one.demo.replies for one in demos.values()}
-        scripts = tuple(DemoScript(ask, found) for ask, found in replies.items() if found is not None)
+        scripts = tuple(
+            DemoScript(ask, demo_replies) for ask, demo_replies in replies.items() if demo_replies is not None
+        )
         yield StagedDemos(settings, demos, scripts)
 
 
@@ -143,11 +145,11 @@ def stage_offered_demos(settings: Settings) -> contextlib.AbstractAsyncContextMa
 
 def print_demos() -> int:
     """Print a line for each crew that has a demo. Returns the exit code."""
-    found = [
+    named_demos = [
         (name, demo) for name in list_crew_names() if (demo := demo_file.read_demo(CREWS_FOLDER / name)) is not None
     ]
-    width = max((len(name) for name, _ in found), default=0)
-    for name, demo in found:
+    width = max((len(name) for name, _ in named_demos), default=0)
+    for name, demo in named_demos:
         say(f"{name:<{width}}  {demo.says}")
     say("See one with: leadhand try --crew NAME --demo (in the terminal), or with --page (in the browser)")
     return 0
@@ -178,9 +180,9 @@ def _read_demo(settings: Settings) -> Demo:
             ", ".join(name for name in list_crew_names() if demo_file.read_demo(CREWS_FOLDER / name) is not None)
             or "none"
         )
-        wanted = folder / demo_file.FOLDER_NAME / demo_file.FILE_NAME
+        demo_path = folder / demo_file.FOLDER_NAME / demo_file.FILE_NAME
         raise SettingsError(
-            f"The crew {settings.crew} has no demo ({wanted} is not there). Crews that have one: {there}."
+            f"The crew {settings.crew} has no demo ({demo_path} is not there). Crews that have one: {there}."
         )
     faults = [*demo.faults, *(recorded_web.read_index(demo.pages).faults if demo.pages is not None else ())]
     if faults:
@@ -216,14 +218,14 @@ async def _clone_bundle(bundle: Path, folder: Path, settings: Settings) -> None:
             stderr=asyncio.subprocess.PIPE,
         )
         async with asyncio.timeout(_GIT_TIMEOUT_SECONDS):
-            _, said = await process.communicate()
+            _, error_output = await process.communicate()
     except FileNotFoundError:
         raise SettingsError("This demo unpacks a repository, and git is not installed. Install git.") from None
     except TimeoutError:
         process.kill()
         raise SettingsError(f"{bundle.name} was not unpacked within {_GIT_TIMEOUT_SECONDS} s.") from None
     if process.returncode:
-        line = (said.decode(errors="replace").strip().splitlines() or ["git failed"])[-1]
+        line = (error_output.decode(errors="replace").strip().splitlines() or ["git failed"])[-1]
         raise SettingsError(f"{bundle.name} cannot be unpacked: {line}")
 
 
@@ -236,16 +238,16 @@ def find_step_faults(demo: Demo, crew: Crew) -> list[CrewFault]:
 
     An attempt is unfinished if a specialist's last step neither returns a result nor hands over.
     """
-    found: list[CrewFault] = []
+    faults: list[CrewFault] = []
     everyone = crew.all_specialists
     for name, steps in demo.replies.turns.items() if demo.replies else ():
         one = everyone.get(name)
         if one is None:
             text = f"there is no specialist {name}{suggest_name(name, everyone)}; there are {', '.join(everyone)}"
-            found += [CrewFault(demo.path, step.line, text) for step in steps[:1]]
+            faults += [CrewFault(demo.path, step.line, text) for step in steps[:1]]
             continue
         known_tools = {*one.toolbox, *BUILT_IN_TOOLS}
-        found += [
+        faults += [
             CrewFault(demo.path, step.line, f"{name} has no tool {tool}{suggest_name(tool, known_tools)}")
             for step in steps
             for tool, _ in step.calls
@@ -253,8 +255,8 @@ def find_step_faults(demo: Demo, crew: Crew) -> list[CrewFault]:
         ]
         if not _ends_attempt(steps):
             text = f"the last step of {name} has to be {RETURN_RESULT}: {{content: ..., confidence: 90}}"
-            found += [CrewFault(demo.path, step.line, text) for step in steps[-1:]]
-    return found
+            faults += [CrewFault(demo.path, step.line, text) for step in steps[-1:]]
+    return faults
 
 
 def _ends_attempt(steps: Sequence[DemoTurn]) -> bool:

@@ -93,10 +93,10 @@ class DemoDay(BaseModel):
 
 def parse_span(value: Any) -> float:
     """Parse hours and minutes, such as 7:50, into seconds. Raises ValueError."""
-    found = _SPAN_PATTERN.fullmatch(str(value))
-    if found is None:
+    match = _SPAN_PATTERN.fullmatch(str(value))
+    if match is None:
         raise ValueError(f"{value!r} is no time like 7:50 (hours:minutes, in quotes)")
-    return int(found[1]) * 3600.0 + int(found[2]) * 60.0
+    return int(match[1]) * 3600.0 + int(match[2]) * 60.0
 
 
 def read_day(path: Path = SCENES_FILE) -> DemoDay:

@@ -78,12 +78,12 @@ class DayPlayer:
     """
 
     def __init__(
-        self, workspace: Workspace, app: App, store: Store, staged: StagedDemos, *, seconds_behind: float
+        self, workspace: Workspace, app: App, store: Store, staged_demos: StagedDemos, *, seconds_behind: float
     ) -> None:
         self._workspace = workspace
         self._app = app
         self._store = store
-        self._staged = staged
+        self._staged_demos = staged_demos
         self._seconds_behind = seconds_behind
         """Seconds that both clocks are behind the real time."""
         self.played_scenes: list[PlayedScene] = []
@@ -108,27 +108,27 @@ class DayPlayer:
     async def _play_scene(self, scene: DayScene) -> None:
         person = self._workspace.person(scene.who)
         where = person.find_channel(scene.where)
-        demo = self._staged.demos.get(scene.demo)
+        demo = self._staged_demos.demos.get(scene.demo)
         words = f"{scene.demo}: {demo.demo.ask}" if demo is not None else scene.say
         files = list(demo.files) if demo is not None else [SAMPLES_FOLDER / name for name in scene.files]
         text = words if where.kind == "im" else f"@leadhand {words}"
         ts = await person.say(where.id, text, files=list(files))
         place = Place(team=self._workspace.team_id, channel=where.id, thread_ts=self._find_thread_root(where.id, ts))
-        played = PlayedScene(scene, place)
-        self.played_scenes.append(played)
-        played.end_state = await self._wait_for_end(place, scene.ends)
+        played_scene = PlayedScene(scene, place)
+        self.played_scenes.append(played_scene)
+        played_scene.end_state = await self._wait_for_end(place, scene.ends)
         for step in scene.then:
             await self._advance_clocks(max(0.0, self._seconds_behind - step.later))
             try:
-                await self._play_step(played, step)
+                await self._play_step(played_scene, step)
             except (LookupError, ActionFailed) as error:
-                played.fault = str(error)
+                played_scene.fault = str(error)
 
-    async def _play_step(self, played: PlayedScene, step: LaterStep) -> None:
-        place, person = played.place, self._workspace.person(step.who or played.scene.who)
+    async def _play_step(self, played_scene: PlayedScene, step: LaterStep) -> None:
+        place, person = played_scene.place, self._workspace.person(step.who or played_scene.scene.who)
         last_request_time, is_answer = (
             await self._read_request_time(place),
-            played.end_state in {"question", "approval"},
+            played_scene.end_state in {"question", "approval"},
         )
         if step.say:
             await person.say(place.channel, step.say, thread_ts=place.thread_ts)
@@ -143,14 +143,14 @@ class DayPlayer:
         if step.ends:
             if (step.say or step.press) and not is_answer:  # the step makes a new request
                 await self._wait_for_next_request(place, last_request_time)
-            played.end_state = await self._wait_for_end(place, step.ends)
+            played_scene.end_state = await self._wait_for_end(place, step.ends)
 
     async def _press_button(self, person: Person, place: Place, label: str) -> None:
         """Press the newest button with that label in a thread, ephemeral messages included. Raises LookupError."""
 
         async def press_if_shown() -> bool:
-            shown = [*self._workspace.thread(place.channel, place.thread_ts), *person.ephemerals(place.channel)]
-            for message in reversed(shown):
+            messages = [*self._workspace.thread(place.channel, place.thread_ts), *person.ephemerals(place.channel)]
+            for message in reversed(messages):
                 for button in _find_buttons(message.get("blocks")):
                     if button["text"]["text"] == label:
                         await person.click(place.channel, message["ts"], button["action_id"], button.get("value"))
@@ -163,8 +163,8 @@ class DayPlayer:
             raise LookupError(f"no button {label!r} in the thread of {place.job_id}") from None
 
     def _find_thread_root(self, channel: str, ts: str) -> str:
-        found = next(one for one in self._workspace.messages(channel) if one["ts"] == ts)
-        return str(found.get("thread_ts", ts))
+        message = next(one for one in self._workspace.messages(channel) if one["ts"] == ts)
+        return str(message.get("thread_ts", ts))
 
     def _find_last_answer(self, place: Place) -> str:
         """Return the ts of the thread's last answer. Raises LookupError."""
@@ -242,22 +242,24 @@ async def _wait_until(condition: Callable[[], Awaitable[bool]], seconds: float) 
         await asyncio.sleep(POLL_SECONDS)
 
 
-def print_summary(played: list[PlayedScene], seconds: float) -> str:
+def print_summary(played_scenes: list[PlayedScene], seconds: float) -> str:
     """Print a line for each thread, and a summary sentence. Returns that sentence."""
-    width = max((len(one.scene.title) for one in played), default=0)
-    for one in played:
+    width = max((len(one.scene.title) for one in played_scenes), default=0)
+    for one in played_scenes:
         then = [step.ends for step in one.scene.then if step.ends]
-        wanted = [one.scene.ends, *then][-1]
-        mismatch_note = "" if one.end_state == wanted or not wanted else f"  (was to be: {wanted})"
+        expected_state = [one.scene.ends, *then][-1]
+        mismatch_note = (
+            "" if one.end_state == expected_state or not expected_state else f"  (was to be: {expected_state})"
+        )
         fault = f"  ({one.fault})" if one.fault else ""
         job = one.place.job_id if one.end_state else ""
         say(
             f"  {one.scene.title:<{width}}  {one.scene.where:<10} {job:<11}  "
             f"{one.end_state}{mismatch_note}{fault}".rstrip()
         )
-    counted = Counter(one.end_state for one in played if one.end_state)
+    state_counts = Counter(one.end_state for one in played_scenes if one.end_state)
     words = {"question": "waiting for an answer", "approval": "waiting for a yes", "working": "at work"}
-    parts = ", ".join(f"{count} {words.get(name, name)}" for name, count in counted.most_common())
-    sentence = f"A day of {len(played)} threads, played in {seconds:.0f} s: {parts}."
+    parts = ", ".join(f"{count} {words.get(name, name)}" for name, count in state_counts.most_common())
+    sentence = f"A day of {len(played_scenes)} threads, played in {seconds:.0f} s: {parts}."
     say(sentence)
     return sentence

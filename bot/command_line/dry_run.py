@@ -51,9 +51,11 @@ def parse_plan_option(text: str, crew: Crew) -> list[dict[str, Any]]:
         ids = []
         for name in names:
             if name not in crew.all_specialists:
-                known = ", ".join(crew.all_specialists)
+                specialist_names = ", ".join(crew.all_specialists)
                 hint = suggest_name(name, crew.all_specialists)
-                raise SettingsError(f"--plan: there is no specialist {name}{hint}. The crew {crew.name} has: {known}.")
+                raise SettingsError(
+                    f"--plan: there is no specialist {name}{hint}. The crew {crew.name} has: {specialist_names}."
+                )
             ids.append(f"part_{len(parts) + 1}")
             parts.append({"id": ids[-1], "specialist": name, "title": name, "after": list(before)})
         before += ids
@@ -99,15 +101,19 @@ class DryModel(RehearsalModel):
             self.recorded_calls.append(call)
         names = {tool.name for tool in call.tools}
         ends = HAND_OVER if HAND_OVER in names and self._parts else RETURN_TOOL
-        given = {"why": "the plan is named"} if ends == HAND_OVER else {"content": NOTHING_DONE_TEXT, "confidence": 100}
-        return Turn(text="", calls=(ToolCall(id="dry", name=ends, arguments=given),), stop="tool_use", usage=Usage())
+        arguments = (
+            {"why": "the plan is named"} if ends == HAND_OVER else {"content": NOTHING_DONE_TEXT, "confidence": 100}
+        )
+        return Turn(
+            text="", calls=(ToolCall(id="dry", name=ends, arguments=arguments),), stop="tool_use", usage=Usage()
+        )
 
     def _make_plan(self, call: ModelCall) -> dict[str, Any]:
         if not self._parts:
             return {"why": "a dry run", "next": {"who": "answer", "text": NO_PLAN}}
-        asked = read_sections(call.messages[0].text, PLANNER_HEADINGS).get("Request", "")
-        parts = [{"intent": asked, "done_when": "", **part} for part in self._parts]
-        plan = {"goal": asked, "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
+        request_text = read_sections(call.messages[0].text, PLANNER_HEADINGS).get("Request", "")
+        parts = [{"intent": request_text, "done_when": "", **part} for part in self._parts]
+        plan = {"goal": request_text, "subtasks": parts, "strategy": "merge", "instruction": "", "missing": []}
         return {"why": self._reason, "next": {"who": "several", **plan}}
 
 
@@ -133,8 +139,8 @@ async def perform_dry_run(
     if not model.recorded_calls:
         answer = request.run.answer or NO_PLAN
         say(_render_candidates(crew) if answer == NO_PLAN else answer)
-    async with contextlib.aclosing(prove_toolkits(crew, set())) as found:
-        async for origin, faults in found:
+    async with contextlib.aclosing(prove_toolkits(crew, set())) as toolkit_faults:
+        async for origin, faults in toolkit_faults:
             for fault in faults:
                 say(f"not reachable: {origin}: {fault}")
     return EXIT_ANSWERED if model.recorded_calls else EXIT_FAILED
@@ -171,11 +177,11 @@ def _render_candidates(crew: Crew) -> str:
 def _print_call(call: ModelCall, crew: Crew) -> None:
     """Print a specialist's call: its tools, its prompt, and its first message with brief and material."""
     name = _name_recipient(call)
-    offered = [tool.name for tool in call.tools if tool.name not in FINISH_TOOLS]
+    tool_names = [tool.name for tool in call.tools if tool.name not in FINISH_TOOLS]
     one = crew.all_specialists.get(name)
-    unused_tools = [tool for tool in one.toolbox if tool not in offered] if one is not None else []
+    unused_tools = [tool for tool in one.toolbox if tool not in tool_names] if one is not None else []
     say(f"\n{'─' * 8} {name} ({call.model or call.tier})")
-    say(f"tools: {', '.join(offered) or 'none'}")
+    say(f"tools: {', '.join(tool_names) or 'none'}")
     if unused_tools:
         say(f"its tools with nothing to work on here: {', '.join(unused_tools)}")
     say(f"\n{'─' * 4} prompt\n{call.system.strip()}")

@@ -199,13 +199,15 @@ class _RunRecords:
         except OSError as error:
             raise SettingsError(f"{self._path} cannot be written ({error.strerror}).") from None
 
-    def add_record(self, record: CaseRecord, finished: int, total: int) -> None:
-        """Add a record, and print it as number `finished` of `total`."""
+    def add_record(self, record: CaseRecord, finished_count: int, total: int) -> None:
+        """Add a record, and print it as number `finished_count` of `total`."""
         self._records[record.key] = record
         self._added_count += 1
         mark = "!" if record.error else "+" if record.right else "-"
         why = f": {' '.join((record.error or record.why).split())[:100]}" if not record.right or record.error else ""
-        _print_progress(f"{finished}/{total} {mark} {record.set} {record.id} {record.side} {record.seconds:.1f} s{why}")
+        _print_progress(
+            f"{finished_count}/{total} {mark} {record.set} {record.id} {record.side} {record.seconds:.1f} s{why}"
+        )
         if self._added_count % SAVE_EVERY_RECORDS == 0:
             self.write_file(complete=False)
 

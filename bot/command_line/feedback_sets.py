@@ -51,11 +51,11 @@ async def add_cases(folder: Path, store: Store, crew: Crew, sets_folder: Path, *
 
     `sets_folder` is the folder from which `eval` reads sets. Raises SettingsError and StoreError.
     """
-    known, left_out, new = _collect_case_ids(folder), Counter[str](), list[FeedbackCase]()
+    known_ids, left_out, new = _collect_case_ids(folder), Counter[str](), list[FeedbackCase]()
     async for one in _iterate_cases(store, crew, private=private):
         if isinstance(one, str):
             left_out[one] += 1
-        elif one.id in known:
+        elif one.id in known_ids:
             left_out[KNOWN_CASE] += 1
         else:
             new.append(one)
@@ -80,24 +80,28 @@ async def _iterate_cases(store: Store, crew: Crew, *, private: bool) -> AsyncIte
             yield UNREADABLE_JOB
             continue
         events = (ev.load_event(one.payload) for one in log if '"type":"FeedbackGiven"' in one.payload)
-        given = [one for one in events if isinstance(one, ev.FeedbackGiven)]
-        for one in make_cases(job, given, crew=crew.name, specialists=tuple(crew.specialists), include_private=private):
+        feedback_events = [one for one in events if isinstance(one, ev.FeedbackGiven)]
+        for one in make_cases(
+            job, feedback_events, crew=crew.name, specialists=tuple(crew.specialists), include_private=private
+        ):
             yield one
 
 
 def _collect_case_ids(folder: Path) -> set[str]:
     """Collect the ids of the cases in a folder. Raises SettingsError if cases cannot be added to it."""
-    known: set[str] = set()
+    known_ids: set[str] = set()
     if folder.exists() and not folder.is_dir():
         raise SettingsError(f"--from-feedback {folder}: that is a file; name a folder for the cases.")
     for path in sorted(folder.glob("*.y*ml")) if folder.is_dir() else ():
         try:
-            given = yaml.safe_load(path.read_text(encoding="utf-8"))
+            entries = yaml.safe_load(path.read_text(encoding="utf-8"))
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             why = " ".join(str(error).split())
             raise SettingsError(f"{path}: it is no YAML, so nothing was added: {why}") from None
-        known |= {str(one.get("id")) for one in (given if isinstance(given, list) else ()) if isinstance(one, dict)}
-    return known
+        known_ids |= {
+            str(one.get("id")) for one in (entries if isinstance(entries, list) else ()) if isinstance(one, dict)
+        }
+    return known_ids
 
 
 def _write_cases(folder: Path, new_cases: list[FeedbackCase]) -> None:

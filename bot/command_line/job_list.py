@@ -95,10 +95,10 @@ async def find_job(store: Store, reference: str, team: str) -> JobKey | None:
 
 async def _list_heads(store: Store, teams: Sequence[str], user: str) -> list[Head]:
     if user:
-        found = [
+        heads = [
             head for team in teams for head in await store.jobs.read_heads_asked_by(team, user, limit=MAX_SEARCHED_JOBS)
         ]
-        return sorted(found, key=lambda one: one.updated_at, reverse=True) if len(teams) > 1 else found
+        return sorted(heads, key=lambda one: one.updated_at, reverse=True) if len(teams) > 1 else heads
     return await JobLists(store).read_running_heads(teams) if teams else []
 
 
@@ -111,8 +111,8 @@ async def _render_list(
         return "No jobs." if options.user else "No job is under way."
     lists, now = JobLists(store), store.clock()
     names_teams = await shows_several_teams(store, options.team)
-    shown = [(f"{head.key.team:<12} " if names_teams else "", lists.make_line(head)) for head in heads]
-    return "\n".join([f"{team}{_render_line(one, await replace_ids(one.requester), now)}" for team, one in shown])
+    rows = [(f"{head.key.team:<12} " if names_teams else "", lists.make_line(head)) for head in heads]
+    return "\n".join([f"{team}{_render_line(one, await replace_ids(one.requester), now)}" for team, one in rows])
 
 
 def _export_head(head: Head) -> dict[str, object]:
@@ -149,14 +149,14 @@ def _format_age(seconds: float) -> str:
 async def _print_job(store: Store, options: argparse.Namespace, replace_ids: ReplaceIds) -> str:
     """Print the job that an id or a link to its thread names. Returns "", or "unknown" or a key of `FAULT_TEXTS`."""
     key = await find_job(store, options.job, options.team)
-    found = await read_job(store.jobs, key) if key is not None else "unknown"
-    if isinstance(found, str):
-        return found
+    job = await read_job(store.jobs, key) if key is not None else "unknown"
+    if isinstance(job, str):
+        return job
     head = await store.jobs.read_head(key) if key is not None else None
     if options.json and head is not None:
         say(json.dumps(_export_head(head), ensure_ascii=False))
     else:
-        say(await replace_ids("\n".join(_render_job(found))))
+        say(await replace_ids("\n".join(_render_job(job))))
     return ""
 
 

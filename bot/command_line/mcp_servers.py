@@ -47,14 +47,14 @@ async def manage_mcp_servers(options: argparse.Namespace, settings: Settings) ->
             for server in servers:
                 _print_server(server, lock.find_tools(server.name))
         return 0
-    known = [server.name for _, servers, _ in places for server in servers]
+    server_names = [server.name for _, servers, _ in places for server in servers]
     for name in options.servers:
-        if name not in known:
-            raise SettingsError(f"There is no server {name}; there are {', '.join(known) or 'none'}.")
+        if name not in server_names:
+            raise SettingsError(f"There is no server {name}; there are {', '.join(server_names) or 'none'}.")
     if missing_package_fault := describe_unavailable_tool("mcp", *EXTRA_MODULES):
         raise SettingsError(missing_package_fault)
-    done = [await _accept_tools(*place, options, settings) for place in places]
-    return 0 if all(done) else 1
+    outcomes = [await _accept_tools(*place, options, settings) for place in places]
+    return 0 if all(outcomes) else 1
 
 
 def _find_server_files(crew: Path) -> Iterator[Path]:
@@ -63,14 +63,14 @@ def _find_server_files(crew: Path) -> Iterator[Path]:
 
 
 def _read_server_file(path: Path, settings: Settings) -> tuple[tuple[ServerConfig, ...], ToolLock]:
-    found = server_config.read_servers(path, settings.env)
-    if found.faults:
-        raise SettingsError("\n".join(f"{path}:{line}: {text}" for line, text in found.faults))
+    server_list = server_config.read_servers(path, settings.env)
+    if server_list.faults:
+        raise SettingsError("\n".join(f"{path}:{line}: {text}" for line, text in server_list.faults))
     try:
-        return found.servers, tool_lock.read_lock(path.with_name(tool_lock.FILE_NAME))
+        return server_list.servers, tool_lock.read_lock(path.with_name(tool_lock.FILE_NAME))
     except LockError as fault:
         say(f"{path.with_name(tool_lock.FILE_NAME)}: {fault}")
-        return found.servers, ToolLock()
+        return server_list.servers, ToolLock()
 
 
 def _print_server(server: ServerConfig, tools: tuple[LockedTool, ...] | None) -> None:
@@ -154,18 +154,17 @@ def _summarize_tools(server: ServerConfig, tools: tuple[LockedTool, ...]) -> str
     """Return a text with the numbers of accepted and of writing tools, the tools left out, and their cost in tokens."""
     left_out = list_left_out_reasons(server.name, tools)
     usable = [tool for tool in tools if tool.name not in left_out]
-    writing = [tool for tool in usable if tool.name not in server.read_only_tools]
-    hinted = [make_plain_line(tool.name) for tool in writing if tool.is_hinted_read_only]
-    lines = [
-        f"{server.name}: accepted, {len(usable)} tools; {len(writing)} of them may write, and ask before each call."
-    ]
+    writing_tools = [tool for tool in usable if tool.name not in server.read_only_tools]
+    hinted_names = [make_plain_line(tool.name) for tool in writing_tools if tool.is_hinted_read_only]
+    writing = f"{len(writing_tools)} of them may write, and ask before each call"
+    lines = [f"{server.name}: accepted, {len(usable)} tools; {writing}."]
     lines += [f"Left out: {make_plain_line(name)}: {make_plain_line(why)}" for name, why in left_out.items()]
     lines.append(
         f"A specialist that has them all carries about {estimate_tokens(usable):,} tokens of them in each call."
     )
-    if hinted:
+    if hinted_names:
         lines.append(
-            f"Its server says that these only read: {', '.join(hinted)}. If you know so too, {_READ_ONLY_HINT}."
+            f"Its server says that these only read: {', '.join(hinted_names)}. If you know so too, {_READ_ONLY_HINT}."
         )
     return "\n".join(lines)
 
@@ -207,11 +206,11 @@ async def sign_in(server_sign_in: ServerSignIn) -> str:
             return str(failed).rstrip(".")
         console.say(f"{server_sign_in.server} wants a sign-in. Open this, and sign in there:\n\n{link}\n")
         console.say(f"Your browser ends at an address that begins with {LOCAL_RETURN_URL} and cannot be reached.")
-        pasted = await console.ask_person("Paste that whole address here: ")
-        if pasted is None:
+        address = await console.ask_person("Paste that whole address here: ")
+        if address is None:
             return "nobody signed in"
         try:
-            await server_sign_in.finish(sign_ins, _TERMINAL_USER, pasted)
+            await server_sign_in.finish(sign_ins, _TERMINAL_USER, address)
         except SignInFailed as failed:
             why = str(failed).rstrip(".")
             console.say(f"{why}.")

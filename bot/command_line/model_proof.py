@@ -62,13 +62,13 @@ async def prove_tiers(model: ChosenModel, specialists: Sequence[str], context: C
 async def _prove_tier(model: ProviderModel, tier: Tier, specialists: Sequence[str]) -> tuple[ModelProof, int | None]:
     """Run both tests of a model. Returns the proof, and the size of its context in tokens, None if unknown."""
     try:
-        planned, pace = await _prove_plan(model, tier, specialists)
-        called = await _prove_tool_call(model, tier)
+        plan_proof, pace = await _prove_plan(model, tier, specialists)
+        call_proof = await _prove_tool_call(model, tier)
     except ModelError as error:
         return ModelProof(fault=str(error)), None
-    notes = [each.note for each in (planned, called) if each.note] + ([pace] if pace else [])
-    faults = [each.fault for each in (planned, called) if each.fault]
-    risks = [each.risk for each in (planned, called) if each.risk]
+    notes = [each.note for each in (plan_proof, call_proof) if each.note] + ([pace] if pace else [])
+    faults = [each.fault for each in (plan_proof, call_proof) if each.fault]
+    risks = [each.risk for each in (plan_proof, call_proof) if each.risk]
     return ModelProof(", ".join(notes), "; ".join(faults), "; ".join(risks)), await model.fetch_context_size(tier)
 
 
@@ -95,8 +95,8 @@ async def _prove_plan(model: ProviderModel, tier: Tier, specialists: Sequence[st
     )
     if turn.stop == "refused":
         return ModelProof(fault="it declined a harmless request"), ""
-    said = parse_json_object(turn.text)
-    lacking = [name for name in schema["required"] if name not in said]
+    plan = parse_json_object(turn.text)
+    lacking = [name for name in schema["required"] if name not in plan]
     if turn.stop == "max_tokens" or lacking:
         what = "ran on beyond the end of a plan" if turn.stop == "max_tokens" else f"left out {', '.join(lacking)}"
         return ModelProof(
@@ -202,8 +202,8 @@ async def find_local_models(ports: Mapping[str, int] = SERVER_PORTS) -> list[Loc
         url = f"http://127.0.0.1:{port}/v1"
         return [LocalModel(server, url, name) for name in (await fetch_served_models(url, "none"))[:MAX_SERVER_MODELS]]
 
-    found = await asyncio.gather(*(list_server_models(server, port) for server, port in ports.items()))
-    return [one for models in found for one in models]
+    model_lists = await asyncio.gather(*(list_server_models(server, port) for server, port in ports.items()))
+    return [one for models in model_lists for one in models]
 
 
 async def prove_model(
@@ -239,8 +239,8 @@ async def choose_local_model(
         await prove_model(one, env, specialist_names, context) for one in local_models
     ]  # one by one, as they would slow each other down
     for one in tested_models:
-        said = one.fault or "makes plans and calls tools"
-        say(f"  {one.name} at {one.url.removeprefix('http://').removesuffix('/v1')}: {said}")
+        verdict = one.fault or "makes plans and calls tools"
+        say(f"  {one.name} at {one.url.removeprefix('http://').removesuffix('/v1')}: {verdict}")
     passing_models = [one for one in tested_models if not one.fault]
     if len(passing_models) == 1:
         return await choose_model({**env, **passing_models[0].env})

@@ -57,12 +57,12 @@ async def run_one_job(workspace: Workspace, app: App, options: argparse.Namespac
     key = JobKey(place.team, place.job_id)
     code, reason = await _print_until_end(app, key, printer, options)
     job = await replay_job(app, key)
-    written = await _write_files(app, key, job, options.out) if code != EXIT_FAILED else []
+    written_paths = await _write_files(app, key, job, options.out) if code != EXIT_FAILED else []
     head = await app.store.jobs.read_head(key)
     if options.json and head is not None:
         say(json.dumps(export_job_trace(await app.store.jobs.read_log(key), head), indent=2))
     else:
-        for path in written:
+        for path in written_paths:
             say(f"wrote {path}")
         for query in collect_receipts(job.latest_request).queries if job else ():
             say(f"query: {query}")
@@ -172,11 +172,11 @@ class _ShownQuestion:
         return self.question.approval
 
 
-def _find_open_question(request: RequestState, answered: Container[str]) -> _ShownQuestion | None:
+def _find_open_question(request: RequestState, answered_keys: Container[str]) -> _ShownQuestion | None:
     """Return the first question that the thread shows and that is not answered; None if there is none."""
     for name, question in request.open_questions.items() if request.state == "input_required" else ():
         key = make_question_key(request.id, name, question.number)
-        if key in request.posted_ids and key not in answered:
+        if key in request.posted_ids and key not in answered_keys:
             return _ShownQuestion(request.id, name, question, request.posted_ids[key])
     return None
 

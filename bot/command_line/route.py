@@ -41,11 +41,11 @@ async def print_route(options: argparse.Namespace, settings: Settings) -> int:
     if isinstance(event, RequestFailed):
         print(f"leadhand: {event.step}: {event.reason}. {event.advice}", file=sys.stderr)  # noqa: T201
         return EXIT_NO_ROUTE
-    found = export_routing(routing, text, model.label)
+    route = export_routing(routing, text, model.label)
     if names_crew:
-        found = {"crew": Path(settings.crew).name, **found}
-    say(json.dumps(found, indent=2, ensure_ascii=False) if options.json else describe_decision(found))
-    return EXIT_IN_PART if found["missing"] else EXIT_ROUTE_FOUND
+        route = {"crew": Path(settings.crew).name, **route}
+    say(json.dumps(route, indent=2, ensure_ascii=False) if options.json else describe_decision(route))
+    return EXIT_IN_PART if route["missing"] else EXIT_ROUTE_FOUND
 
 
 def _apply_crew_choice(options: argparse.Namespace, settings: Settings) -> tuple[Settings, str]:

@@ -68,17 +68,17 @@ async def run_setup(options: argparse.Namespace, settings: Settings) -> int:
     if options.model_key is None:
         answers |= await _ask_for_model(settings)
     set_values = {name: value for name, value in answers.items() if value}
-    changed = {name: value for name, value in set_values.items() if settings.env.get(name) != value}
-    write_settings(path, changed)
+    changed_values = {name: value for name, value in set_values.items() if settings.env.get(name) != value}
+    write_settings(path, changed_values)
     say(
         f"\nWrote {path}, readable by you alone.\n"
-        if changed
+        if changed_values
         else "\nEverything was set already; nothing was written.\n"
     )
     code = await check.print_report(read_settings({**settings.env, **set_values}))
     if code == 0:
-        named = f"{FILE_VARIABLE}={path} " if path != _resolve_settings_path("") else ""
-        say(f"\nStart it: {named}leadhand run\nThen write /invite @leadhand in a channel, and mention it.")
+        variable_prefix = f"{FILE_VARIABLE}={path} " if path != _resolve_settings_path("") else ""
+        say(f"\nStart it: {variable_prefix}leadhand run\nThen write /invite @leadhand in a channel, and mention it.")
     return code
 
 
@@ -86,8 +86,8 @@ async def _prove_options(options: argparse.Namespace, questions: Sequence[SetupQ
     """Test the answers that options give, and return them by setting. Raises SettingsError for one that is wrong."""
     answers: dict[str, str] = {}
     for question in questions:
-        if (given := getattr(options, question.option)) is not None:
-            answers[question.name] = await _prove_answer(question, given, _get_option_name(question))
+        if (answer := getattr(options, question.option)) is not None:
+            answers[question.name] = await _prove_answer(question, answer, _get_option_name(question))
     if options.model_key is not None:
         answers |= _make_key_setting(options.model_key)
     if options.http:
@@ -216,13 +216,13 @@ async def _ask_for_model(settings: Settings) -> dict[str, str]:
         return {}
     local_models = await model_proof.find_local_models()
     if local_models:
-        named = ", ".join(f"{one.name} ({one.server}, OPENAI_BASE_URL={one.url})" for one in local_models)
-        say(f"   On this machine: {named}")
+        model_names = ", ".join(f"{one.name} ({one.server}, OPENAI_BASE_URL={one.url})" for one in local_models)
+        say(f"   On this machine: {model_names}")
     if not console.is_interactive():
         return {}
     say("5. A key of Anthropic (sk-ant-...) or OpenAI (sk-...), or Enter to go on without a model")
-    typed = await console.ask_person("   > ", may_be_empty=True)
-    return _make_key_setting(typed) if typed else {}
+    key = await console.ask_person("   > ", may_be_empty=True)
+    return _make_key_setting(key) if key else {}
 
 
 def _make_key_setting(key: str) -> dict[str, str]:

@@ -25,7 +25,7 @@ async def open_name_lookup(settings: Settings, *, keep_ids: bool) -> AsyncIterat
         yield _keep_ids
         return
     client = make_client(settings.bot_token, settings.slack_api_url)
-    people = People(client, WebCalls(CallBudget(unlimited=True)))
+    people = People(client, WebCalls(CallBudget(is_unlimited=True)))
 
     async def replace_ids(text: str) -> str:
         return remove_invisible(await people.replace_ids_by_names(text, private=True))

@@ -41,8 +41,8 @@ async def call_tool(options: argparse.Namespace, settings: Settings) -> int:
             return EXIT_WORKED
         with tempfile.TemporaryDirectory(prefix="leadhand-tool-") as folder:
             outcome = await _make_call(tool, _parse_arguments(options.arguments), options.file, Path(folder))
-            for made in outcome.artifacts:
-                say(f"made {made.name} ({made.size:,} bytes)")
+            for artifact in outcome.artifacts:
+                say(f"made {artifact.name} ({artifact.size:,} bytes)")
     finally:
         await asyncio.gather(*(kit.close() for kit in list_toolkits(crew) if kit.close is not None))
     say(outcome.text)
@@ -62,12 +62,12 @@ def _find_tool(name: str, crew: Crew) -> Tool:
 
 def _parse_arguments(text: str) -> dict[str, object]:
     try:
-        found = json.loads(text)
+        arguments = json.loads(text)
     except ValueError as error:
         raise SettingsError(f"The arguments are no JSON: {error}. {_ARGUMENTS_FORM}") from None
-    if not isinstance(found, dict):
+    if not isinstance(arguments, dict):
         raise SettingsError(f"The arguments are no JSON object. {_ARGUMENTS_FORM}")
-    return found
+    return arguments
 
 
 async def _make_call(tool: Tool, arguments: dict[str, object], files: Sequence[Path], folder: Path) -> ToolOutcome:

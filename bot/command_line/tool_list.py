@@ -47,15 +47,15 @@ def summarize_and_list_tools(crew: Crew, *, show_unused: bool = True) -> tuple[s
     Each tool that a specialist has gets a line of its own. The others share lines, or are left out if `show_unused` is
     False.
     """
-    listed = _collect_tools(crew)
-    held = [one for one in listed if one.holders]
-    writing = sum(one.tool.access == "write" for one in held)
-    name, access = (max((len(text) for text in texts), default=0) for texts in _collect_columns(held))
+    listed_tools = _collect_tools(crew)
+    held_tools = [one for one in listed_tools if one.holders]
+    writing_count = sum(one.tool.access == "write" for one in held_tools)
+    name, access = (max((len(text) for text in texts), default=0) for texts in _collect_columns(held_tools))
     lines: list[str] = []
     left_out = {kit.origin: kit.unusable_tools for kit in list_toolkits(crew) if kit.unusable_tools}
-    for origin in dict.fromkeys([*(one.tool.origin for one in listed), *left_out]):
+    for origin in dict.fromkeys([*(one.tool.origin for one in listed_tools), *left_out]):
         lines.append(origin or OWN_ORIGIN)
-        origin_tools = [one for one in listed if one.tool.origin == origin]
+        origin_tools = [one for one in listed_tools if one.tool.origin == origin]
         lines += [
             f"  {one.tool.name:<{name}}  {one.access:<{access}}  {', '.join(one.holders)}"
             for one in origin_tools
@@ -67,7 +67,10 @@ def summarize_and_list_tools(crew: Crew, *, show_unused: bool = True) -> tuple[s
             lines += textwrap.wrap(
                 f"left out: {tool}: {why}", _LINE_CHARS, initial_indent="  ", subsequent_indent="    "
             )
-    return f"{len(held)} held, {writing or 'none'} of them {'write' if writing != 1 else 'writes'}", lines
+    return (
+        f"{len(held_tools)} held, {writing_count or 'none'} of them {'write' if writing_count != 1 else 'writes'}",
+        lines,
+    )
 
 
 def _collect_columns(tools: list[_ListedTool]) -> tuple[list[str], list[str]]:
@@ -100,11 +103,11 @@ def describe_unused_tools(crew: Crew) -> list[str]:
 
     A server counts only if none of its tools is used, as it may offer more than the crew needs.
     """
-    listed, lines = _collect_tools(crew), []
+    listed_tools, lines = _collect_tools(crew), []
     for each in _iterate_crews(crew):
         holder = next((one.path.name for one in each.all_specialists.values()), "clerk.md")
         for kit in each.toolkits:
-            kit_tools = [one for one in listed if one.tool.origin == kit.origin]
+            kit_tools = [one for one in listed_tools if one.tool.origin == kit.origin]
             unused_names = [one.tool.name for one in kit_tools if not one.holders]
             if unused_names and FOLDER in kit.origin.split("/"):
                 them = "it" if len(unused_names) == 1 else "them"

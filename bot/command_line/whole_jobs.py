@@ -127,12 +127,12 @@ def _make_call(step: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         return "query_table", {"sql": step["query"]}
     if "code" in step:
         return "calculate", {"code": step["code"]}
-    invented = {"invented": True} if step.get("invented") else {}
+    invented_field = {"invented": True} if step.get("invented") else {}
     return RETURN_RESULT, {
         "content": step["say"],
         "confidence": 90,
         "findings": list(step.get("findings", ())),
-        **invented,
+        **invented_field,
     }
 
 
@@ -142,8 +142,8 @@ def make_moves(case: JobCase) -> dict[str, Sequence[Mapping[str, Any]]]:
         return dict(case.moves)
     steps: list[Mapping[str, Any]] = [{"query": case.query}] if case.query else []
     steps += [{"code": case.code}] if case.code else []
-    said = {"say": case.say, "findings": case.findings}
-    return {"assistant": [*steps, said, {**said, "invented": case.invented}]}
+    result_step = {"say": case.say, "findings": case.findings}
+    return {"assistant": [*steps, result_step, {**result_step, "invented": case.invented}]}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -233,8 +233,11 @@ def _shows_line(text: str, thread_text: str) -> bool:
 
 
 def _list_missing_lines(case: JobCase, thread_text: str) -> list[str]:
-    wanted = [*case.shows, *([case.say] if case.expect == "right" and case.say and "\n" not in case.say else [])]
-    return [f"missing: {one}" for one in wanted if _strip_marks(one) not in _strip_marks(thread_text)]
+    expected_lines = [
+        *case.shows,
+        *([case.say] if case.expect == "right" and case.say and "\n" not in case.say else []),
+    ]
+    return [f"missing: {one}" for one in expected_lines if _strip_marks(one) not in _strip_marks(thread_text)]
 
 
 def _strip_marks(text: str) -> str:

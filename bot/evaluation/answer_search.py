@@ -22,16 +22,16 @@ _LEAK_PATTERN = re.compile(
 
 def contains_figure(text: str, figure: str) -> bool:
     """Return True if a text contains a figure that rounds to `figure` at its decimals. Signs are ignored."""
-    wanted = Decimal(figure.lstrip("-+"))
-    step = Decimal(1).scaleb(min(0, int(wanted.as_tuple().exponent)))
-    return any(reading.quantize(step) == wanted for reading in _iterate_figures(text) if reading < 10**20)
+    expected_value = Decimal(figure.lstrip("-+"))
+    step = Decimal(1).scaleb(min(0, int(expected_value.as_tuple().exponent)))
+    return any(value.quantize(step) == expected_value for value in _iterate_figures(text) if value < 10**20)
 
 
 def _iterate_figures(text: str) -> Iterator[Decimal]:
     for number in _NUMBER_PATTERN.findall(text):
-        for reading in _list_number_readings(re.sub(r"[ \u00a0\u202f'\u2019]", "", number)):
+        for figure_text in _list_number_readings(re.sub(r"[ \u00a0\u202f'\u2019]", "", number)):
             try:
-                yield Decimal(reading)
+                yield Decimal(figure_text)
             except InvalidOperation:
                 continue
 
@@ -59,8 +59,8 @@ def count_occurrences(text: str, words: str) -> int:
 
 def find_leak(text: str) -> str:
     """Return the first tool call, schema or heading of a prompt in an answer; empty if there is none."""
-    found = _LEAK_PATTERN.search(text)
-    return found[0] if found else ""
+    match = _LEAK_PATTERN.search(text)
+    return match[0] if match else ""
 
 
 def find_unmarked_figures(text: str, source_texts: Iterable[str]) -> tuple[str, ...]:

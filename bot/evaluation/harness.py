@@ -69,11 +69,11 @@ class CaseChoice:
 
     def choose_cases(self, cases: Sequence[LabelledCase]) -> tuple[LabelledCase, ...]:
         """Return the cases that have a chosen tag, at most `limit` of them, in their order."""
-        tagged = [case for case in cases if not self.tags or self.tags & set(case.tags)]
-        if not self.limit or self.limit >= len(tagged):
-            return tuple(tagged)
-        drawn = set(random.Random(self.seed).sample(range(len(tagged)), self.limit))  # noqa: S311 - not a secret
-        return tuple(case for place, case in enumerate(tagged) if place in drawn)
+        tagged_cases = [case for case in cases if not self.tags or self.tags & set(case.tags)]
+        if not self.limit or self.limit >= len(tagged_cases):
+            return tuple(tagged_cases)
+        drawn_places = set(random.Random(self.seed).sample(range(len(tagged_cases)), self.limit))  # noqa: S311 - not a secret
+        return tuple(case for place, case in enumerate(tagged_cases) if place in drawn_places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,17 +101,19 @@ async def play_sets(
     Cases in `earlier_records` are not played again, unless they have an error. `on_record` is called with each new
     record, the number of finished cases, and their total.
     """
-    known = {record.key for record in earlier_records if not record.error}
+    recorded_keys = {record.key for record in earlier_records if not record.error}
     pending_cases = [turn for one in sets for turn in _list_pending_cases(one, trials[one.name], choice)]
-    remaining_cases = [turn for turn in pending_cases if (turn.labelled_set.name, turn.side, turn.case.id) not in known]
-    ready, finished = iter(remaining_cases), len(pending_cases) - len(remaining_cases)
+    remaining_cases = [
+        turn for turn in pending_cases if (turn.labelled_set.name, turn.side, turn.case.id) not in recorded_keys
+    ]
+    ready, finished_count = iter(remaining_cases), len(pending_cases) - len(remaining_cases)
 
     async def play_remaining_cases() -> None:
-        nonlocal finished
+        nonlocal finished_count
         for turn in ready:  # the iterator is shared: each worker takes the next case
             record = await _play_case(turn, environment, model)
-            finished += 1
-            on_record(record, finished, len(pending_cases))
+            finished_count += 1
+            on_record(record, finished_count, len(pending_cases))
 
     async with asyncio.TaskGroup() as group:
         for _ in range(max(1, choice.parallel)):

@@ -49,5 +49,5 @@ async def call_baseline(model: CountingModel, name: str, text: str) -> str:
 
 def parse_yes_or_no(text: str) -> bool | None:
     """Parse a reply: True for yes, False for no, None if it has neither."""
-    found = _YES_OR_NO.search(text)
-    return None if found is None else found[1].lower() == "yes"
+    match = _YES_OR_NO.search(text)
+    return None if match is None else match[1].lower() == "yes"

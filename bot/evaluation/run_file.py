@@ -90,10 +90,10 @@ def compare_runs(before: RunFile, after: RunFile) -> str:
 
 
 def _group_by_set_and_side(records: Sequence[CaseRecord]) -> dict[tuple[str, str], list[CaseRecord]]:
-    found: dict[tuple[str, str], list[CaseRecord]] = {}
+    groups: dict[tuple[str, str], list[CaseRecord]] = {}
     for record in records:
-        found.setdefault((record.set, record.side), []).append(record)
-    return found
+        groups.setdefault((record.set, record.side), []).append(record)
+    return groups
 
 
 def _render_changes(name: str, before: list[CaseRecord], after: list[CaseRecord]) -> list[str]:

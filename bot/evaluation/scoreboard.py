@@ -46,12 +46,17 @@ def make_score_lines(records: Iterable[CaseRecord]) -> tuple[ScoreLine, ...]:
     for name, sides in by_set.items():
         present_sides = [(side, sides[side]) for side in (PRODUCT_SIDE, NAIVE_SIDE) if side in sides]
         p = (
-            compute_mcnemar_p(*count_discordant_cases(*(listed for _, listed in present_sides)))
+            compute_mcnemar_p(*count_discordant_cases(*(side_records for _, side_records in present_sides)))
             if len(present_sides) == 2
             else None
         )
-        lines += [_make_line(name, side, listed, p=p if side == NAIVE_SIDE else None) for side, listed in present_sides]
-        lines += [line for side, listed in present_sides for line in _make_measure_lines(name, side, listed)]
+        lines += [
+            _make_line(name, side, side_records, p=p if side == NAIVE_SIDE else None)
+            for side, side_records in present_sides
+        ]
+        lines += [
+            line for side, side_records in present_sides for line in _make_measure_lines(name, side, side_records)
+        ]
     return tuple(lines)
 
 
@@ -86,8 +91,8 @@ def _make_line(name: str, side: str, records: Sequence[CaseRecord], *, p: float 
 def _make_measure_lines(name: str, side: str, records: Sequence[CaseRecord]) -> list[ScoreLine]:
     answers_by_measure: dict[str, list[bool]] = {}
     for record in records:
-        for measure, held in record.measures.items():
-            answers_by_measure.setdefault(measure, []).append(held)
+        for measure, answer in record.measures.items():
+            answers_by_measure.setdefault(measure, []).append(answer)
     lines = []
     for measure, answers in answers_by_measure.items():
         n, yes = len(answers), sum(answers)

@@ -67,47 +67,49 @@ def read_sets(
         if name not in CASE_TYPES
     ]
     files = _list_set_files((product_sets, crew / SETS_FOLDER_NAME), faults)
-    found: dict[str, list[LabelledCase]] = {}
+    cases_by_set: dict[str, list[LabelledCase]] = {}
     for name, path in files:
         if not wanted_names or name in wanted_names:
-            found.setdefault(name, []).extend(_read_cases(path, CASE_TYPES[name], faults))
+            cases_by_set.setdefault(name, []).extend(_read_cases(path, CASE_TYPES[name], faults))
     faults += [
         f"There is no set {name!r}: write {crew / SETS_FOLDER_NAME / name}.yml (docs/evaluation.md says how)."
         for name in wanted_names
-        if name in CASE_TYPES and name not in found
+        if name in CASE_TYPES and name not in cases_by_set
     ]
-    for name, cases in found.items():
+    for name, cases in cases_by_set.items():
         duplicate_ids = [one for one, count in Counter(case.id for case in cases).items() if count > 1]
         faults += [f"{name}.yml, case {one}: the id is given twice; ids must differ." for one in duplicate_ids]
     if faults:
         raise SetError(faults)
     # The files that a crew's cases name may also be those of its demo.
-    folders = {name: (*(path.parent for other, path in files if other == name), crew / "demo") for name in found}
-    return tuple(LabelledSet(name, tuple(found[name]), folders[name]) for name in CASE_TYPES if name in found)
+    folders = {name: (*(path.parent for other, path in files if other == name), crew / "demo") for name in cases_by_set}
+    return tuple(
+        LabelledSet(name, tuple(cases_by_set[name]), folders[name]) for name in CASE_TYPES if name in cases_by_set
+    )
 
 
 def _list_set_files(folders: Iterable[Path], faults: list[str]) -> list[tuple[str, Path]]:
     paths = [path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.y*ml"))]
-    known = [(path.stem, path) for path in paths if path.stem in CASE_TYPES]
+    set_files = [(path.stem, path) for path in paths if path.stem in CASE_TYPES]
     faults += [
         f"{path}: {path.stem!r} is no kind of set; name the file after one of: {', '.join(CASE_TYPES)}."
         for path in paths
         if path.stem not in CASE_TYPES
     ]
-    return known
+    return set_files
 
 
 def _read_cases(path: Path, kind: type[LabelledCase], faults: list[str]) -> list[LabelledCase]:
     try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         faults.append(f"{path}: it is no YAML: {' '.join(str(error).split())}")
         return []
-    if not isinstance(given, list) or not given:
+    if not isinstance(entries, list) or not entries:
         faults.append(f"{path}: it must be a list of cases, each with `id`, `input` and `expect`.")
         return []
     cases = []
-    for place, one in enumerate(given, start=1):
+    for place, one in enumerate(entries, start=1):
         if _is_unlabelled(one):
             faults.append(f"{path}, {_describe_case(one, place)}: {UNLABELLED_FAULT}")
             continue
@@ -132,8 +134,8 @@ def _describe_case(raw_case: Any, number: int) -> str:
 
 
 def _describe_validation_faults(path: Path, case: str, error: ValidationError) -> list[str]:
-    listed = error.errors(include_url=False, include_input=False)
-    return [f"{path}, {case}: {'.'.join(map(str, one['loc'])) or 'the case'}: {one['msg']}." for one in listed]
+    errors = error.errors(include_url=False, include_input=False)
+    return [f"{path}, {case}: {'.'.join(map(str, one['loc'])) or 'the case'}: {one['msg']}." for one in errors]
 
 
 def validate_sets(sets: Iterable[LabelledSet], crew: Crew, samples_folder: Path) -> None:
@@ -174,10 +176,10 @@ def _list_expected_names(expect: ExpectedPlan) -> list[str]:
 
 
 def _find_unknown_names(names: Iterable[str], crew: Crew, other_names: tuple[str, ...] = ()) -> Iterator[str]:
-    known = (*crew.specialists, *crew.crews, *other_names)
+    known_names = (*crew.specialists, *crew.crews, *other_names)
     for name in names:
-        if name not in known:
-            yield f"{name!r} is not in the crew; there are: {', '.join(known)}"
+        if name not in known_names:
+            yield f"{name!r} is not in the crew; there are: {', '.join(known_names)}"
 
 
 def _find_specialist_faults(name: str, files: Iterable[str], crew: Crew, folders: tuple[Path, ...]) -> Iterator[str]:

@@ -107,7 +107,7 @@ class _StubThread:
     messengers = None
 
     async def fetch_request_setting(
-        self, _job: Job, request: RequestState, _named: Sequence[str] = (), _contact: str = ""
+        self, _job: Job, request: RequestState, _crew_people: Sequence[str] = (), _contact: str = ""
     ) -> ev.SettingKnown:
         """Return an event with an empty setting, as cases do not depend on requester and channel."""
         return ev.SettingKnown(at=request.spec.at, request=request.id, setting=RequestSetting())
@@ -165,13 +165,13 @@ class StagedJob:
             find_approvers=find_no_approvers,
         )
         artifacts = tuple(_make_artifact(name, read_case_file(name, environment.folders), blobs) for name in files)
-        artifacts += tuple(_make_artifact(name, said.encode(), blobs) for name, said in texts.items())
-        attached = tuple(
+        artifacts += tuple(_make_artifact(name, content.encode(), blobs) for name, content in texts.items())
+        attachments = tuple(
             Attachment(file_id=one.id[:12], name=one.name, media_type=one.media_type, size=one.size)
             for one in artifacts
         )
         now = self.now()
-        request = Request(id=REQUEST_ID, user=next(iter(PEOPLE)), text=text, at=now, attachments=attached)
+        request = Request(id=REQUEST_ID, user=next(iter(PEOPLE)), text=text, at=now, attachments=attachments)
         place = Place(team="T1", channel="C1", thread_ts=REQUEST_ID)
         self.job: Job = apply_event(None, ev.RequestAdded(at=now, place=place, request=request))
         if needs_material(request):  # links in the text, such as to a pull request, are not fetched
@@ -217,10 +217,12 @@ class StagedJob:
         """
         crew = self.environment.crew.specialists
         reads = [name for name, one in crew.items() if all(tool.access == "read" for tool in one.tools)]
-        named = (one.specialist for one in plan.subtasks)
-        members = tuple(_make_member(self.environment.crew, name) for name in dict.fromkeys((*named, *reads)))
-        known = {one.name for one in members} if with_fallbacks else set()
-        members = tuple(one if one.fallback in known else one.model_copy(update={"fallback": ""}) for one in members)
+        planned_names = (one.specialist for one in plan.subtasks)
+        members = tuple(_make_member(self.environment.crew, name) for name in dict.fromkeys((*planned_names, *reads)))
+        member_names = {one.name for one in members} if with_fallbacks else set()
+        members = tuple(
+            one if one.fallback in member_names else one.model_copy(update={"fallback": ""}) for one in members
+        )
         terms = self.environment.terms.model_copy(update={"verifier": with_verifier})
         self.report_soon(ev.PlanProposed(at=self.now(), request=REQUEST_ID, plan=plan, members=members, terms=terms))
 

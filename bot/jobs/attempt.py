@@ -122,7 +122,7 @@ async def run_attempt(
                 workbench=workbench,
                 log=attempt_log,
                 done_when=effect.done_when,
-                elapsed=attempt_log.checkpointed_seconds,
+                elapsed_seconds=attempt_log.checkpointed_seconds,
             )
     except WorkbenchLost as error:
         raise error.reason from None  # the owner releases the job; the attempt goes on when the store is back
@@ -228,15 +228,15 @@ def _find_specialist(crew: Crew, effect: RunSubtask, runner: JobRunner) -> Speci
     """
     request = runner.find_request(effect.request)[1]
     plan = find_enclosing_plan(request, request.subtasks[effect.subtask])
-    found = find_specialist(crew, plan, effect.specialist, effect.tier)
+    specialist = find_specialist(crew, plan, effect.specialist, effect.tier)
     is_only_subtask = plan is not None and len(plan.subtasks) == 1
     channel_instructions = request.setting.here.instructions if request.setting is not None else ""
     answer_form, run = crew.prompts.answer, request.find_enclosing_run(request.subtasks[effect.subtask])
-    if found is None or not is_only_subtask or not (answer_form or channel_instructions or run.is_first_responder):
-        return found
-    others = [f"- {one.name}: {one.description}" for one in run.members.values() if one.name != found.name]
+    if specialist is None or not is_only_subtask or not (answer_form or channel_instructions or run.is_first_responder):
+        return specialist
+    others = [f"- {one.name}: {one.description}" for one in run.members.values() if one.name != specialist.name]
     return replace(
-        found,
+        specialist,
         answer_form=answer_form,
         channel_words=channel_instructions,
         hand_over_targets="\n".join(others) if run.is_first_responder else "",
@@ -425,14 +425,14 @@ def _make_call_failure(
     tries = error.tries
     if isinstance(error, CallWithheld):
         kind, tries = "unavailable", 0
-    spent = {
+    call_fields = {
         "usage": error.usage,
         "failed_calls": tries,
         "pause": error.pause,
         "took": seconds,
         "partial": error.partial,
     }
-    return _make_failure_event(effect, runner, kind, str(error), transient=error.transient, **spent, **privacy)
+    return _make_failure_event(effect, runner, kind, str(error), transient=error.transient, **call_fields, **privacy)
 
 
 def _iterate_evidence_lines(subtask: SubtaskState) -> Iterator[str]:

@@ -108,17 +108,19 @@ async def gather_material(_: ef.GatherMaterial, inputs: EffectInputs) -> ev.Even
     services, runner, job, request = inputs.services, inputs.runner, inputs.job, inputs.request
     request_material = await gather_request_material(job, request, services.thread, services.store, runner.claim.key)
     memories = await gather_memories(job, request, services.thread, services.store, runner.claim.key)
-    gathered = fit_into_log_event(
+    gathered_material = fit_into_log_event(
         memories
         + request_material
         + await gather_linked_material(request, services.crew, request_material, services.store, runner.claim.key)
     )
     of: dict[str, Any] = {"at": runner.now(), "request": inputs.request.id}
-    materials = gathered.materials
+    materials = gathered_material.materials
     if materials:
         audience = await services.thread.find_audience(inputs.job)
         materials = tuple(one.model_copy(update={"audience": one.audience or audience}) for one in materials)
-    return ev.MaterialGathered(**of, materials=materials, faults=gathered.faults, speakers=gathered.speakers)
+    return ev.MaterialGathered(
+        **of, materials=materials, faults=gathered_material.faults, speakers=gathered_material.speakers
+    )
 
 
 async def drop_copies(effect: ef.DropCopies, inputs: EffectInputs) -> ev.Event:
@@ -290,7 +292,7 @@ async def perform_role(effect: ef.RoleEffect, inputs: EffectInputs) -> ev.Event:
     can_stream = isinstance(effect, ef.WriteAnswer) and not effect.faults and not request.run.terms.verifier
     if can_stream and is_answer_unchanged(request, run):
         thread = inputs.services.thread
-        on_text = (await thread.begin_answer(runner.claim, inputs.job, request, allowed=runner.may_show)).write
+        on_text = (await thread.begin_answer(runner.claim, inputs.job, request, check_allowed=runner.may_show)).write
     role_inputs = RoleInputs(request, run, inputs.model, runner.now, on_text, _list_earlier_texts(inputs))
     if isinstance(effect, ef.VerifyAnswer) and not effect.is_late:
         role_inputs = replace(
@@ -337,11 +339,11 @@ async def acknowledge_message(effect: ef.AcknowledgeMessage, inputs: EffectInput
         )
         if retry_ref is not None:  # the earlier request, which it retries, has read the thread
             message = message.model_copy(update={"look_back": ""})
-        added = ev.RequestAdded(at=message.at, place=job.place, request=message, again=retry_ref)
+        request_event = ev.RequestAdded(at=message.at, place=job.place, request=message, again=retry_ref)
         ids = (f"follow-up:{job.place.channel}:{waiting_message.message.id}",)
         key = runner.claim.key
         await inputs.services.store.jobs.ingest(
-            key, ev.dump_event(added), dedupe=ids, user=waiting_message.message.user
+            key, ev.dump_event(request_event), dedupe=ids, user=waiting_message.message.user
         )
         runner.nudge()
     if waiting_message is not None:
@@ -352,7 +354,9 @@ async def acknowledge_message(effect: ef.AcknowledgeMessage, inputs: EffectInput
 async def post_message(effect: ef.PostMessage, inputs: EffectInputs) -> ev.Event:
     """Post a message in the thread, once."""
     runner = inputs.runner
-    sent = await inputs.services.thread.post(
-        runner.claim, inputs.job, inputs.request, effect.key, allowed=runner.may_show
+    sent_message = await inputs.services.thread.post(
+        runner.claim, inputs.job, inputs.request, effect.key, check_allowed=runner.may_show
     )
-    return ev.Posted(at=runner.now(), request=effect.request, key=effect.key, ts=sent.ts, fault=sent.fault)
+    return ev.Posted(
+        at=runner.now(), request=effect.request, key=effect.key, ts=sent_message.ts, fault=sent_message.fault
+    )

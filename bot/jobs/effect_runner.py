@@ -299,7 +299,7 @@ class EffectRunner:
     def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Update the card and the session's status. Skipped while the job's thread is still to be opened."""
         if not after.requests[0].spec.opens:
-            self._thread.show_job_change(runner.claim.key, before, after, allowed=runner.may_show)
+            self._thread.show_job_change(runner.claim.key, before, after, check_allowed=runner.may_show)
 
     async def stop_showing_job(self, runner: JobRunner) -> bool:
         """Stop drawing the card of a job, and drop its streams. Returns False if Slack did not take the last edits."""

@@ -75,10 +75,10 @@ class EventWriter:
         """Commit the events, and return once they are committed. Raises Fenced after `close`."""
         if self._is_closed:
             raise Fenced  # nothing would ever commit them
-        done = asyncio.get_running_loop().create_future()
-        self._reports.append(_Report(events, done))
+        commit_future = asyncio.get_running_loop().create_future()
+        self._reports.append(_Report(events, commit_future))
         self._wake()
-        await done
+        await commit_future
 
     def report_soon(self, *events: ev.Event) -> None:
         """Have the events committed within `SOON_COMMIT_SECONDS` seconds.
@@ -212,7 +212,7 @@ class EventWriter:
             schema=ev.SCHEMA,
             starts_expiry=after.current_request is None,
             is_progress=progress,
-            audit_entries=[deed.model_dump_json(exclude_defaults=True) for deed in audit_entries],
+            audit_entries=[entry.model_dump_json(exclude_defaults=True) for entry in audit_entries],
         )
         if outcome in {Commit.FENCED, Commit.CONFLICT}:
             raise Fenced

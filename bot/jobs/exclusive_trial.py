@@ -120,8 +120,8 @@ def _has_lost_trial_owner(claim: Claim, mark: str) -> bool:
     """
     if not mark or mark == ANNOUNCED_MARK:
         return False
-    epoch, _, lost = mark.partition(":")
-    return claim.lost_owners > int(lost) and 0 < claim.epoch - int(epoch) < claim.lost_owners
+    epoch, _, lost_count = mark.partition(":")
+    return claim.lost_owners > int(lost_count) and 0 < claim.epoch - int(epoch) < claim.lost_owners
 
 
 def _make_trial_notice(claim: Claim, head: Head) -> TrialNotice:

@@ -168,8 +168,8 @@ class Instance:
 
     def compute_seconds_left(self) -> float:
         """Return the seconds of the shutdown that remain after the job runners ended; at least `MIN_SECONDS_LEFT`."""
-        gone = 0.0 if self._stop_asked_at is None else read_boot_clock() - self._stop_asked_at
-        return max(MIN_SECONDS_LEFT, SHUTDOWN_SECONDS - CLOSE_SECONDS - gone)
+        elapsed_seconds = 0.0 if self._stop_asked_at is None else read_boot_clock() - self._stop_asked_at
+        return max(MIN_SECONDS_LEFT, SHUTDOWN_SECONDS - CLOSE_SECONDS - elapsed_seconds)
 
     async def _start_next_job(self) -> bool:
         try:
@@ -218,9 +218,9 @@ class Instance:
         if self._trial_key or self._is_stopping:
             return False
         self._trial_key = key
-        for runner in (runner for held, runner in self._runners.items() if held != key):
+        for runner in (runner for held_key, runner in self._runners.items() if held_key != key):
             runner.stop()
-        others = [task for task, held in self._tasks.items() if held != key]
+        others = [task for task, held_key in self._tasks.items() if held_key != key]
         if others:
             log.warning("job %s: tried by itself; %d others are handed over", key.job, len(others))
             await asyncio.wait(others, timeout=RUNNER_END_SECONDS)
@@ -229,8 +229,8 @@ class Instance:
 
     async def release_team(self, team: str) -> None:
         """Release all jobs of a team. Posts under way still arrive. `can_reach_team` must be False for it by now."""
-        tasks = [task for task, held in self._tasks.items() if held.team == team]
-        for runner in (runner for held, runner in self._runners.items() if held.team == team):
+        tasks = [task for task, held_key in self._tasks.items() if held_key.team == team]
+        for runner in (runner for held_key, runner in self._runners.items() if held_key.team == team):
             runner.stop()
         if tasks:
             await asyncio.wait(tasks, timeout=RUNNER_END_SECONDS)
@@ -247,9 +247,9 @@ class Instance:
 
         Tries several times, each time skipping the jobs of fewer people and teams.
         """
-        for skipped in self._list_claim_filters():
+        for skipped_holders in self._list_claim_filters():
             claim = await self._store.jobs.claim(
-                self.name, lease=self._lease, schema=SCHEMA, preferred_job=hint, skipped_holders=skipped
+                self.name, lease=self._lease, schema=SCHEMA, preferred_job=hint, skipped_holders=skipped_holders
             )
             if claim is not None:
                 return claim

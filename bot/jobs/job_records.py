@@ -95,13 +95,13 @@ class JobRecords:
         """Write to the audit that a person was refused `deed`. `request` and `target` are cut to `MAX_ID_CHARS`."""
         channel = head.fields.get("channel", "") if head is not None else ""
         context = {"at": self.clock(), "team": key.team, "channel": channel, "job": key.job, "user": user}
-        named = {
+        refusal_fields = {
             "request": request[:MAX_ID_CHARS],
             "target": target[:MAX_ID_CHARS],
             "outcome": "refused",
             "why": reason,
         }
-        await self.record_audit(AuditEntry.model_validate({"deed": deed, **context, **named}))
+        await self.record_audit(AuditEntry.model_validate({"deed": deed, **context, **refusal_fields}))
 
     async def explain_missing(self, key: JobKey) -> Literal["unknown", "forgotten"]:
         """Return why there is no such job: `forgotten` if it was erased on somebody's request, otherwise `unknown`."""
@@ -118,8 +118,8 @@ class JobRecords:
     async def is_message_recorded(self, key: JobKey, message_id: str) -> bool:
         """Return True if the job has a request or message of this id, since Slack may deliver an event twice."""
         lines = await read_event_lines(self.store.jobs, key)
-        kinds, named = ('"type":"RequestAdded"', '"type":"MessageHeard"'), f'"id":{json.dumps(message_id)}'
-        return any(named in line and any(kind in line for kind in kinds) for line in lines)
+        kinds, id_json = ('"type":"RequestAdded"', '"type":"MessageHeard"'), f'"id":{json.dumps(message_id)}'
+        return any(id_json in line and any(kind in line for kind in kinds) for line in lines)
 
 
 log = logging.getLogger(__name__)
@@ -140,14 +140,14 @@ async def read_event_lines(jobs: Jobs, key: JobKey) -> list[str]:
 async def read_job(jobs: Jobs, key: JobKey) -> Job | Literal["unknown", "newer", "unreadable"]:
     """Return a job with the events of its inbox applied, or why it cannot be read. Raises StoreError."""
     try:
-        found = parse_log(await read_event_lines(jobs, key))
+        job = parse_log(await read_event_lines(jobs, key))
     except NewerEventError:
         return "newer"
     except (LogBroken, ValueError) as error:
         # Log only the type of the error: its text quotes what people wrote.
         log.error("job %s: its log cannot be read (%s)", key.job, type(error).__name__)  # noqa: TRY400 - one line
         return "unreadable"
-    return found if found is not None else "unknown"
+    return job if job is not None else "unknown"
 
 
 def make_opening_place(team: str, channel: str, kind: str, unique_part: str) -> Place:

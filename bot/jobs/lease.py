@@ -93,9 +93,9 @@ class Lease:
         return await asyncio.shield(self._renewal)
 
     async def _renew(self) -> bool:
-        sent = self._clock()
+        sent_at = self._clock()
         if await self._store.jobs.beat(self._claim, lease=self._seconds):
-            self._expires_at = sent + self._seconds
+            self._expires_at = sent_at + self._seconds
         else:
             self.is_lost = True
         return not self.is_lost
@@ -207,12 +207,12 @@ async def finish_despite_cancel(work: Coroutine[Any, Any, None]) -> None:
     If a teardown were cut short, its job would wait until the lease runs out.
     """
     task = asyncio.create_task(work)
-    cancelled = False
+    was_cancelled = False
     while not task.done():
         try:
             await asyncio.shield(task)
         except asyncio.CancelledError:
-            cancelled = True
+            was_cancelled = True
     task.result()
-    if cancelled:
+    if was_cancelled:
         raise asyncio.CancelledError

@@ -74,21 +74,22 @@ async def gather_attachments(
 
     async def gather_attachment(attachment: Attachment) -> GatheredMaterial:
         async with semaphore:
-            found = await fetch(attachment)
-            if isinstance(found, str):
-                return GatheredMaterial(faults=(found,))
-            file, data = found
+            fetch_outcome = await fetch(attachment)
+            if isinstance(fetch_outcome, str):
+                return GatheredMaterial(faults=(fetch_outcome,))
+            file, data = fetch_outcome
             try:
                 if file.kind == "message":
                     return GatheredMaterial((await _store_message(file, data, store, key),))
-                stored = await read_and_store_file(file.name, file.media_type, data, store, key)
+                stored_material = await read_and_store_file(file.name, file.media_type, data, store, key)
                 origin_fields = {
                     "file_id": attachment.file_id,
                     "author": file.author,
                     "is_inline": file.kind == "table",
                 }
                 return GatheredMaterial(
-                    tuple(one.model_copy(update=origin_fields) for one in stored.materials), stored.faults
+                    tuple(one.model_copy(update=origin_fields) for one in stored_material.materials),
+                    stored_material.faults,
                 )
             except PayloadTooLarge as error:
                 return GatheredMaterial(faults=(f"{file.name} could not be kept: {error}.",))
@@ -104,12 +105,12 @@ def fit_into_log_event(material: GatheredMaterial) -> GatheredMaterial:
     materials = list(material.materials)
     sizes = [len(one.model_dump_json(exclude_defaults=True).encode()) for one in materials]
     while sum(sizes) > MAX_EVENT_BYTES:
-        outlined = [place for place, one in enumerate(materials) if one.outline]
-        if not outlined:
+        outlined_places = [place for place, one in enumerate(materials) if one.outline]
+        if not outlined_places:
             sizes.pop()
             materials.pop()
             continue
-        place = max(outlined, key=sizes.__getitem__)
+        place = max(outlined_places, key=sizes.__getitem__)
         materials[place] = materials[place].model_copy(update={"outline": ()})
         sizes[place] = len(materials[place].model_dump_json(exclude_defaults=True).encode())
     faults = list(material.faults)
@@ -124,17 +125,17 @@ def fit_into_log_event(material: GatheredMaterial) -> GatheredMaterial:
 
 async def read_and_store_file(name: str, media_type: str, data: bytes, store: Store, key: JobKey) -> GatheredMaterial:
     """Read a file and the files inside it (one level deep), store all files and texts, and return them as material."""
-    reading = await _read_file(name, media_type, data)
-    found = await _store_file(name, media_type, data, reading, store, key)
-    for inner_file in reading.inner_files[:MAX_INNER_FILES]:
-        read = await _read_file(inner_file.name, inner_file.media_type, inner_file.data)
-        found += await _store_file(
-            f"{name}/{inner_file.name}", inner_file.media_type, inner_file.data, read, store, key
+    file_reading = await _read_file(name, media_type, data)
+    material = await _store_file(name, media_type, data, file_reading, store, key)
+    for inner_file in file_reading.inner_files[:MAX_INNER_FILES]:
+        inner_reading = await _read_file(inner_file.name, inner_file.media_type, inner_file.data)
+        material += await _store_file(
+            f"{name}/{inner_file.name}", inner_file.media_type, inner_file.data, inner_reading, store, key
         )
-    if (more := len(reading.inner_files) - MAX_INNER_FILES) > 0:
-        unread_fault = f"{name}: {more:,} of the {len(reading.inner_files):,} files in it were not read."
-        found += GatheredMaterial(faults=(unread_fault,))
-    return found
+    if (more := len(file_reading.inner_files) - MAX_INNER_FILES) > 0:
+        unread_fault = f"{name}: {more:,} of the {len(file_reading.inner_files):,} files in it were not read."
+        material += GatheredMaterial(faults=(unread_fault,))
+    return material
 
 
 async def _store_message(message: Attachment, data: bytes, store: Store, key: JobKey) -> Material:
@@ -153,33 +154,33 @@ async def _store_message(message: Attachment, data: bytes, store: Store, key: Jo
 
 
 async def _store_file(
-    name: str, media_type: str, data: bytes, reading: FileReading, store: Store, key: JobKey
+    name: str, media_type: str, data: bytes, file_reading: FileReading, store: Store, key: JobKey
 ) -> GatheredMaterial:
     """Store a file, its text and its pictures, and return them as material."""
-    own_picture = next((one for one in reading.pictures if one.name == name.rpartition("/")[2]), None)
+    own_picture = next((one for one in file_reading.pictures if one.name == name.rpartition("/")[2]), None)
     if own_picture is not None:  # the version for models: turned upright, small enough, without GPS data
         data, media_type = own_picture.data, own_picture.media_type
     digest = await store.blobs.put(key, data)
     file = Artifact(id=digest, name=name, media_type=media_type, size=len(data), about="attached")
-    if is_table(name, data) and not reading.text:
-        return GatheredMaterial((make_table_material(file, data, reading.outline),))
-    text, gaps = reading.text, [_make_gap_sentence(name, gap) for gap in reading.gaps[:MAX_GAPS_PER_FILE]]
+    if is_table(name, data) and not file_reading.text:
+        return GatheredMaterial((make_table_material(file, data, file_reading.outline),))
+    text, gaps = file_reading.text, [_make_gap_sentence(name, gap) for gap in file_reading.gaps[:MAX_GAPS_PER_FILE]]
     if len(text) > MAX_TEXT_CHARS:
         gaps.append(f"{name}: the first {MAX_TEXT_CHARS:,} of {len(text):,} characters are read.")
         text = text[:MAX_TEXT_CHARS]
-    fault = _make_gap_sentence(name, reading.fault) if reading.fault else ""
+    fault = _make_gap_sentence(name, file_reading.fault) if file_reading.fault else ""
     material = Material(
         name=name,
         size=len(text),
         text=await store.blobs.put(key, text.encode()) if text else "",
         file=file,
-        outline=_fit_outline(reading.outline, len(text)),
+        outline=_fit_outline(file_reading.outline, len(text)),
         fault=fault,
         gaps=tuple(gaps),
-        notes=tuple(_make_gap_sentence(name, note) for note in reading.notes[:MAX_GAPS_PER_FILE]),
+        notes=tuple(_make_gap_sentence(name, note) for note in file_reading.notes[:MAX_GAPS_PER_FILE]),
         is_table=is_table(name, data),
         pictures=tuple(
-            [await _store_picture(one, name, store, key) for one in reading.pictures if one is not own_picture]
+            [await _store_picture(one, name, store, key) for one in file_reading.pictures if one is not own_picture]
         ),
     )
     return GatheredMaterial((material,), tuple(filter(None, (fault, *gaps))))
@@ -199,10 +200,14 @@ async def _read_file(name: str, media_type: str, data: bytes) -> FileReading:
             return await _read_from_temp_folder(name, media_type, data, columns_only=True)
         if len(data) > MAX_WORKBOOK_BYTES:
             return FileReading()
-        found = await _read_from_temp_folder(name, media_type, data)
-        sheets = found.outline if found.outline and found.outline[0].name.startswith("sheet ") else ()
+        workbook_reading = await _read_from_temp_folder(name, media_type, data)
+        sheets = (
+            workbook_reading.outline
+            if workbook_reading.outline and workbook_reading.outline[0].name.startswith("sheet ")
+            else ()
+        )
         outline = sheets or (await _read_from_temp_folder(name, media_type, data, columns_only=True)).outline
-        return FileReading(found.text[:MAX_TEXT_CHARS], outline)  # without gaps: the table tools report them
+        return FileReading(workbook_reading.text[:MAX_TEXT_CHARS], outline)  # without gaps: the table tools report them
     return await _read_from_temp_folder(name, media_type, data)
 
 
@@ -220,8 +225,8 @@ async def _read_from_temp_folder(name: str, media_type: str, data: bytes, *, col
 def make_table_material(file: Artifact, data: bytes, columns: Sequence[Section]) -> Material:
     """Return a table as material, with its columns as the outline. It has a text only if the file is UTF-8 text."""
     text = _decode_table_text(file.name, data)
-    named = (" ".join(one.name.split())[:MAX_SECTION_NAME_CHARS] for one in columns[:MAX_COLUMNS])
-    outline = tuple(Section(name=one) for one in named if one)
+    column_names = (" ".join(one.name.split())[:MAX_SECTION_NAME_CHARS] for one in columns[:MAX_COLUMNS])
+    outline = tuple(Section(name=one) for one in column_names if one)
     return Material(
         name=file.name, file=file, is_table=True, size=len(text), text=file.id if text else "", outline=outline
     )

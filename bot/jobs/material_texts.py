@@ -43,12 +43,12 @@ async def add_material_addresses(
         for one in find_needed_material(job, request, request.subtasks[subtask]).all_material
         if one.text and one.origin != "model"
     ]
-    found = await load_texts((one.text for one in materials), job, request, store, key)
+    texts_by_digest = await load_texts((one.text for one in materials), job, request, store, key)
     material_addresses = {
-        address for one in materials for address in find_material_addresses(one, found.get(one.text, ""))
+        address for one in materials for address in find_material_addresses(one, texts_by_digest.get(one.text, ""))
     }
-    known = (*result.addresses, *(unknown & material_addresses))
-    return result.model_copy(update={"addresses": tuple(sorted(known))})
+    known_addresses = (*result.addresses, *(unknown & material_addresses))
+    return result.model_copy(update={"addresses": tuple(sorted(known_addresses))})
 
 
 async def load_documents(job: Job, request: RequestState, store: Store, key: JobKey) -> tuple[SourceDocument, ...]:
@@ -63,17 +63,17 @@ async def load_texts(
     digests: Iterable[str], job: Job, request: RequestState, store: Store, key: JobKey
 ) -> Mapping[str, str]:
     """Return texts by digest, without those no longer stored. Raises StoreError while the store is away."""
-    wanted = dict.fromkeys(digests)
-    known = (
-        collect_log_texts(job, request) if wanted else {}
+    wanted_digests = dict.fromkeys(digests)
+    log_texts = (
+        collect_log_texts(job, request) if wanted_digests else {}
     )  # skipped without digests, since it hashes all texts of the log
-    found: dict[str, str] = {}
-    for digest in wanted:
-        if digest in known:
-            found[digest] = known[digest]
+    texts_by_digest: dict[str, str] = {}
+    for digest in wanted_digests:
+        if digest in log_texts:
+            texts_by_digest[digest] = log_texts[digest]
             continue
         try:
-            found[digest] = (await store.blobs.get(key, digest)).decode("utf-8", "replace")
+            texts_by_digest[digest] = (await store.blobs.get(key, digest)).decode("utf-8", "replace")
         except KeyError:
             continue
-    return found
+    return texts_by_digest

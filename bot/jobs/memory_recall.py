@@ -36,11 +36,11 @@ async def gather_memories(
     names = await thread.find_names(sorted(people | {user}))
     heading = f"({_load_memory_heading().format(requester=names.get(user) or 'the requester')})"
     offset = await thread.find_utc_offset(user)
-    rendered = render_memories(memories, names, request.text, heading=heading, utc_offset_seconds=offset)
+    memory_text = render_memories(memories, names, request.text, heading=heading, utc_offset_seconds=offset)
     # Recorded before the text is stored: when a memory is forgotten, the store must know which jobs have a copy.
-    await store.blobs.record_file_reads(key, [section.message for section in rendered.outline])
-    digest = await store.blobs.put(key, rendered.text.encode())
-    material_fields = {"size": len(rendered.text), "text": digest, "outline": rendered.outline}
+    await store.blobs.record_file_reads(key, [section.message for section in memory_text.outline])
+    digest = await store.blobs.put(key, memory_text.text.encode())
+    material_fields = {"size": len(memory_text.text), "text": digest, "outline": memory_text.outline}
     return GatheredMaterial((Material.model_validate({"name": MEMORY_NAME, "kind": "memory", **material_fields}),))
 
 

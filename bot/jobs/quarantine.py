@@ -89,11 +89,11 @@ async def quarantine_job(
     if not is_thread_skipped:
         job = await _read_job_for_card(claim, store, head, event)
         await notify(claim, _make_quarantine_notice(claim, head, event, readable=not log_fault, job=job))
-    quarantined = await store.jobs.quarantine(claim, ev.dump_event(event), schema=ev.SCHEMA, fields={"step": step})
+    is_quarantined = await store.jobs.quarantine(claim, ev.dump_event(event), schema=ev.SCHEMA, fields={"step": step})
     log.error(
         "job %s: set aside%s: %s",  # without its step: that may contain a title, and no contents are logged
         claim.key.job,
-        "" if quarantined else " by another instance",
+        "" if is_quarantined else " by another instance",
         f"its thread was not told: {reason}" if is_thread_skipped else reason,
         extra={"event": "set_aside"},
     )

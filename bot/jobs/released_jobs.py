@@ -42,7 +42,7 @@ class ReleasedJobs:
     """The long jobs that an instance released most recently."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[JobKey, ReleasedJob] = OrderedDict()
+        self._kept_jobs: OrderedDict[JobKey, ReleasedJob] = OrderedDict()
         self._event_count = 0
 
     def keep(self, key: JobKey, job: Job, last_line: str) -> None:
@@ -50,25 +50,25 @@ class ReleasedJobs:
         self.drop(key)
         if not MIN_KEPT_EVENTS <= job.seq <= MAX_KEPT_EVENTS:
             return
-        self._kept[key] = ReleasedJob(job, last_line, read_boot_clock())
+        self._kept_jobs[key] = ReleasedJob(job, last_line, read_boot_clock())
         self._event_count += job.seq
         while self._event_count > MAX_KEPT_EVENTS:
-            self.drop(next(iter(self._kept)))
+            self.drop(next(iter(self._kept_jobs)))
 
     def drop(self, key: JobKey) -> None:
         """Remove a job."""
-        removed_job = self._kept.pop(key, None)
+        removed_job = self._kept_jobs.pop(key, None)
         self._event_count -= removed_job.job.seq if removed_job is not None else 0
 
     def drop_old(self) -> None:
         """Remove the jobs that were kept for longer than `MAX_AGE_SECONDS`."""
         oldest = read_boot_clock() - MAX_AGE_SECONDS
-        for key in [key for key, one in self._kept.items() if one.released_at < oldest]:
+        for key in [key for key, one in self._kept_jobs.items() if one.released_at < oldest]:
             self.drop(key)
 
     def find(self, key: JobKey) -> ReleasedJob | None:
         """Return the kept job of this key; None if there is none."""
-        return self._kept.get(key)
+        return self._kept_jobs.get(key)
 
 
 def apply_new_entries(released_job: ReleasedJob, entries: Sequence[LogEntry]) -> Job | None:

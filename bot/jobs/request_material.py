@@ -45,15 +45,17 @@ async def gather_request_material(
         *thread_reading.own_files,
     )  # Slack's event may lack files that the message has
     attachments = tuple({one.file_id: one for one in reversed(all_attachments)}.values())[::-1]
-    found = _label_with_message(own_message, await gather_attachments(attachments, thread.fetch_attachment, store, key))
-    found += GatheredMaterial(await _store_thread_text(MESSAGE_NAME, thread_reading.source_message, "", store, key))
+    material = _label_with_message(
+        own_message, await gather_attachments(attachments, thread.fetch_attachment, store, key)
+    )
+    material += GatheredMaterial(await _store_thread_text(MESSAGE_NAME, thread_reading.source_message, "", store, key))
     thread_material = await _store_thread_text(
         THREAD_MATERIAL_NAME, thread_reading.thread, thread_reading.fault, store, key
     )
-    found += GatheredMaterial(
+    material += GatheredMaterial(
         thread_material, (thread_reading.fault,) if thread_reading.fault else (), thread_reading.speakers
     )
-    return found + await _gather_shared_files(thread_reading.thread.files, attachments, thread, store, key)
+    return material + await _gather_shared_files(thread_reading.thread.files, attachments, thread, store, key)
 
 
 async def gather_linked_material(
@@ -63,13 +65,13 @@ async def gather_linked_material(
     finders = crew.fetching_toolkits
     if not finders:
         return GatheredMaterial()
-    gathered = GatheredMaterial()
+    linked_material = GatheredMaterial()
     for text in (request.text, await _load_thread_text(request_material, store, key)):
         for finder in finders if text else ():
-            gathered += await _fetch_linked_files(finder, text, store, key)
-        if gathered.materials or gathered.faults:
+            linked_material += await _fetch_linked_files(finder, text, store, key)
+        if linked_material.materials or linked_material.faults:
             break
-    return gathered
+    return linked_material
 
 
 async def _gather_channel_messages(
@@ -79,29 +81,35 @@ async def _gather_channel_messages(
 
     In a thread all files are read, in a whole channel only tables inside messages.
     """
-    name, audience, read = await thread.read_channel(span, job, request)
-    kept = await _store_thread_text(name, read.text, read.fault, store, key)
-    files = tuple(one for one in read.text.files if span.thread_ts or one.file.kind == "table")
-    found = GatheredMaterial(kept) + await _gather_shared_files(files, (), thread, store, key)
-    labelled = tuple(one.model_copy(update={"audience": audience}) for one in found.materials)
-    return GatheredMaterial(labelled, (*found.faults, *([read.fault] if read.fault else ())), read.speakers)
+    name, audience, channel_reading = await thread.read_channel(span, job, request)
+    text_materials = await _store_thread_text(name, channel_reading.text, channel_reading.fault, store, key)
+    files = tuple(one for one in channel_reading.text.files if span.thread_ts or one.file.kind == "table")
+    channel_material = GatheredMaterial(text_materials) + await _gather_shared_files(files, (), thread, store, key)
+    labelled_materials = tuple(one.model_copy(update={"audience": audience}) for one in channel_material.materials)
+    return GatheredMaterial(
+        labelled_materials,
+        (*channel_material.faults, *([channel_reading.fault] if channel_reading.fault else ())),
+        channel_reading.speakers,
+    )
 
 
 async def _load_thread_text(material: GatheredMaterial, store: Store, key: JobKey) -> str:
-    said = [one.text for one in material.materials if one.kind == "thread" and one.text]
-    return "\n\n".join([(await store.blobs.get(key, one)).decode("utf-8", "replace") for one in said])
+    text_digests = [one.text for one in material.materials if one.kind == "thread" and one.text]
+    return "\n\n".join([(await store.blobs.get(key, one)).decode("utf-8", "replace") for one in text_digests])
 
 
 async def _fetch_linked_files(finder: Toolkit, text: str, store: Store, key: JobKey) -> GatheredMaterial:
     if finder.finds is None:
         return GatheredMaterial()
     linked_files = await finder.finds(text)
-    gathered = GatheredMaterial(faults=linked_files.faults)
+    linked_material = GatheredMaterial(faults=linked_files.faults)
     for file in linked_files.files:
-        kept = await read_and_store_file(file.name, file.media_type, file.data, store, key)
-        labelled = tuple(one.model_copy(update={"lines": file.line_url_template}) for one in kept.materials)
-        gathered += GatheredMaterial(labelled, kept.faults)
-    return gathered
+        file_material = await read_and_store_file(file.name, file.media_type, file.data, store, key)
+        labelled_materials = tuple(
+            one.model_copy(update={"lines": file.line_url_template}) for one in file_material.materials
+        )
+        linked_material += GatheredMaterial(labelled_materials, file_material.faults)
+    return linked_material
 
 
 def _label_with_message(message: str, material: GatheredMaterial) -> GatheredMaterial:
@@ -124,7 +132,7 @@ async def _store_thread_text(
 
 
 async def _gather_shared_files(
-    shared: tuple[SharedFile, ...],
+    shared_files: tuple[SharedFile, ...],
     own_attachments: tuple[Attachment, ...],
     thread: ThreadView,
     store: Store,
@@ -136,18 +144,26 @@ async def _gather_shared_files(
     skipped.
     """
     slots = asyncio.Semaphore(MAX_PARALLEL_FILES)
-    known = {file.file_id for file in own_attachments}
+    own_file_ids = {file.file_id for file in own_attachments}
 
     async def gather_shared_file(shared_file: SharedFile) -> GatheredMaterial:
         async with slots:
-            gathered = await gather_attachments([shared_file.file], thread.fetch_attachment, store, key)
-        materials = gathered.materials or (Material(name=shared_file.file.name, fault=" ".join(gathered.faults)),)
+            file_material = await gather_attachments([shared_file.file], thread.fetch_attachment, store, key)
+        materials = file_material.materials or (
+            Material(name=shared_file.file.name, fault=" ".join(file_material.faults)),
+        )
         known_faults = {line for each in materials for line in (each.fault, *each.gaps)}
-        more = tuple(fault for fault in gathered.faults if fault not in known_faults) if gathered.materials else ()
+        more = (
+            tuple(fault for fault in file_material.faults if fault not in known_faults)
+            if file_material.materials
+            else ()
+        )
         first = materials[0].model_copy(update={"gaps": (*materials[0].gaps, *more)})
         origin_fields = {"author": shared_file.author, "message": shared_file.message}
-        signed = tuple(each.model_copy(update=origin_fields) for each in (first, *materials[1:]))
-        return GatheredMaterial(signed, gathered.faults if gathered.materials else (first.fault,))
+        signed_materials = tuple(each.model_copy(update=origin_fields) for each in (first, *materials[1:]))
+        return GatheredMaterial(signed_materials, file_material.faults if file_material.materials else (first.fault,))
 
-    found = await asyncio.gather(*(gather_shared_file(each) for each in shared if each.file.file_id not in known))
-    return sum(found, GatheredMaterial())
+    material_parts = await asyncio.gather(
+        *(gather_shared_file(each) for each in shared_files if each.file.file_id not in own_file_ids)
+    )
+    return sum(material_parts, GatheredMaterial())

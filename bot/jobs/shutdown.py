@@ -26,15 +26,15 @@ class StopSignal:
 
     def __init__(self) -> None:
         self.is_program_ready = False
-        self._received = asyncio.Event()
+        self._stop_event = asyncio.Event()
 
     def listen(self) -> None:
         """Handle SIGTERM, Ctrl-C and the closing of the terminal from now on."""
-        call_on_stop_signal(self._received.set)
+        call_on_stop_signal(self._stop_event.set)
 
     async def wait(self) -> None:
         """Wait until the signal is received."""
-        await self._received.wait()
+        await self._stop_event.wait()
 
 
 def call_on_stop_signal(callback: Callable[[], object], *, ctrl_c: bool = True) -> None:
@@ -64,9 +64,9 @@ async def run_until_stopped(program: Callable[[StopSignal], Coroutine[Any, Any, 
     stop_signal, outer_tasks = StopSignal(), asyncio.all_tasks()
     stop_signal.listen()
     running = asyncio.create_task(program(stop_signal))
-    waiting = asyncio.create_task(stop_signal.wait())
-    await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
-    waiting.cancel()
+    wait_task = asyncio.create_task(stop_signal.wait())
+    await asyncio.wait({running, wait_task}, return_when=asyncio.FIRST_COMPLETED)
+    wait_task.cancel()
     if running.done():
         running.result()
         return

@@ -55,12 +55,12 @@ def find_breaker_name(purpose: str) -> str:
 
 
 class Breakers:
-    """The breakers of specialists and models. `clock` is the store's clock. If `enabled` is False, no breaker opens."""
+    """The breakers of specialists and models, by the store's `clock`. If `is_enabled` is False, no breaker opens."""
 
-    def __init__(self, counters: Counters, clock: Callable[[], float], *, enabled: bool) -> None:
+    def __init__(self, counters: Counters, clock: Callable[[], float], *, is_enabled: bool) -> None:
         self._counters = counters
         self._clock = clock
-        self._is_enabled = enabled
+        self._is_enabled = is_enabled
         self._running_calls: Counter[str] = Counter()
         self._call_ended = asyncio.Event()
 
@@ -74,10 +74,10 @@ class Breakers:
     async def describe_open_breakers(self) -> list[str]:
         """Read the breakers from the store, and describe each open one in a line. Raises StoreError."""
         now = self._clock()
-        known = await self._counters.read_breakers() if self._is_enabled else {}
+        breakers = await self._counters.read_breakers() if self._is_enabled else {}
         return [
             str(_make_withheld_error(name, one, one.open_until - now))
-            for name, one in sorted(known.items())
+            for name, one in sorted(breakers.items())
             if now < one.open_until
         ]
 
@@ -104,9 +104,9 @@ class Breakers:
                     else await self._wait_for_breaker(name, started_at + max_wait_seconds, hold_seconds)
                 )
                 self._running_calls[name] += 1
-            waited = time.monotonic() - started_at
+            waited_seconds = time.monotonic() - started_at
             async with self._renew_probes(probes, hold_seconds):
-                yield waited if waited > POLL_PAUSE_RANGE[0] / 2 else 0.0
+                yield waited_seconds if waited_seconds > POLL_PAUSE_RANGE[0] / 2 else 0.0
         except ModelError as error:
             if isinstance(error, CallWithheld):
                 await self._release_probes(probes)
@@ -118,7 +118,7 @@ class Breakers:
             raise
         else:
             for name, probe in probes.items():
-                await self._report_outcome(name, probe, succeeded=True)
+                await self._report_outcome(name, probe, has_succeeded=True)
         finally:
             self._running_calls.subtract(probes.keys())
             self._call_ended.set()
@@ -150,15 +150,17 @@ class Breakers:
         probe, pause = secrets.token_hex(8), POLL_PAUSE_RANGE[0]
         if _is_specialist_breaker(name):
             await self._wait_for_running_calls(name, deadline)
-        while (known := self._counters.recall_breaker(name)).open_until:
+        while (known_breaker := self._counters.recall_breaker(name)).open_until:
             now = self._clock()
-            if now >= known.open_until:
-                is_admitted, known = await self._counters.request_passage(name, probe=probe, hold=hold)
+            if now >= known_breaker.open_until:
+                is_admitted, known_breaker = await self._counters.request_passage(name, probe=probe, hold=hold)
                 if is_admitted:
-                    return probe if known.open_until else ""
-            wait = known.open_until - now if known.open_until > now else pause
+                    return probe if known_breaker.open_until else ""
+            wait = known_breaker.open_until - now if known_breaker.open_until > now else pause
             if _is_specialist_breaker(name) or wait > deadline - time.monotonic():
-                raise _make_withheld_error(name, known, max(known.open_until, known.probe_until) - now)
+                raise _make_withheld_error(
+                    name, known_breaker, max(known_breaker.open_until, known_breaker.probe_until) - now
+                )
             await asyncio.sleep(wait)
             pause = min(2 * pause, POLL_PAUSE_RANGE[1])
         return ""
@@ -183,7 +185,7 @@ class Breakers:
             elif _is_specialist_breaker(name):
                 await self._report_outcome(name, probe)
             elif error.kind in CALLER_FAULT_KINDS:
-                await self._report_outcome(name, probe, succeeded=True)
+                await self._report_outcome(name, probe, has_succeeded=True)
             else:
                 await self._report_outcome(
                     name, probe, pause=min(error.pause, BREAKER_RULES["model"].longest_rest_seconds)
@@ -204,13 +206,13 @@ class Breakers:
         if self._is_enabled and (name := find_breaker_name(purpose)):
             await self._report_outcome(name, "")
 
-    async def _report_outcome(self, name: str, probe: str, *, succeeded: bool = False, pause: float = 0.0) -> None:
-        known = self._counters.recall_breaker(name)
-        if succeeded and not probe and (known.open_until or not known.failures):
+    async def _report_outcome(self, name: str, probe: str, *, has_succeeded: bool = False, pause: float = 0.0) -> None:
+        known_breaker = self._counters.recall_breaker(name)
+        if has_succeeded and not probe and (known_breaker.open_until or not known_breaker.failures):
             return
         operation = secrets.token_hex(8)
         try:
-            if succeeded:
+            if has_succeeded:
                 breaker = await self._counters.record_breaker_success(name, operation, probe=probe)
             else:
                 rule = BREAKER_RULES[name.partition(":")[0]]
@@ -218,9 +220,9 @@ class Breakers:
                     name, operation, rule, probe=probe, rest_seconds=pause
                 )
         except StoreError as error:  # the job's runner meets the same outage and reports it
-            log.warning("the %s of %s could not be counted: %s", "success" if succeeded else "failure", name, error)
+            log.warning("the %s of %s could not be counted: %s", "success" if has_succeeded else "failure", name, error)
             return
-        if breaker.openings > known.openings:
+        if breaker.openings > known_breaker.openings:
             pause_seconds = breaker.open_until - self._clock()
             log.warning("%s failed %d times; paused for %.0f s", name, breaker.failures, pause_seconds)
 

@@ -89,7 +89,7 @@ class CallLimits:
         self.rules = rules
         self._resolve_rules = resolve_rules
         self._has_several_teams = has_several_teams
-        self.breakers = Breakers(counters, clock, enabled=rules.breakers)
+        self.breakers = Breakers(counters, clock, is_enabled=rules.breakers)
         self._counters = counters
         self._held_slots = SlotRenewer(counters)
         self._model = model
@@ -205,7 +205,7 @@ class CallLimits:
             return await asyncio.shield(admission_task)
         except asyncio.CancelledError:
             self._abandoned_admissions.add(admission_task)
-            admission_task.add_done_callback(lambda asked: self._refund_admission(asked, operation, limits))
+            admission_task.add_done_callback(lambda task: self._refund_admission(task, operation, limits))
             raise
 
     def _refund_admission(
@@ -222,7 +222,7 @@ class CallLimits:
     async def _admit(
         self, operation: str, limits: Sequence[CounterLimit], call: ModelCall, *, patience: float
     ) -> AdmitReply:
-        owed, self._pending_settlements = self._pending_settlements, []
+        settlements, self._pending_settlements = self._pending_settlements, []
         try:
             return await self._counters.admit(
                 operation,
@@ -230,18 +230,18 @@ class CallLimits:
                 patience=patience,
                 hold=SLOT_HOLD_SECONDS,
                 ignores_budgets=call.is_last,
-                settled=owed,
+                settlements=settlements,
             )
         except BaseException:
-            self._pending_settlements = [*owed, *self._pending_settlements]
+            self._pending_settlements = [*settlements, *self._pending_settlements]
             raise
 
     def _list_call_limits(self, rules: LimitRules, payer: Payer, call: ModelCall) -> list[CounterLimit]:
         from bot.models.server_facts import estimate_prompt_tokens  # noqa: PLC0415 - only where calls are counted
 
         tokens = estimate_prompt_tokens(call)
-        named = (call.model,) if call.model else ()
-        dollars = self._model.compute_price(call.tier, tokens, ESTIMATED_TOKENS_OUT, *named)
+        model_names = (call.model,) if call.model else ()
+        dollars = self._model.compute_price(call.tier, tokens, ESTIMATED_TOKENS_OUT, *model_names)
         return list_limits(
             rules,
             payer,
@@ -286,11 +286,11 @@ class CallLimits:
     async def _send_settlements(self, delay: float) -> None:
         await asyncio.sleep(delay)
         while self._pending_settlements:
-            owed, self._pending_settlements = self._pending_settlements, []
+            settlements, self._pending_settlements = self._pending_settlements, []
             try:
-                await self._counters.settle(owed)
+                await self._counters.settle(settlements)
             except StoreError as error:
-                self._pending_settlements = [*owed, *self._pending_settlements]
+                self._pending_settlements = [*settlements, *self._pending_settlements]
                 log.warning("the cost of model calls could not be stored and is tried again: %s", error)
                 return
 
@@ -313,16 +313,16 @@ class CallLimits:
         budgets = list_budgets(await self._resolve_rules(self.rules, payer.team, payer.channel), payer)
         used_up = [
             limit
-            for limit, spent in zip(budgets, await self._read_spending(budgets), strict=True)
-            if spent >= limit.counter.limit
+            for limit, spent_amount in zip(budgets, await self._read_spending(budgets), strict=True)
+            if spent_amount >= limit.counter.limit
         ]
         if not used_up:
             return None
-        spent = await self._read_spending(used_up)
-        raised = await self._counters.read_budget_raises([limit.counter for limit in used_up])
-        for limit, used, more in zip(used_up, spent, raised, strict=True):
+        amounts = await self._read_spending(used_up)
+        raises = await self._counters.read_budget_raises([limit.counter for limit in used_up])
+        for limit, amount, more in zip(used_up, amounts, raises, strict=True):
             raised_budget = replace(limit, counter=replace(limit.counter, limit=limit.counter.limit + more))
-            if used >= raised_budget.counter.limit:
+            if amount >= raised_budget.counter.limit:
                 return raised_budget
         return None
 
@@ -334,9 +334,9 @@ class CallLimits:
         rules = await self._resolve_rules(self.rules, payer.team, payer.channel)
         budgets = [limit for limit in list_budgets(rules, payer) if limit.scope == scope]
         counters = [replace(limit.counter, amount=limit.counter.limit) for limit in budgets]
-        raised = await self._counters.raise_budgets(counters, operation)
+        raises = await self._counters.raise_budgets(counters, operation)
         new_amounts = (
-            limit.format_amount(limit.counter.limit + more) for limit, more in zip(budgets, raised, strict=True)
+            limit.format_amount(limit.counter.limit + more) for limit, more in zip(budgets, raises, strict=True)
         )
         return f"{budgets[0].budget_title} is now {' and '.join(new_amounts)}." if budgets else ""
 
@@ -351,14 +351,14 @@ class CallLimits:
             limits_in_order |= dict.fromkeys(
                 list_limits(rules, payer, provider=self._model.provider, model=model, tokens=0, micros=0)
             )
-        hidden = {*([] if payer.job_id else ["job"]), *(["rate"] if self._has_several_teams else [])}
-        shown_limits = [limit for limit in limits_in_order if limit.scope not in hidden]
-        raised = await self._read_raises(shown_limits)
-        lines = describe_limits(shown_limits, await self._read_spending(shown_limits), raised)
-        unpriced = [
+        hidden_scopes = {*([] if payer.job_id else ["job"]), *(["rate"] if self._has_several_teams else [])}
+        shown_limits = [limit for limit in limits_in_order if limit.scope not in hidden_scopes]
+        raises = await self._read_raises(shown_limits)
+        lines = describe_limits(shown_limits, await self._read_spending(shown_limits), raises)
+        unpriced_lines = [
             f"No price is known for {name}, so budgets in dollars do not count it." for name in self._unpriced_models
         ]
-        return [*lines, *unpriced, *await self.breakers.describe_open_breakers()]
+        return [*lines, *unpriced_lines, *await self.breakers.describe_open_breakers()]
 
     async def _read_raises(self, limits: Sequence[CounterLimit]) -> dict[CounterLimit, int]:
         budgets = [limit for limit in limits if limit.is_budget]

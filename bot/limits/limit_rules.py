@@ -80,11 +80,11 @@ class LimitRules:
 
     def describe_stray_rates(self, provider: str, models: Iterable[str]) -> str:
         """Return a sentence naming the rates that apply to no provider or model in use, or "" if there are none."""
-        known = tuple(dict.fromkeys((provider, *sorted(set(models)))))
-        strays = sorted(name for name in self.rates if name and name not in known)
+        known_names = tuple(dict.fromkeys((provider, *sorted(set(models)))))
+        strays = sorted(name for name in self.rates if name and name not in known_names)
         if not strays:
             return ""
-        names = ", ".join(known)
+        names = ", ".join(known_names)
         return f"LEADHAND_RATES names {' and '.join(strays)}, which no call uses; in use are {names}"
 
 
@@ -141,17 +141,17 @@ class CounterLimit:
         form = ", or an admin with `/leadhand settings`" if self.scope == "channel" else ""
         return f"{_RESET_ADVICE[self.scope]} Whoever runs me can raise it (LEADHAND_BUDGET_{self.scope.upper()}){form}."
 
-    def describe_usage(self, amount: int, raised: int = 0) -> str:
+    def describe_usage(self, amount: int, raised_amount: int = 0) -> str:
         """Describe in one line how much of a budget is spent, or how much of another limit is taken.
 
-        `raised` is the amount by which an admin raised the budget.
+        `raised_amount` is the amount by which an admin raised the budget.
         """
         if self.scope == "rate":
             return f"{self.rate_owner}: {amount:,} of {self.counter.limit:,} {self.unit} used this minute"
         if self.scope == "slots":
             return f"Model calls at once: {amount:,} of {self.counter.limit:,}"
-        total = self.counter.limit + raised
-        raised_note = f" ({self.format_amount(raised)} of it allowed by an admin)" if raised else ""
+        total = self.counter.limit + raised_amount
+        raised_note = f" ({self.format_amount(raised_amount)} of it allowed by an admin)" if raised_amount else ""
         if self.unit == "tokens":
             return (
                 f"{_USAGE_TITLES[self.scope]}: {format_short_number(amount)} of {format_short_number(total)} "
@@ -195,10 +195,10 @@ def describe_limits(
     A budget in dollars and tokens has one line, for the unit of which a larger share is used.
     """
     lines: dict[str, tuple[float, str]] = {}
-    for limit, used in zip(limits, amounts, strict=True):
+    for limit, amount in zip(limits, amounts, strict=True):
         more = raises.get(limit, 0)
         key = limit.scope if limit.is_budget else limit.counter.name
-        line = used / max(1, limit.counter.limit + more), limit.describe_usage(used, more)
+        line = amount / max(1, limit.counter.limit + more), limit.describe_usage(amount, more)
         lines[key] = max(lines.get(key, line), line, key=lambda one: one[0])
     return [line for _, line in lines.values()]
 
@@ -211,17 +211,19 @@ def list_budgets(rules: LimitRules, payer: Payer, *, tokens: int = 0, micros: in
         "channel": payer.channel,
         "day": "all",
     }
-    found = []
+    budgets = []
     for scope in SCOPES:
         if (budget := rules.budgets.get(scope)) is None:
             continue
         kind: Literal["life", "day"] = "life" if scope == "job" else "day"
         name = f"{scope}:{payer.team}/{owner_by_scope[scope]}"
         if budget.micro_dollars:
-            found.append(CounterLimit(Counter(f"{name}:micros", kind, budget.micro_dollars, micros), scope, "dollars"))
+            budgets.append(
+                CounterLimit(Counter(f"{name}:micros", kind, budget.micro_dollars, micros), scope, "dollars")
+            )
         if budget.tokens:
-            found.append(CounterLimit(Counter(f"{name}:tokens", kind, budget.tokens, tokens), scope, "tokens"))
-    return found
+            budgets.append(CounterLimit(Counter(f"{name}:tokens", kind, budget.tokens, tokens), scope, "tokens"))
+    return budgets
 
 
 def list_erasable_counters(team: str, job: str, person: str) -> list[Counter]:
@@ -235,16 +237,16 @@ def list_limits(
     rules: LimitRules, payer: Payer, *, provider: str, model: str, tokens: int, micros: int
 ) -> list[CounterLimit]:
     """List all limits that have to admit a call. Budgets come first, since no wait helps once one is used up."""
-    found = list_budgets(rules, payer, tokens=tokens, micros=micros)
+    limits = list_budgets(rules, payer, tokens=tokens, micros=micros)
     if rules.max_concurrent:
-        found.append(CounterLimit(Counter(f"calls:{payer.team}", "slots", rules.max_concurrent), "slots", "calls"))
+        limits.append(CounterLimit(Counter(f"calls:{payer.team}", "slots", rules.max_concurrent), "slots", "calls"))
     rates_by_owner = {provider: rules.rates.get(provider), model: rules.rates.get(model, rules.rates.get(""))}
     for name, rate in rates_by_owner.items():
         if rate is not None and rate.requests:
-            found.append(CounterLimit(Counter(f"{name}:requests", "rate", rate.requests), "rate", "requests", name))
+            limits.append(CounterLimit(Counter(f"{name}:requests", "rate", rate.requests), "rate", "requests", name))
         if rate is not None and rate.tokens:
-            found.append(CounterLimit(Counter(f"{name}:tokens", "rate", rate.tokens, tokens), "rate", "tokens", name))
-    return found
+            limits.append(CounterLimit(Counter(f"{name}:tokens", "rate", rate.tokens, tokens), "rate", "tokens", name))
+    return limits
 
 
 def parse_rates(text: str) -> dict[str, RateLimit]:
@@ -253,10 +255,10 @@ def parse_rates(text: str) -> dict[str, RateLimit]:
     for part in filter(None, (part.strip() for part in text.split(";"))):
         name, colon, amounts = part.rpartition(":")  # the name of a model or a host may have a colon in it
         name = name.strip() if colon else ""
-        found = _parse_amounts(amounts)
-        if not found or set(found) - {"requests", "tokens"} or name in rates:
+        amount_by_unit = _parse_amounts(amounts)
+        if not amount_by_unit or set(amount_by_unit) - {"requests", "tokens"} or name in rates:
             raise InvalidLimitError("it takes amounts such as `50 requests, 40k tokens; claude-opus-5-5: 10 requests`")
-        rates[name] = RateLimit(**{unit: round(amount) for unit, amount in found.items()})
+        rates[name] = RateLimit(**{unit: round(amount) for unit, amount in amount_by_unit.items()})
     return rates
 
 
@@ -264,15 +266,17 @@ def parse_budget(text: str) -> SpendingBudget | None:
     """Parse a budget such as `$2.50, 400k tokens`; None for an empty text. Raises InvalidLimitError."""
     if not text.strip():
         return None
-    found = _parse_amounts(text)
-    if not found or set(found) - {"dollars", "tokens"}:
+    amount_by_unit = _parse_amounts(text)
+    if not amount_by_unit or set(amount_by_unit) - {"dollars", "tokens"}:
         raise InvalidLimitError("it takes an amount such as `$2.50`, `400k tokens` or both: `$2.50, 400k tokens`")
-    return SpendingBudget(round(found.get("dollars", 0.0) * MICROS_PER_DOLLAR), round(found.get("tokens", 0.0)))
+    return SpendingBudget(
+        round(amount_by_unit.get("dollars", 0.0) * MICROS_PER_DOLLAR), round(amount_by_unit.get("tokens", 0.0))
+    )
 
 
 def _parse_amounts(text: str) -> dict[str, float]:
     """Parse amounts into a dict by unit; empty if any part is not an amount above zero."""
-    found: dict[str, float] = {}
+    amount_by_unit: dict[str, float] = {}
     for part in text.split(","):
         match = _AMOUNT_PATTERN.fullmatch(part.strip())
         if match is None or bool(match[1]) == bool(match[4]):
@@ -280,7 +284,7 @@ def _parse_amounts(text: str) -> dict[str, float]:
         unit_word = (match[4] or "usd").lower().rstrip("s")
         unit = {"request": "requests", "token": "tokens"}.get(unit_word, "dollars")
         amount = float(match[2]) * _MULTIPLIERS[match[3].lower()]
-        if unit in found or amount <= 0 or (unit != "dollars" and amount < 1):
+        if unit in amount_by_unit or amount <= 0 or (unit != "dollars" and amount < 1):
             return {}
-        found[unit] = amount
-    return found
+        amount_by_unit[unit] = amount
+    return amount_by_unit

@@ -60,8 +60,11 @@ class SpendingRecorder:
         """Describe in a line each how much of the payer's budgets is used. Raises StoreError."""
         budgets = [limit for limit in list_budgets(rules, payer) if payer.job_id or limit.scope != "job"]
         counters = [limit.counter for limit in budgets]
-        spent, raised = await self._counters.read_spending(counters), await self._counters.read_budget_raises(counters)
-        return describe_limits(budgets, spent, dict(zip(budgets, raised, strict=True)))
+        amounts, raises = (
+            await self._counters.read_spending(counters),
+            await self._counters.read_budget_raises(counters),
+        )
+        return describe_limits(budgets, amounts, dict(zip(budgets, raises, strict=True)))
 
 
 def list_month_counters(team: str, user: str, at: float) -> list[Counter]:

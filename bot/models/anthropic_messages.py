@@ -125,9 +125,9 @@ class AnthropicMessages:
         except connection.sdk.APIError:
             about = None
         image_input = getattr(getattr(about, "capabilities", None), "image_input", None)
-        supported = getattr(image_input, "supported", None)
-        if isinstance(supported, bool):
-            return supported
+        is_supported = getattr(image_input, "supported", None)
+        if isinstance(is_supported, bool):
+            return is_supported
         return claude_sees_pictures(model) if self._is_own_server else None
 
     async def send(
@@ -254,23 +254,26 @@ def _collect_opaque_blocks(blocks: list[dict[str, Any]], calls: tuple[ToolCall, 
     if not any(_has_unknown_fields(block) for block in blocks):
         return ()
     inputs = {call.id: call.arguments for call in calls}  # in a streamed block, `input` is still JSON text
-    kept = [block for block in blocks if block.get("type") != "text" or (block.get("text") or "").strip()]
-    kept = [block for block in kept if block.get("type") != "tool_use" or str(block.get("id")) in inputs]
+    kept_blocks = [block for block in blocks if block.get("type") != "text" or (block.get("text") or "").strip()]
+    kept_blocks = [block for block in kept_blocks if block.get("type") != "tool_use" or str(block.get("id")) in inputs]
     return tuple(
-        block | {"input": inputs[str(block["id"])]} if block.get("type") == "tool_use" else block for block in kept
+        block | {"input": inputs[str(block["id"])]} if block.get("type") == "tool_use" else block
+        for block in kept_blocks
     )
 
 
 def _has_unknown_fields(block: dict[str, Any]) -> bool:
-    known = _KNOWN_FIELDS.get(str(block.get("type")))
-    return known is None or bool(find_unknown_fields(block, known))
+    known_fields = _KNOWN_FIELDS.get(str(block.get("type")))
+    return known_fields is None or bool(find_unknown_fields(block, known_fields))
 
 
 def _read_tokens(usage: Any) -> TokenCounts:
-    read = read_token_count(usage, "cache_read_input_tokens")
-    written = read_token_count(usage, "cache_creation_input_tokens")
+    cache_read = read_token_count(usage, "cache_read_input_tokens")
+    cache_written = read_token_count(usage, "cache_creation_input_tokens")
     plain = read_token_count(usage, "input_tokens")
-    return TokenCounts(plain + read + written, read_token_count(usage, "output_tokens"), read, written)
+    return TokenCounts(
+        plain + cache_read + cache_written, read_token_count(usage, "output_tokens"), cache_read, cache_written
+    )
 
 
 def _classify_event(event: StreamEvent) -> StreamEventKind:
@@ -295,12 +298,12 @@ async def _collect_message(events: AsyncIterator[StreamEvent], emitter: Emitter)
         if name == "message_start":
             usage |= _drop_nulls(event["message"].get("usage"))
         elif name == "content_block_start":
-            opened = event["content_block"]
-            call_count += opened.get("type") == "tool_use"
+            start_block = event["content_block"]
+            call_count += start_block.get("type") == "tool_use"
             check_call_count(call_count)
-            blocks.append(_Block(opened))
+            blocks.append(_Block(start_block))
             last[event["index"]] = blocks[-1]
-            await emitter.emit(opened.get("text") or "")
+            await emitter.emit(start_block.get("text") or "")
         elif name == "content_block_delta":
             if event["index"] not in last:
                 blocks.append(_Block({}))
@@ -324,8 +327,8 @@ _DELTA_FIELDS = {
 class _Block:
     """A content block of a stream, assembled from its start event and its deltas."""
 
-    def __init__(self, opened: dict[str, Any]) -> None:
-        self._start_block = opened | {"input": ""} if opened.get("type") == "tool_use" else opened
+    def __init__(self, start_block: dict[str, Any]) -> None:
+        self._start_block = start_block | {"input": ""} if start_block.get("type") == "tool_use" else start_block
         self._added_texts: dict[str, list[str]] = {}
 
     def add_delta(self, delta: dict[str, Any]) -> str:
@@ -341,10 +344,10 @@ class _Block:
 
     def assemble(self) -> dict[str, Any]:
         """Return the block in the form of a non-streamed reply."""
-        added = {
+        text_fields = {
             field: (self._start_block.get(field) or "") + "".join(parts) for field, parts in self._added_texts.items()
         }
-        return self._start_block | added
+        return self._start_block | text_fields
 
 
 def _drop_nulls(usage: dict[str, Any] | None) -> dict[str, Any]:

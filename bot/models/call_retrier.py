@@ -65,7 +65,7 @@ class CallRetrier:
         emitter = Emitter(call.on_text)
         try:
             async with asyncio.timeout(call.timeout_seconds) as timer:
-                reading = await self._run_attempts(call, emitter, tally, sdk, attempt)
+                wire_reply = await self._run_attempts(call, emitter, tally, sdk, attempt)
         except ModelError as error:
             error.usage = await tally.collect_usage()
             raise
@@ -79,14 +79,14 @@ class CallRetrier:
             raise ModelError(
                 "timeout", message, transient=True, usage=await tally.collect_usage(), tries=max(1, tally.attempt_count)
             ) from None
-        reading = replace(reading, text=replace_surrogates(reading.text))
+        wire_reply = replace(wire_reply, text=replace_surrogates(wire_reply.text))
         if call.answer_schema is None:  # a schema answer is parsed and not stored, and its parser reports faults
-            reading = _cut_reply(reading)
-        thoughts = replace_surrogates(list(reading.thoughts))
+            wire_reply = _cut_reply(wire_reply)
+        thoughts = replace_surrogates(list(wire_reply.thoughts))
         return Turn(
-            text=reading.text,
-            calls=reading.calls,
-            stop=reading.stop_reason,
+            text=wire_reply.text,
+            calls=wire_reply.calls,
+            stop=wire_reply.stop_reason,
             usage=await tally.collect_usage(),
             thoughts=() if _measure_json_bytes(thoughts) > MAX_THOUGHT_BYTES else tuple(thoughts),
         )
@@ -96,7 +96,7 @@ class CallRetrier:
     ) -> WireReply:
         for number in range(1, self.policy.max_attempts + 1):
             try:
-                reading = await attempt(emitter)
+                wire_reply = await attempt(emitter)
             except asyncio.CancelledError:
                 tally.add(TokenCounts())  # the attempt counts, though it was cancelled
                 raise
@@ -121,8 +121,8 @@ class CallRetrier:
                 _log.info("%s: %s; tried again in %.1f s", call.purpose, fault.kind, pause)
                 await asyncio.sleep(pause)
             else:
-                tally.add(reading.tokens)
-                return reading
+                tally.add(wire_reply.tokens)
+                return wire_reply
         raise AssertionError("the last attempt neither returned nor raised")
 
     def _choose_pause(self, fault: CallFault, number: int, seconds_left: float) -> float | None:
@@ -137,12 +137,12 @@ class CallRetrier:
         return pause if pause < min(seconds_left, self.policy.max_wait_seconds) else None
 
 
-def _cut_reply(reading: WireReply) -> WireReply:
+def _cut_reply(wire_reply: WireReply) -> WireReply:
     """Cut a reply that is longer than `MAX_REPLY_BYTES`. Drops its calls and sets `max_tokens`, except in a refusal."""
-    calls = sum(_measure_json_bytes(call.arguments) for call in reading.calls)
-    if _measure_json_bytes(reading.text) + calls <= MAX_REPLY_BYTES or reading.stop_reason == "refused":
-        return replace(reading, text=_cut_to_bytes(reading.text))
-    return replace(reading, text=_cut_to_bytes(reading.text), calls=(), stop_reason="max_tokens", thoughts=())
+    calls = sum(_measure_json_bytes(call.arguments) for call in wire_reply.calls)
+    if _measure_json_bytes(wire_reply.text) + calls <= MAX_REPLY_BYTES or wire_reply.stop_reason == "refused":
+        return replace(wire_reply, text=_cut_to_bytes(wire_reply.text))
+    return replace(wire_reply, text=_cut_to_bytes(wire_reply.text), calls=(), stop_reason="max_tokens", thoughts=())
 
 
 def _cut_to_bytes(text: str) -> str:
@@ -184,13 +184,13 @@ class _AttemptTally:
         if any(tokens.input or tokens.output for tokens in self._attempts):
             await self._prices.wait_until_ready(seconds=self.measure_seconds_left())
         costs = [self._prices.compute_cost(self._model, tokens) for tokens in self._attempts]
-        known = [cost for cost in costs if cost is not None]
+        known_costs = [cost for cost in costs if cost is not None]
         return Usage(
             model=self._model,
             calls=len(self._attempts),
             tokens_in=sum(tokens.input for tokens in self._attempts),
             tokens_out=sum(tokens.output for tokens in self._attempts),
             tokens_cached=sum(tokens.cache_read for tokens in self._attempts),
-            cost=sum(known) if known else None,
+            cost=sum(known_costs) if known_costs else None,
             duration=duration,
         )

@@ -97,8 +97,8 @@ def _extract_text(content: Any) -> str:
 def _join_delta_text(delta: dict[str, Any]) -> str:
     """Return all text that a delta adds: reply text, reasoning (under both common field names) and arguments."""
     functions = (part.get("function") or {} for part in delta.get("tool_calls") or ())
-    said = (_extract_text(delta.get("content")), delta.get("reasoning_content"), delta.get("reasoning"))
-    return "".join(piece for piece in (*said, *(one.get("arguments") for one in functions)) if isinstance(piece, str))
+    texts = (_extract_text(delta.get("content")), delta.get("reasoning_content"), delta.get("reasoning"))
+    return "".join(piece for piece in (*texts, *(one.get("arguments") for one in functions)) if isinstance(piece, str))
 
 
 def _read_name_and_arguments(call: dict[str, Any]) -> tuple[str, Any]:

@@ -84,19 +84,19 @@ def is_context_overflow(status: int, code: str, message: str) -> bool:
 
 def find_large_numbers(text: str) -> list[int]:
     """Return the numbers of three digits and more in a text, with any separator of thousands."""
-    return [int(re.sub(r"\D", "", found[0])) for found in _NUMBER.finditer(text)]
+    return [int(re.sub(r"\D", "", match[0])) for match in _NUMBER.finditer(text)]
 
 
 def estimate_fitting_share(message: str) -> float:
     """Estimate from an error message the share of a call that fits, 0.1 to 0.9; 0.5 without two different numbers."""
-    found = [
+    numbers = [
         (int(re.sub(r"\D", "", one[0])), bool(_LIMIT_WORDS.search(message[: one.start()])))
         for one in _NUMBER.finditer(message)
     ]
-    if len({number for number, _ in found}) < 2:
+    if len({number for number, _ in numbers}) < 2:
         return DEFAULT_FITTING_SHARE
-    requested_tokens = max(number for number, _ in found)
-    below = [one for one in found if one[0] < requested_tokens]
-    limit = max(number for number, named in below if named or not any(each for _, each in below))
+    requested_tokens = max(number for number, _ in numbers)
+    below = [one for one in numbers if one[0] < requested_tokens]
+    limit = max(number for number, is_limit in below if is_limit or not any(each for _, each in below))
     min_share, max_share = _FITTING_SHARE_BOUNDS
     return min(max(limit / requested_tokens, min_share), max_share)

@@ -105,9 +105,9 @@ async def _make_openai(env: Mapping[str, str]) -> ProviderModel:
             efforts=_read_efforts(env),
         )
     key = env.get("OPENAI_API_KEY", "").strip() or "none"  # most local servers need no key
-    served = [] if all(_read_model_names(env).values()) else await fetch_served_models(base_url, key)
-    has_foreign_models = served and not set(OPENAI_TIERS.values()) & set(served)
-    defaults = dict.fromkeys(_TIERS, served[0]) if has_foreign_models else OPENAI_TIERS
+    served_models = [] if all(_read_model_names(env).values()) else await fetch_served_models(base_url, key)
+    has_foreign_models = served_models and not set(OPENAI_TIERS.values()) & set(served_models)
+    defaults = dict.fromkeys(_TIERS, served_models[0]) if has_foreign_models else OPENAI_TIERS
     names, host = _choose_model_names(env, defaults), _extract_host(base_url)
     fetch_served = partial(fetch_served_models, base_url, key)
     return ProviderModel(
@@ -137,8 +137,8 @@ def _extract_host(url: str) -> str:
 
 async def fetch_served_models(base_url: str, key: str) -> list[str]:
     """Ask a compatible server for the names of its chat models; [] if it lists none or does not answer."""
-    found = await fetch_json(f"{base_url.rstrip('/')}/models", {"Authorization": f"Bearer {key}"})
-    models = found.get("data") if isinstance(found, dict) else None
+    reply = await fetch_json(f"{base_url.rstrip('/')}/models", {"Authorization": f"Bearer {key}"})
+    models = reply.get("data") if isinstance(reply, dict) else None
     names = [model.get("id") for model in models if isinstance(model, dict)] if isinstance(models, list) else []
     return [name for name in names if isinstance(name, str) and _is_chat_model(name)]
 
@@ -168,19 +168,19 @@ def _read_picture_support(env: Mapping[str, str]) -> dict[Tier, bool]:
         return {}
     if wish in {"all", "none"}:
         return dict.fromkeys(_TIERS, wish == "all")
-    named = [part.strip() for part in wish.split(",")]
-    if not set(named) <= set(_TIERS):
+    tier_names = [part.strip() for part in wish.split(",")]
+    if not set(tier_names) <= set(_TIERS):
         raise ModelSettingsError(
             f"LEADHAND_SEES is {wish!r}; it takes all, none, or the tiers whose models see pictures, with commas: "
             "`balanced, deep`."
         )
-    return {tier: tier in named for tier in _TIERS}
+    return {tier: tier in tier_names for tier in _TIERS}
 
 
 def _read_efforts(env: Mapping[str, str]) -> dict[Tier, Effort]:
     """Read `LEADHAND_EFFORT`: by tier, its reasoning effort, for the tiers that it names. Raises ModelSettingsError."""
     wish = env.get("LEADHAND_EFFORT", "").strip().lower()
-    found: dict[Tier, Effort] = {}
+    efforts: dict[Tier, Effort] = {}
     for part in filter(None, (each.split() for each in wish.split(","))):
         tier = next((one for one in _TIERS if part[0] == one), None)
         effort = next((one for one in _EFFORTS if part[1:] == [one]), None)
@@ -188,8 +188,8 @@ def _read_efforts(env: Mapping[str, str]) -> dict[Tier, Effort]:
             raise ModelSettingsError(
                 f"LEADHAND_EFFORT is {wish!r}; it takes a tier and low, medium or high, with commas: `deep high`."
             )
-        found[tier] = effort
-    return found
+        efforts[tier] = effort
+    return efforts
 
 
 def _read_pace_seconds(env: Mapping[str, str]) -> float:
@@ -257,8 +257,8 @@ async def _make_ollama(env: Mapping[str, str]) -> ProviderModel | None:
 
 async def _fetch_ollama_models(url: str) -> list[dict[str, Any]]:
     """Ask the Ollama at this address for its models, as it describes them; [] if no Ollama answers."""
-    found = await fetch_json(f"{url}/api/tags", {})
-    models = found.get("models") if isinstance(found, dict) else None
+    reply = await fetch_json(f"{url}/api/tags", {})
+    models = reply.get("models") if isinstance(reply, dict) else None
     return [model for model in models if isinstance(model, dict)] if isinstance(models, list) else []
 
 

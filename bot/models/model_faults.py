@@ -178,37 +178,39 @@ def _classify_status_error(status: int, code: str, message: str, pause: float | 
 
     `pause` is the seconds that the response headers ask for, or None.
     """
-    quoted = f": {message[:_MAX_QUOTE_CHARS].rstrip('. ')}" if message else ""
+    quote_text = f": {message[:_MAX_QUOTE_CHARS].rstrip('. ')}" if message else ""
     if pause is None and status in {429, 503}:
         pause = _find_pause_seconds(message)
     if status == 402 or code in _QUOTA_CODES or (status < 500 and _NO_CREDIT_WORDS.search(message) and pause is None):
         return CallFault(
-            "quota", f"The {provider} account has no credit left{quoted}. Add credit, then try again.", False
+            "quota", f"The {provider} account has no credit left{quote_text}. Add credit, then try again.", False
         )
     if is_context_overflow(status, code, message):
         text = (
-            f"The request is too long for the model{quoted}. Ask for less at once. Or have LEADHAND_CONTEXT set to "
+            f"The request is too long for the model{quote_text}. Ask for less at once. Or have LEADHAND_CONTEXT set to "
             "what this model takes, or name a model that takes more."
         )
         return CallFault("too_long", text, transient=False, share=estimate_fitting_share(message))
     if status == 429:
-        return _classify_rate_limit(message, pause, provider, quoted)
+        return _classify_rate_limit(message, pause, provider, quote_text)
     if status in {401, 403}:
-        refused = (
-            "does not accept the API key. Check it" if status == 401 else f"does not let this API key do that{quoted}"
+        refusal_text = (
+            "does not accept the API key. Check it"
+            if status == 401
+            else f"does not let this API key do that{quote_text}"
         )
-        return CallFault("auth", f"{provider} {refused}.", transient=False)
+        return CallFault("auth", f"{provider} {refusal_text}.", transient=False)
     if status in {408, 504}:
         return CallFault("timeout", f"{provider} took too long ({status}).", True, _UNLIMITED_RETRIES, pause)
     if status in {409, 425} or (status >= 500 and status != 501):
         words = "is overloaded" if status in {503, 529} else "has a fault"
-        return CallFault("unavailable", f"{provider} {words} ({status}){quoted}.", True, _UNLIMITED_RETRIES, pause)
+        return CallFault("unavailable", f"{provider} {words} ({status}){quote_text}.", True, _UNLIMITED_RETRIES, pause)
     advice = ""
     if status == 404:
         advice = " Look at LEADHAND_MODEL_FAST, _BALANCED and _DEEP, at `model` in crew files, and at the base URL."
     elif "support tools" in message.lower():
         advice = " Name one that can call tools, by LEADHAND_MODEL_FAST, _BALANCED and _DEEP."
-    return CallFault("bad_request", f"{provider} refused the request ({status}){quoted}.{advice}", transient=False)
+    return CallFault("bad_request", f"{provider} refused the request ({status}){quote_text}.{advice}", transient=False)
 
 
 def _classify_rate_limit(message: str, pause: float | None, provider: str, quotation: str) -> CallFault:
@@ -222,19 +224,19 @@ def _classify_rate_limit(message: str, pause: float | None, provider: str, quota
 
 def _find_rate_limit_share(message: str) -> float | None:
     """Return the share of a request that fits into a rate limit; None if the whole request fits after a wait."""
-    found = _LIMIT_AND_REQUESTED.search(message)
-    if found is not None:
-        limit, requested = (int(one.replace(",", "") or 0) for one in found.groups())
-        return max(limit / requested, 0.1) if requested > limit else None
+    match = _LIMIT_AND_REQUESTED.search(message)
+    if match is not None:
+        limit, requested_amount = (int(one.replace(",", "") or 0) for one in match.groups())
+        return max(limit / requested_amount, 0.1) if requested_amount > limit else None
     return DEFAULT_FITTING_SHARE if _TOO_LARGE_WORDS.search(message) else None
 
 
 def _find_pause_seconds(message: str) -> float | None:
     """Return the pause in seconds that an error message asks for; None if it asks for none."""
-    found = _PAUSE_WORDS.search(message)
-    if found is None:
+    match = _PAUSE_WORDS.search(message)
+    if match is None:
         return None
-    return int(found[1] or 0) * 60 + float(found[2]) * (0.001 if found[3].lower() == "ms" else 1.0)
+    return int(match[1] or 0) * 60 + float(match[2]) * (0.001 if match[3].lower() == "ms" else 1.0)
 
 
 _MESSAGE_FIELDS = ("message", "detail", "msg", "error_description", "error_message", "errorMessage", "Message", "title")
@@ -254,23 +256,29 @@ def extract_code_and_message(body: object, depth: int = 0) -> tuple[str, str]:
         return _parse_error_text(body if isinstance(body, str) else body.decode("utf-8", "replace"), depth)
     if isinstance(body, list | tuple):
         each = [extract_code_and_message(one, depth + 1) for one in body[:3]]
-        return next((code for code, _ in each if code), ""), "; ".join(said for _, said in each if said)
+        return next((code for code, _ in each if code), ""), "; ".join(message for _, message in each if message)
     if not isinstance(body, dict):
         return "", ""
     code = str(body.get("code") or body.get("type") or body.get("status") or "")
-    said = next((body[name] for name in _MESSAGE_FIELDS if body.get(name)), "")
+    message_value = next((body[name] for name in _MESSAGE_FIELDS if body.get(name)), "")
     inner = body.get("error") or body.get("errors")
     if inner:
         inner_error = extract_code_and_message(inner, depth + 1)
-        outer = said if isinstance(said, str) else ""
+        outer = message_value if isinstance(message_value, str) else ""
         return inner_error[0] or code, inner_error[1] or outer
-    if not isinstance(said, str):
-        return code, extract_code_and_message(said, depth + 1)[1]
-    quoted = extract_code_and_message(said, depth + 1) if said.lstrip().startswith(("{", "[")) else ("", said)
+    if not isinstance(message_value, str):
+        return code, extract_code_and_message(message_value, depth + 1)[1]
+    nested_error = (
+        extract_code_and_message(message_value, depth + 1)
+        if message_value.lstrip().startswith(("{", "["))
+        else ("", message_value)
+    )
     raw = (
         extract_code_and_message((body.get("metadata") or {}).get("raw"), depth + 1)[1] if _has_raw_error(body) else ""
     )
-    return quoted[0] or code, f"{quoted[1] or said}: {raw}" if raw else quoted[1] or said
+    return nested_error[0] or code, f"{nested_error[1] or message_value}: {raw}" if raw else nested_error[
+        1
+    ] or message_value
 
 
 def _has_raw_error(body: dict[str, Any]) -> bool:

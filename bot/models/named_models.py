@@ -77,13 +77,13 @@ async def register_named_models(model: ChosenModel, *crews: Crew) -> tuple[CrewF
     """
     names = list_named_models(*crews)
     faults = await model.register_models(names) if names else {}
-    named = (
+    faulty_overrides = (
         one.model_overrides
         for crew in crews
         for one in crew.all_specialists.values()
         if one.model_overrides.name in faults
     )
-    return tuple(sorted({wish.make_fault(faults[wish.name]) for wish in named}))
+    return tuple(sorted({wish.make_fault(faults[wish.name]) for wish in faulty_overrides}))
 
 
 def list_provider_model_names(model: ChosenModel, *crews: Crew) -> tuple[str, ...]:

@@ -213,12 +213,12 @@ def _describe_schema(schema: dict[str, Any]) -> str:
 def _render_messages(message: ModelMessage, *, with_thoughts: bool) -> list[dict[str, Any]]:
     if message.role == "assistant":
         opaque_fields = message.thoughts[0] if message.thoughts and with_thoughts else {}
-        rendered: dict[str, Any] = {"role": "assistant", "content": message.text}
+        assistant_message: dict[str, Any] = {"role": "assistant", "content": message.text}
         if message.calls:
-            rendered["tool_calls"] = [
+            assistant_message["tool_calls"] = [
                 _render_call(call, opaque_fields.get("calls", {}).get(call.id, {})) for call in message.calls
             ]
-        return [opaque_fields.get("fields", {}) | rendered]
+        return [opaque_fields.get("fields", {}) | assistant_message]
     replies: list[dict[str, Any]] = [
         {
             "role": "tool",

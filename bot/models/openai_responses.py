@@ -218,18 +218,18 @@ def _read_response(response: dict[str, Any]) -> WireReply:
         return WireReply(refusal, (), "refused", tokens)
     raw_calls = fill_call_ids((item for item in output if item.get("type") == "function_call"), "call_id")
     check_call_count(len(raw_calls))
-    named = iter(raw_calls)
-    output = [next(named) if item.get("type") == "function_call" else item for item in output]
+    call_iterator = iter(raw_calls)
+    output = [next(call_iterator) if item.get("type") == "function_call" else item for item in output]
     arguments = ((item["call_id"], str(item.get("name")), item.get("arguments")) for item in raw_calls)
     calls = parse_tool_calls(arguments, stop, tokens)
     if calls:
         complete_call_ids = {call.id for call in calls}
-        kept = [
+        kept_items = [
             item
             for item in output
             if item.get("type") != "function_call" or str(item.get("call_id")) in complete_call_ids
         ]
-        return WireReply(text, calls, "tool_use", tokens, _collect_opaque_items(kept))
+        return WireReply(text, calls, "tool_use", tokens, _collect_opaque_items(kept_items))
     if raw_stop_reason not in _STOP_REASONS and stop == "end" and not text.strip():
         raise BadReplyError(f"it said nothing (status {raw_stop_reason!r})", tokens)
     return WireReply(text, (), stop, tokens)

@@ -86,16 +86,16 @@ def replace_excess_pictures(call: ModelCall, limits: PictureLimits) -> tuple[Mod
 
 def is_picture_refusal(error: Any) -> bool:
     """Return True if an `APIStatusError` of an SDK refuses a call because of its pictures."""
-    said = f"{error} {error.response.text}"
+    error_text = f"{error} {error.response.text}"
     return error.status_code in _REFUSAL_STATUSES and (
-        _PICTURE_WORDS.search(said) is not None or error.status_code == 413
+        _PICTURE_WORDS.search(error_text) is not None or error.status_code == 413
     )
 
 
 def is_vision_refusal(error: Any) -> bool:
     """Return True if an `APIStatusError` says that the model takes no pictures at all, not only this one."""
-    said = f"{error} {error.response.text}"
-    return _NO_VISION_WORDS.search(said) is not None and _BAD_PICTURE_WORDS.search(said) is None
+    error_text = f"{error} {error.response.text}"
+    return _NO_VISION_WORDS.search(error_text) is not None and _BAD_PICTURE_WORDS.search(error_text) is None
 
 
 def _find_excess_pictures(call: ModelCall, limits: PictureLimits) -> Iterator[tuple[int, str]]:
@@ -141,9 +141,9 @@ def _replace_pictures(call: ModelCall, reasons: dict[int, str]) -> tuple[ModelCa
 
 
 def _add_placeholders(message: ModelMessage, placeholders: list[str], reasons: dict[int, str]) -> ModelMessage:
-    kept = tuple(picture for picture in message.pictures if id(picture) not in reasons)
+    kept_pictures = tuple(picture for picture in message.pictures if id(picture) not in reasons)
     text = "\n\n".join(filter(None, ("\n".join(placeholders), message.text)))
-    return message.model_copy(update={"text": text, "pictures": kept})
+    return message.model_copy(update={"text": text, "pictures": kept_pictures})
 
 
 def _render_placeholder(picture: Picture, reason: str) -> str:

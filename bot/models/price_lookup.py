@@ -27,7 +27,7 @@ _PRICE_FIELDS = {
 
 def main(provider: str, api_url: str, *models: str) -> None:
     """Look up the models and print the prices that were found."""
-    found = {}
+    prices_by_model = {}
     for model in models:
         try:
             if api_url and not provider:
@@ -36,8 +36,10 @@ def main(provider: str, api_url: str, *models: str) -> None:
                 price = genai_prices.calc_price(genai_prices.Usage(), model, provider_id=provider or None)
         except LookupError:
             continue
-        found[model] = {name: _list_price_steps(price.model_price, field) for name, field in _PRICE_FIELDS.items()}
-    sys.stdout.write(json.dumps(found))
+        prices_by_model[model] = {
+            name: _list_price_steps(price.model_price, field) for name, field in _PRICE_FIELDS.items()
+        }
+    sys.stdout.write(json.dumps(prices_by_model))
 
 
 def _list_price_steps(prices: ModelPrice, field: str) -> list[tuple[int, float]] | None:

@@ -79,13 +79,13 @@ class Prices:
         if rates is None:
             return None
         total = 0.0
-        uncached = tokens.input
+        uncached_count = tokens.input
         for name, count in (("read", tokens.cache_read), ("written", tokens.cache_written)):
             rate = rates[name]
             if rate is not None:
                 total += count * _find_price_per_million(rate, tokens.input)
-                uncached -= count
-        for name, count in (("input", uncached), ("output", tokens.output)):
+                uncached_count -= count
+        for name, count in (("input", uncached_count), ("output", tokens.output)):
             rate = rates[name]
             if rate is not None:
                 total += count * _find_price_per_million(rate, tokens.input)

@@ -87,10 +87,14 @@ class ProviderModel:
 
     async def register_models(self, names: Iterable[str]) -> dict[str, str]:
         """Register more models. Returns the fault of each unavailable one, by name."""
-        wished = list(names)
-        served = await self._fetch_served_models() if self._fetch_served_models is not None else []
-        faults = {name: fault for name in wished if (fault := explain_unavailable_model(name, self.provider, served))}
-        self._prices.add_models(strip_provider(self.provider, name) for name in wished if name not in faults)
+        wished_names = list(names)
+        served_models = await self._fetch_served_models() if self._fetch_served_models is not None else []
+        faults = {
+            name: fault
+            for name in wished_names
+            if (fault := explain_unavailable_model(name, self.provider, served_models))
+        }
+        self._prices.add_models(strip_provider(self.provider, name) for name in wished_names if name not in faults)
         return faults
 
     def compute_price(self, tier: Tier, tokens_in: int, tokens_out: int, model: str = "") -> float | None:
@@ -114,12 +118,12 @@ class ProviderModel:
             self._tokens_under_way += size
             try:
                 # A small machine reads one prompt after the other, so the prompts of calls under way count too.
-                reading, told = await self._send(connection, call, model, emitter)
+                wire_reply, picture_lines = await self._send(connection, call, model, emitter)
             finally:
                 self._tokens_under_way -= size
-            self._prompt_sizes.learn_token_count(call, model, reading.tokens.input)
-            refused_lines[:] = told
-            return reading
+            self._prompt_sizes.learn_token_count(call, model, wire_reply.tokens.input)
+            refused_lines[:] = picture_lines
+            return wire_reply
 
         turn = await self._retrier.run(call, model, connection.sdk, send_once)
         if unseen_lines or refused_lines:
@@ -182,8 +186,8 @@ class ProviderModel:
         """Close the provider's connections and cancel a running price lookup. Await it in the loop that opened them."""
         await self._prices.close()
         if self._connection_task is not None:
-            done, _ = await asyncio.wait([self._connection_task])
-            for task in done:
+            done_tasks, _ = await asyncio.wait([self._connection_task])
+            for task in done_tasks:
                 if not task.cancelled() and task.exception() is None:
                     await task.result().client.close()
 
@@ -208,9 +212,9 @@ class ProviderModel:
                 "machine is busy."
             )
             raise ModelError("timeout", message, transient=True, tries=1) from None
-        waited = clock() - began
-        return connection, call if waited < _MIN_COUNTED_SECONDS else replace(
-            call, timeout_seconds=max(0.1, round(call.timeout_seconds - waited, 1))
+        waited_seconds = clock() - began
+        return connection, call if waited_seconds < _MIN_COUNTED_SECONDS else replace(
+            call, timeout_seconds=max(0.1, round(call.timeout_seconds - waited_seconds, 1))
         )
 
 

@@ -61,8 +61,12 @@ class RefusedFields:
         self, message: str, omitted_fields: frozenset[str], render_request: Callable[[frozenset[str]], dict[str, Any]]
     ) -> str | None:
         """Return the field that an error message refuses; None if it refuses no field that was sent."""
-        sent = render_request(omitted_fields)
+        sent_request = render_request(omitted_fields)
         for name, words in self._patterns.items():
-            if name not in omitted_fields and words.search(message) and render_request(omitted_fields | {name}) != sent:
+            if (
+                name not in omitted_fields
+                and words.search(message)
+                and render_request(omitted_fields | {name}) != sent_request
+            ):
                 return name
         return None

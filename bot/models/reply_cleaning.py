@@ -7,7 +7,7 @@ import re
 _THINK_TAGS = ("think", "thinking", "thought", "reasoning")
 _OPENING_TAGS = tuple(f"<{tag}>" for tag in _THINK_TAGS)
 _MAX_OPENING_CHARS = max(len(opening) for opening in _OPENING_TAGS)
-_THOUGHT = re.compile(rf"\s*<({'|'.join(_THINK_TAGS)})>.*?(?:</\1>\s*|\Z)", re.DOTALL)
+_THOUGHT_PATTERN = re.compile(rf"\s*<({'|'.join(_THINK_TAGS)})>.*?(?:</\1>\s*|\Z)", re.DOTALL)
 # If the server's template opened the tag itself, the reply shows only its end, on a line of its own.
 _THOUGHT_END_PATTERN = re.compile(
     rf"\A(?:(?!<(?:{'|'.join(_THINK_TAGS)})>).)*?^[ \t]*</(?:{'|'.join(_THINK_TAGS)})>[ \t]*(?:\n\s*|\Z)",
@@ -17,51 +17,51 @@ _THOUGHT_END_PATTERN = re.compile(
 
 def strip_thinking(text: str) -> str:
     """Remove the thinking at the start of a reply. Tags that come later are the reply's own words."""
-    while found := _THOUGHT.match(text):
-        text = text[found.end() :]
-    found = _THOUGHT_END_PATTERN.match(text)
-    return text[found.end() :] if found else text
+    while match := _THOUGHT_PATTERN.match(text):
+        text = text[match.end() :]
+    match = _THOUGHT_END_PATTERN.match(text)
+    return text[match.end() :] if match else text
 
 
 class ThinkTagStripper:
     """Strips thinking from streamed text. Text that may become a tag is held back until it is clear."""
 
     def __init__(self) -> None:
-        self._held: str | None = ""
+        self._held_text: str | None = ""
         self._closing_tag = ""
         """The tag that ends the current thought; "" outside thoughts. Inside, only its possible start is held."""
         self._had_thought = False
 
     def feed(self, piece: str) -> str:
         """Add the next piece and return the text that can be passed on now."""
-        if self._held is None:
+        if self._held_text is None:
             return piece
-        self._held += piece
+        self._held_text += piece
         if self._closing_tag and not self._drop_thought():
             return ""
         if self._had_thought:  # blanks after a thought belong to it
-            self._held = self._held.lstrip()
-        start = self._held.lstrip()
+            self._held_text = self._held_text.lstrip()
+        start = self._held_text.lstrip()
         if any(opening.startswith(start[:_MAX_OPENING_CHARS]) for opening in _OPENING_TAGS):
             return ""  # it may become an opening tag
         if start.startswith(_OPENING_TAGS):
             self._closing_tag, self._had_thought = f"</{start[1:].partition('>')[0]}>", True
             return self.feed("")
-        released_text, self._held = self._held, None
+        released_text, self._held_text = self._held_text, None
         return released_text
 
     def flush(self) -> str:
         """Return the text that was held back and turned out to be part of the reply."""
-        passed, self._held = "" if self._closing_tag else strip_thinking(self._held or ""), None
-        return passed
+        released_text, self._held_text = "" if self._closing_tag else strip_thinking(self._held_text or ""), None
+        return released_text
 
     def _drop_thought(self) -> bool:
         """Drop the part of the current thought that has arrived. Returns True if the thought has ended."""
-        _, closing, rest = (self._held or "").partition(self._closing_tag)
+        _, closing, rest = (self._held_text or "").partition(self._closing_tag)
         if not closing:
-            self._held = (self._held or "")[1 - len(self._closing_tag) :]
+            self._held_text = (self._held_text or "")[1 - len(self._closing_tag) :]
             return False
-        self._held, self._closing_tag = rest, ""
+        self._held_text, self._closing_tag = rest, ""
         return True
 
 

@@ -74,9 +74,9 @@ def _list_tools(tools: Sequence[ToolSpec]) -> str:
 
 
 def _render_signature(schema: dict[str, Any]) -> str:
-    required = schema.get("required", ())
+    required_names = schema.get("required", ())
     return ", ".join(
-        f"{name}{'' if name in required else '?'}: {_describe_type(part)}"
+        f"{name}{'' if name in required_names else '?'}: {_describe_type(part)}"
         for name, part in schema.get("properties", {}).items()
     )
 
@@ -114,8 +114,8 @@ def _inline_references(schema: dict[str, Any]) -> dict[str, Any]:
         rest = {key: inline(each, inside) for key, each in value.items() if key not in _DROPPED_KEYWORDS}
         return rest | ({"properties": properties} if properties else {})
 
-    inlined: dict[str, Any] = inline(drop_unenforced_limits(schema))
-    return {"additionalProperties": False, **inlined}
+    inlined_schema: dict[str, Any] = inline(drop_unenforced_limits(schema))
+    return {"additionalProperties": False, **inlined_schema}
 
 
 def _flatten_messages(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:

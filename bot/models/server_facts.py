@@ -43,12 +43,12 @@ async def fetch_context_size(base_url: str, model: str, headers: Mapping[str, st
     address = base_url.rstrip("/")
     root = address.removesuffix("/v1")
     props = await fetch_json(f"{root}/props", headers)
-    if found := _find_positive_integer(_get_value(props, "default_generation_settings"), "n_ctx"):
-        return found
+    if token_count := _find_positive_integer(_get_value(props, "default_generation_settings"), "n_ctx"):
+        return token_count
     for entry in _find_entries(await fetch_json(f"{address}/models", headers), "data", "id", model):
         for about in (entry, _get_value(entry, "meta")):
-            if found := _find_positive_integer(about, "max_model_len", "context_length", "n_ctx"):
-                return found
+            if token_count := _find_positive_integer(about, "max_model_len", "context_length", "n_ctx"):
+                return token_count
     for entry in _find_entries(await fetch_json(f"{root}/api/ps", headers), "models", "name", model):
         return _find_positive_integer(entry, "context_length")
     return None

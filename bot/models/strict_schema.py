@@ -43,11 +43,11 @@ def make_strict_schema(schema: dict[str, Any], *, keeps_limits: bool = False) ->
     caller validates the reply again. A free map (`dict[str, str]`) is not converted, and providers refuse it: use a
     list of names with values instead.
     """
-    enforced = _find_enforced_limits(schema) if keeps_limits else frozenset()
+    enforced_keywords = _find_enforced_limits(schema) if keeps_limits else frozenset()
     strict = {
         key: _convert(key, value, keeps_limits=keeps_limits)
         for key, value in schema.items()
-        if (key not in _LIMIT_KEYWORDS or key in enforced) and key not in _DROPPED_KEYWORDS
+        if (key not in _LIMIT_KEYWORDS or key in enforced_keywords) and key not in _DROPPED_KEYWORDS
     }
     if "$ref" in strict:
         return {key: strict[key] for key in ("$ref", "$defs") if key in strict}
@@ -62,7 +62,9 @@ def make_strict_schema(schema: dict[str, Any], *, keeps_limits: bool = False) ->
         strict["additionalProperties"] = False
     elif strict.get("type") == "object":
         strict |= _convert_object(schema, keeps_limits=keeps_limits)
-    limit_text = ", ".join(f"{key}: {schema[key]}" for key in _LIMIT_KEYWORDS if key in schema and key not in enforced)
+    limit_text = ", ".join(
+        f"{key}: {schema[key]}" for key in _LIMIT_KEYWORDS if key in schema and key not in enforced_keywords
+    )
     if limit_text:
         strict["description"] = f"{strict.get('description', '')} {{{limit_text}}}".strip()
     return strict
@@ -73,11 +75,11 @@ def drop_unenforced_limits(schema: dict[str, Any]) -> dict[str, Any]:
 
     The arguments are checked again before the tool runs.
     """
-    enforced = _find_enforced_limits(schema)
+    enforced_keywords = _find_enforced_limits(schema)
     return {
         key: _convert_inner(key, value, drop_unenforced_limits)
         for key, value in schema.items()
-        if key not in _LIMIT_KEYWORDS or key in enforced
+        if key not in _LIMIT_KEYWORDS or key in enforced_keywords
     }
 
 
@@ -93,18 +95,18 @@ def _convert_object(schema: dict[str, Any], *, keeps_limits: bool) -> dict[str, 
 
 def _find_enforced_limits(schema: dict[str, Any]) -> frozenset[str]:
     """Return the limit keywords in a schema that llama.cpp enforces, and so do Ollama and LM Studio."""
-    kept = {
+    enforced_keywords = {
         key
         for key in ("minItems", "maxItems", "minLength", "maxLength")
         if schema.get(key, _MAX_ENFORCED_LIMIT + 1) <= _MAX_ENFORCED_LIMIT
     }
     if schema.get("type") == "integer":
-        kept |= {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"} & set(schema)
+        enforced_keywords |= {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"} & set(schema)
     if schema.get("format") in _FORMATS:
-        kept.add("format")
+        enforced_keywords.add("format")
     if _SIMPLE_PATTERN.fullmatch(str(schema.get("pattern", ""))):
-        kept.add("pattern")
-    return frozenset(kept)
+        enforced_keywords.add("pattern")
+    return frozenset(enforced_keywords)
 
 
 def _convert(key: str, value: Any, *, keeps_limits: bool) -> Any:

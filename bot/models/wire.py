@@ -259,13 +259,13 @@ def parse_tool_calls(
 
 def fill_call_ids(calls: Iterable[dict[str, Any]], field: str = "id") -> list[dict[str, Any]]:
     """Return tool calls, each with a unique id in `field`: some servers give no ids, or the same to all calls."""
-    named: dict[str, dict[str, Any]] = {}
+    calls_by_id: dict[str, dict[str, Any]] = {}
     for call in calls:
         call_id = str(call.get(field) or "")
-        if not call_id or call_id in named:
+        if not call_id or call_id in calls_by_id:
             call_id = f"call_{secrets.token_hex(8)}"
-        named[call_id] = call if call.get(field) == call_id else call | {field: call_id}
-    return list(named.values())
+        calls_by_id[call_id] = call if call.get(field) == call_id else call | {field: call_id}
+    return list(calls_by_id.values())
 
 
 def find_unknown_fields(value: Mapping[str, Any], known_fields: frozenset[str]) -> dict[str, Any]:

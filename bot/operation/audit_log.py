@@ -50,8 +50,10 @@ class AuditQuery:
 
     def __contains__(self, entry: AuditEntry) -> bool:
         """Return whether an entry matches the filter."""
-        named = ((self.user, entry.user), (self.job, entry.job), (self.deed, entry.deed), (self.team, entry.team))
-        return self.since <= entry.at < self.until and all(not wanted or wanted == given for wanted, given in named)
+        value_pairs = ((self.user, entry.user), (self.job, entry.job), (self.deed, entry.deed), (self.team, entry.team))
+        return self.since <= entry.at < self.until and all(
+            not wanted_value or wanted_value == entry_value for wanted_value, entry_value in value_pairs
+        )
 
 
 async def read_entries(store: Store, query: AuditQuery) -> AsyncIterator[AuditEntry]:

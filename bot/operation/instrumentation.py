@@ -49,8 +49,8 @@ class Instrumentation:
 
     def wrap_effects(self, effects: Effects) -> Effects:
         """Return effects that also count how requests end, and export the requests' traces if a collector is set."""
-        metered = MeteredEffects(effects, self.metrics)
-        return TracedEffects(metered, self._traces.enqueue) if self._traces is not None else metered
+        metered_effects = MeteredEffects(effects, self.metrics)
+        return TracedEffects(metered_effects, self._traces.enqueue) if self._traces is not None else metered_effects
 
     def serve_health(self, address: Address | None) -> contextlib.AbstractAsyncContextManager[str]:
         """Serve health and metrics inside the `with` block. Yields the base URL, or "" if `address` is None."""
@@ -83,13 +83,13 @@ class Instrumentation:
             logging.getLogger().removeHandler(handler)
 
     async def _refresh_metrics(self) -> None:
-        used = limit = math.nan
+        used_bytes = limit = math.nan
         if self._store is not None:
             with contextlib.suppress(StoreError, TimeoutError):
                 async with asyncio.timeout(STORE_TIMEOUT_SECONDS):
-                    used, limit = await self._store.read_memory_usage()
+                    used_bytes, limit = await self._store.read_memory_usage()
                     breakers = await self._store.counters.read_breakers()
                     now = self._store.clock()
                     states = {name: one.get_state(now) for name, one in breakers.items()}
                     self.metrics.set_breakers({name: state for name, state in states.items() if state != "closed"})
-        self.metrics.set_store_memory(used, limit)
+        self.metrics.set_store_memory(used_bytes, limit)

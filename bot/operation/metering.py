@@ -99,7 +99,7 @@ class MeteredEffects(ForwardingEffects):
         """Count the requests that this change ended, and pass the change on."""
         for request, was in after.list_changed_requests(before):
             if request.is_over and not (was is not None and was.is_over) and not request.spec.opens:
-                seconds = (request.ended or request.spec.at) - request.spec.at
+                seconds = (request.ended_at or request.spec.at) - request.spec.at
                 self._metrics.count_request_end(_classify_outcome(request), max(0.0, seconds), after.place.team)
         super().show_job_change(runner, before, after)
 
@@ -216,7 +216,7 @@ class _StoreProxy:
         return attribute
 
     def _meter_call(self, name: str, call: StoreMethod) -> StoreMethod:
-        seen, looking = self._observers.get(name), f"{self._name}.{name}" in POLLING_CALLS
+        observer, looking = self._observers.get(name), f"{self._name}.{name}" in POLLING_CALLS
 
         @functools.wraps(call)
         async def call_and_count(*args: Any, **kwargs: Any) -> Any:
@@ -229,19 +229,19 @@ class _StoreProxy:
             except StoreError:
                 self._metrics.count_store_error(self._name)
                 raise
-            if seen is not None:
-                seen(args, answer)
+            if observer is not None:
+                observer(args, answer)
             return answer
 
         return call_and_count
 
 
 class _JobCounter:
-    """Counts claims, commits and releases of jobs, from the results of store calls. `seen` maps calls to observers."""
+    """Counts claims, commits and releases of jobs from the results of store calls, by `observers` of the calls."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._claimed: dict[str, float] = {}
+        self._claim_times: dict[str, float] = {}
         self.observers: Mapping[str, CallObserver] = {
             "claim": self._after_claim,
             "commit": self._after_commit,
@@ -253,26 +253,26 @@ class _JobCounter:
     def _after_claim(self, _: tuple[Any, ...], claim: Claim | None) -> None:
         if claim is not None:
             self._metrics.count_claim(claim.key.team)
-            self._claimed[claim.owner] = time.monotonic()
-            if len(self._claimed) > MAX_REMEMBERED_CLAIMS:  # jobs lost before their first commit pile up
-                del self._claimed[next(iter(self._claimed))]
+            self._claim_times[claim.owner] = time.monotonic()
+            if len(self._claim_times) > MAX_REMEMBERED_CLAIMS:  # jobs lost before their first commit pile up
+                del self._claim_times[next(iter(self._claim_times))]
 
     def _after_commit(self, args: tuple[Any, ...], outcome: Commit) -> None:
         self._metrics.count_commit(outcome.value)
-        began = self._claimed.pop(args[0].owner, None)
+        began = self._claim_times.pop(args[0].owner, None)
         if began is not None and outcome in {Commit.OK, Commit.DUP}:
             self._metrics.observe_first_commit(time.monotonic() - began)
 
-    def _after_release(self, args: tuple[Any, ...], released: bool) -> None:  # noqa: FBT001 - the answer of a call
-        self._claimed.pop(args[0].owner, None)
-        if released:
+    def _after_release(self, args: tuple[Any, ...], is_released: bool) -> None:  # noqa: FBT001 - the answer of a call
+        self._claim_times.pop(args[0].owner, None)
+        if is_released:
             self._metrics.count_event("let_go")
 
-    def _after_quarantine(self, args: tuple[Any, ...], done: bool) -> None:  # noqa: FBT001 - the same
-        del done  # counted from the log record of the instance that set the job aside
-        self._claimed.pop(args[0].owner, None)
+    def _after_quarantine(self, args: tuple[Any, ...], is_quarantined: bool) -> None:  # noqa: FBT001 - the same
+        del is_quarantined  # counted from the log record of the instance that set the job aside
+        self._claim_times.pop(args[0].owner, None)
 
-    def _after_release_quarantined(self, args: tuple[Any, ...], released: bool) -> None:  # noqa: FBT001 - the same
+    def _after_release_quarantined(self, args: tuple[Any, ...], is_released: bool) -> None:  # noqa: FBT001 - the same
         del args
-        if released:
+        if is_released:
             self._metrics.count_event("released")

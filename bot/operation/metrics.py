@@ -38,7 +38,7 @@ class Metrics:
 
         self.registry: CollectorRegistry = CollectorRegistry()
         counter, gauge, histogram = self._make_counter, self._make_gauge, self._make_histogram
-        self._claimed = counter("jobs_claimed", "Jobs that this instance took into its hands, by workspace.", "team")
+        self._job_claims = counter("jobs_claimed", "Jobs that this instance took into its hands, by workspace.", "team")
         self._commits = counter("commits", "Commits to a job's log, by their outcome.", "outcome")
         self._store_errors = counter("store_errors", "Calls of the store that failed, by its part.", "part")
         self._first_work = histogram(
@@ -56,7 +56,7 @@ class Metrics:
         self._breakers = self._make_gauge("breaker", "Breakers that are not closed: 1 open, 0.5 half-open.", "name")
         self._tools = counter("tool_calls", "Calls of tools, by their outcome.", "tool", "outcome")
         self._slack = counter("slack_calls", "Calls to Slack's Web API, by their outcome.", "method", "outcome")
-        self._limited = counter("slack_rate_limited", "Calls that Slack answered with 429.", "method")
+        self._rate_limits = counter("slack_rate_limited", "Calls that Slack answered with 429.", "method")
         self._requests = counter("requests_ended", "Requests by the end that people saw, and workspace.", "end", "team")
         self._request_seconds = histogram(
             "request_seconds", "From a request to its end in the thread.", LONG_BUCKETS, "end"
@@ -73,7 +73,7 @@ class Metrics:
 
     def count_claim(self, team: str) -> None:
         """Count a claim of a team's job."""
-        self._claimed.labels(team).inc()
+        self._job_claims.labels(team).inc()
 
     def count_commit(self, outcome: str) -> None:
         """Count a commit: ok, dup, fenced or conflict."""
@@ -121,16 +121,16 @@ class Metrics:
         """Count one attempt at a Slack call by outcome: ok, limited (429), failed (5xx, no answer) or refused."""
         self._slack.labels(method, outcome).inc()
         if outcome == "limited":
-            self._limited.labels(method).inc()
+            self._rate_limits.labels(method).inc()
 
     def count_request_end(self, end: str, seconds: float, team: str) -> None:
         """Count a request, and its seconds, by the end that people saw: completed, partial, failed or cancelled."""
         self._requests.labels(end, team).inc()
         self._request_seconds.labels(end).observe(seconds)
 
-    def set_store_memory(self, used: float, limit: float) -> None:
+    def set_store_memory(self, used_bytes: float, limit: float) -> None:
         """Set the gauges of the store's memory: bytes used and `maxmemory` (0: no limit). NaN if they are not known."""
-        self._memory.set(used)
+        self._memory.set(used_bytes)
         self._limit.set(limit)
 
     def set_protections(self, active: Mapping[str, bool], landlock: int) -> None:

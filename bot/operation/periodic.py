@@ -43,15 +43,15 @@ class StoreSettingsCheck:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: Sequence[str] = ()
+        self._known_faults: Sequence[str] = ()
 
     async def run(self) -> None:
         """Check the store's settings, and log the faults that appeared or are gone since the last check."""
-        found = await self._store.list_faults()
-        for fault in found:
-            if fault not in self._known:
+        faults = await self._store.list_faults()
+        for fault in faults:
+            if fault not in self._known_faults:
                 log.warning("the store: %s", fault)
-        for fault in self._known:
-            if fault not in found:
+        for fault in self._known_faults:
+            if fault not in faults:
                 log.info("the store, mended: %s", fault)
-        self._known = found
+        self._known_faults = faults

@@ -20,6 +20,6 @@ async def probe_and_report_protections(metrics: Metrics) -> None:
         return
     metrics.set_protections({wall: wall in report.active_layers for wall in SANDBOX_LAYERS}, report.landlock_version)
     if report.missing_layers:
-        reached = ", ".join(report.reached_targets) or "nothing that it should not"
-        missing = ", ".join(report.missing_layers)
-        log.warning("what reads files and pages runs without %s; it can reach %s", missing, reached)
+        reached_targets = ", ".join(report.reached_targets) or "nothing that it should not"
+        missing_layers = ", ".join(report.missing_layers)
+        log.warning("what reads files and pages runs without %s; it can reach %s", missing_layers, reached_targets)

@@ -121,17 +121,19 @@ class TraceQueue:
     def __init__(self, sender: SpanSender, *, retry_seconds: float = RETRY_SECONDS) -> None:
         self._sender = sender
         self._retry_seconds = retry_seconds
-        self._waiting: dict[tuple[JobKey, str], None] = {}
+        self._queued_traces: dict[tuple[JobKey, str], None] = {}
         self._trace_queued = asyncio.Event()
         self._collector_fault = ""
 
     def enqueue(self, key: JobKey, request: str) -> None:
         """Queue the trace of a request for sending. If the queue is full, the oldest one is dropped."""
-        self._waiting[key, request] = None
-        if len(self._waiting) > MAX_QUEUED_TRACES:
-            lost = next(iter(self._waiting))
-            del self._waiting[lost]
-            log.warning("the trace of a request of job %s is not sent: too many wait for the collector", lost[0].job)
+        self._queued_traces[key, request] = None
+        if len(self._queued_traces) > MAX_QUEUED_TRACES:
+            dropped_trace = next(iter(self._queued_traces))
+            del self._queued_traces[dropped_trace]
+            log.warning(
+                "the trace of a request of job %s is not sent: too many wait for the collector", dropped_trace[0].job
+            )
         self._trace_queued.set()
 
     @contextlib.asynccontextmanager
@@ -145,29 +147,29 @@ class TraceQueue:
             await asyncio.gather(work, return_exceptions=True)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LAST_SEND_SECONDS):
-                    while self._waiting and await self._send_oldest(store):
+                    while self._queued_traces and await self._send_oldest(store):
                         pass
-            for key, _ in self._waiting:
+            for key, _ in self._queued_traces:
                 log.warning("the trace of a request of job %s is not sent: the instance stops", key.job)
 
     async def _send_waiting(self, store: Store) -> None:
         while True:
             await self._trace_queued.wait()
             self._trace_queued.clear()
-            while self._waiting:
-                first = next(iter(self._waiting))
+            while self._queued_traces:
+                first = next(iter(self._queued_traces))
                 try:
                     is_done = await self._send_oldest(store)
                 except Exception:
                     log.exception("the trace of a request of job %s is not sent: reading it broke", first[0].job)
-                    self._waiting.pop(first, None)
+                    self._queued_traces.pop(first, None)
                     is_done = True
                 if not is_done:
                     await asyncio.sleep(self._retry_seconds)
 
     async def _send_oldest(self, store: Store) -> bool:
         """Send the oldest trace. Returns False, and keeps it queued, if the store or the collector is unavailable."""
-        key, request = next(iter(self._waiting))
+        key, request = next(iter(self._queued_traces))
         try:
             entries = await store.jobs.read_log(key)
         except LogBroken:
@@ -175,13 +177,13 @@ class TraceQueue:
         except StoreError:
             return False
         of_it = [span for span in await asyncio.to_thread(read_spans, entries) if span.request == request]
-        sent = await self._sender.send(key, of_it)
-        self._log_collector_state(sent)
-        if sent.may_retry:
+        send_outcome = await self._sender.send(key, of_it)
+        self._log_collector_state(send_outcome)
+        if send_outcome.may_retry:
             return False
-        if sent.fault:
-            log.warning("the trace of a request of job %s is not sent: the collector %s", key.job, sent.fault)
-        self._waiting.pop((key, request), None)
+        if send_outcome.fault:
+            log.warning("the trace of a request of job %s is not sent: the collector %s", key.job, send_outcome.fault)
+        self._queued_traces.pop((key, request), None)
         return True
 
     def _log_collector_state(self, outcome: ExportOutcome) -> None:
@@ -204,24 +206,24 @@ class TracedEffects(ForwardingEffects):
 
     def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Note the requests that this change ended, and pass the change on."""
-        known = (
+        known_job = (
             before if after.takeover_count == before.takeover_count else None
         )  # a lost owner may not have sent its traces
-        ended = {
+        ended_ids = {
             request.id
-            for request, was in after.list_changed_requests(known)
+            for request, was in after.list_changed_requests(known_job)
             if request.is_over and not (was is not None and was.is_over)
         }
-        if ended:
-            self._ended_requests.setdefault(runner.claim.key, set()).update(ended)
+        if ended_ids:
+            self._ended_requests.setdefault(runner.claim.key, set()).update(ended_ids)
         super().show_job_change(runner, before, after)
 
     async def stop_showing_job(self, runner: JobRunner) -> bool:
         """Pass the call on, then queue the traces of the ended requests: their last messages are now in the log."""
-        told = await super().stop_showing_job(runner)
+        is_accepted = await super().stop_showing_job(runner)
         for request in sorted(self._ended_requests.pop(runner.claim.key, ())):
             self._enqueue(runner.claim.key, request)
-        return told
+        return is_accepted
 
 
 def _parse_headers(text: str) -> dict[str, str]:

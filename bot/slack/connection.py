@@ -71,8 +71,8 @@ async def fetch_bot_account(client: AsyncWebClient) -> BotAccount:
     """Ask Slack for the account that the client's token belongs to. Raises NotConnected."""
     try:
         auth = await client.auth_test()
-        granted = str(auth.headers.get("x-oauth-scopes", "")).split(",")
-        scopes = frozenset(scope.strip() for scope in granted if scope.strip())
+        scope_texts = str(auth.headers.get("x-oauth-scopes", "")).split(",")
+        scopes = frozenset(scope.strip() for scope in scope_texts if scope.strip())
         is_org_wide = auth.get("is_enterprise_install") is True
         home = HomeWorkspace(str(auth["team_id"]), str(auth.get("enterprise_id") or ""), is_org_wide=is_org_wide)
         url = str(auth.get("url") or "")
@@ -155,10 +155,12 @@ def _describe_no_answer(error: Exception) -> str:
     return "no answer in time" if isinstance(error, TimeoutError) else type(error).__name__
 
 
-def describe_missing_scopes(granted: frozenset[str], needed: frozenset[str]) -> str:
+def describe_missing_scopes(granted_scopes: frozenset[str], needed_scopes: frozenset[str]) -> str:
     """Return a sentence that names the missing scopes and what to do, or "" if none is missing."""
-    missing = ", ".join(sorted(needed - granted))
-    return f"missing {missing}: update the app from manifest.yml, then install it again" if missing else ""
+    missing_scopes = ", ".join(sorted(needed_scopes - granted_scopes))
+    return (
+        f"missing {missing_scopes}: update the app from manifest.yml, then install it again" if missing_scopes else ""
+    )
 
 
 def describe_secret_fault(signing_secret: str) -> str:

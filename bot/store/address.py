@@ -73,16 +73,16 @@ def parse_url(url: str) -> ServerAddress:
 
 def _parse_options(parts: ServiceUrl) -> dict[str, Any]:
     """Return the login and the options of a URL, as redis-py takes them. Raises BadUrl."""
-    found: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     for name, value in parts.options.items():
         if name not in _OPTIONS:
             raise BadUrl(f"an option after the ? is unknown; the options are {', '.join(sorted(_OPTIONS))}")
         try:
-            found[name] = URL_QUERY_ARGUMENT_PARSERS.get(name, str)(value)
+            options[name] = URL_QUERY_ARGUMENT_PARSERS.get(name, str)(value)
         except (TypeError, ValueError):
             raise BadUrl(f"the option {name} after the ? does not take this value") from None
     login = {"username": parts.user, "password": parts.password}
-    return found | {name: value for name, value in login.items() if value}
+    return options | {name: value for name, value in login.items() if value}
 
 
 def _parse_single_server(parts: ServiceUrl, options: dict[str, Any]) -> ServerAddress:
@@ -219,11 +219,11 @@ class Sentinels(Sentinel):
     async def _ask_sentinel(self, sentinel: Redis, name: str) -> dict[str, Any] | Exception | None:
         try:
             async with asyncio.timeout(2 * SENTINEL_SECONDS):
-                known: Any = await sentinel.sentinel_masters()
+                primary_states: Any = await sentinel.sentinel_masters()
         except (Unreachable, Silence, TimeoutError) as error:
             return error
-        found: dict[str, Any] | None = known.get(name)
-        return found
+        state: dict[str, Any] | None = primary_states.get(name)
+        return state
 
 
 class PrimaryPool(SentinelConnectionPool):
@@ -231,10 +231,10 @@ class PrimaryPool(SentinelConnectionPool):
 
     def is_to_former_primary(self, connection: AbstractConnection | None) -> bool:
         """Return True if a connection leads to another server than the known primary; False if either is unknown."""
-        known: tuple[str, int] | None = self.master_address
-        if known is None or connection is None:
+        primary_address: tuple[str, int] | None = self.master_address
+        if primary_address is None or connection is None:
             return False
-        return (getattr(connection, "host", None), getattr(connection, "port", None)) != known
+        return (getattr(connection, "host", None), getattr(connection, "port", None)) != primary_address
 
     async def release(self, connection: AbstractConnection) -> None:
         """Return a connection to the pool. One to a former primary is closed, as its data may be out of date."""

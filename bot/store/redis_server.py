@@ -310,16 +310,16 @@ class Server:
             text = await connection.read_response()
         finally:
             await connection.disconnect(nowait=True)
-        found = (pattern.search(text) for pattern in (_ROLE, _RUN_ID))
-        role, run_id = (match[1] if match else b"" for match in found)
+        matches = (pattern.search(text) for pattern in (_ROLE, _RUN_ID))
+        role, run_id = (match[1] if match else b"" for match in matches)
         return role, run_id
 
     async def find_faults(self) -> list[ServerFault]:
         """List the faults of the server, or of all primaries of a cluster."""
         save = await self._read_save_setting()
         if isinstance(self._client, RedisCluster):
-            found = await self._make_call(lambda: self._client.execute_command("INFO", target_nodes="primaries"))
-            infos = list(found.values()) if "redis_version" not in found else [found]
+            reply = await self._make_call(lambda: self._client.execute_command("INFO", target_nodes="primaries"))
+            infos = list(reply.values()) if "redis_version" not in reply else [reply]
         else:
             infos = [await self.run_command("INFO")]
         faults = [fault for info in infos for fault in list_faults(info, save)]
@@ -341,8 +341,8 @@ class Server:
 
     async def _read_memory_info(self) -> list[dict[str, Any]]:
         where = {"target_nodes": "primaries"} if self.is_cluster else {}
-        found = await self._make_call(lambda: self._client.execute_command("INFO", "memory", **where))
-        return [found] if "used_memory" in found else list(found.values())
+        reply = await self._make_call(lambda: self._client.execute_command("INFO", "memory", **where))
+        return [reply] if "used_memory" in reply else list(reply.values())
 
     async def describe(self) -> str:
         """Describe program, version, persistence, eviction and replicas in words; for a cluster, its default node."""

@@ -142,11 +142,11 @@ def describe_server(info: Mapping[str, Any], save: str | None) -> str:
 
 def describe_full_memory(info: Mapping[str, Any]) -> str:
     """Return a warning if a server's memory is nearly full by its INFO, with what to do; otherwise ""."""
-    limit, used = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
-    if not limit or used < FULL_MEMORY_SHARE * limit:
+    limit, used_bytes = int(info.get("maxmemory", 0)), int(info.get("used_memory", 0))
+    if not limit or used_bytes < FULL_MEMORY_SHARE * limit:
         return ""
     return (
-        f"{FULL_MEMORY_PREFIX} {100 * used // limit} % full, so I start no work. Raise its `maxmemory`: "
+        f"{FULL_MEMORY_PREFIX} {100 * used_bytes // limit} % full, so I start no work. Raise its `maxmemory`: "
         "nothing is lost, and work then goes on."
     )
 
@@ -193,10 +193,10 @@ def list_replica_faults(
     """
     least = min((int(info.get("connected_slaves", 0)) for info in infos), default=0)
     if required_replicas > least:
-        missing = (
+        shortage = (
             "has no replica" if not least else f"has {least} of the {required_replicas} replicas that were asked for"
         )
-        text = f"A primary {missing}, so its writes do not count. Bring them back, or end REDIS_URL with ?replicas=0."
+        text = f"A primary {shortage}, so its writes do not count. Bring them back, or end REDIS_URL with ?replicas=0."
         return [ServerFault(text, is_fatal=False)]
     if not is_single_server and not least:
         text = "A primary has no replica: if it is lost, so are its jobs. Give it one; writes then wait for it."

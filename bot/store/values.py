@@ -163,13 +163,13 @@ class Retention:
 
     Attributes:
         jobs: A job and all its data, after its last request has ended.
-        waiting: A job that has not ended and has nothing to do, as when nobody answers a question.
+        waiting_jobs: A job that has not ended and has nothing to do, as when nobody answers a question.
         materials: The files of a job and their texts, after its last request has ended. None: as long as the job.
         audit: An entry of the audit.
     """
 
     jobs: float = 30 * DAY_SECONDS
-    waiting: float = 180 * DAY_SECONDS
+    waiting_jobs: float = 180 * DAY_SECONDS
     materials: float | None = None
     audit: float = 365 * DAY_SECONDS
 

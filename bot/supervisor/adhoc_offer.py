@@ -21,16 +21,16 @@ class AdhocOffer:
 
 def make_adhoc_offer(crew: Crew, highest_tier: Tier = "deep") -> AdhocOffer | None:
     """Return the offer to a crew's planner, with tiers up to `highest_tier`; None if the crew's file allows none."""
-    allowed = cap_allowance(crew.make, highest_tier)
-    if allowed is None:
+    allowance = cap_allowance(crew.make, highest_tier)
+    if allowance is None:
         return None
     lines = [f"\n  - `{name}`: {_cut_to_first_line(tool.spec.description)}" for name, tool in crew.lent_tools.items()]
     words = read_prompt("adhoc_offer").format(
-        at_most=allowed.at_most,
+        at_most=allowance.at_most,
         tools="".join(lines) or " none, so `tools` is left out",
-        tiers=" or ".join(f"`{tier}`" for tier in allowed.tiers),
+        tiers=" or ".join(f"`{tier}`" for tier in allowance.tiers),
     )
-    return AdhocOffer(allowed, f"\n\n{words}")
+    return AdhocOffer(allowance, f"\n\n{words}")
 
 
 def list_adhoc_members(plan: Plan, offer: AdhocOffer | None) -> tuple[tuple[Member, ...], tuple[str, ...]]:

@@ -110,7 +110,9 @@ class CrewPlanner:
         """Return the planning of the crew with that path, at any depth; None if there is no such crew (any more)."""
         if path == self._crew.path:
             return self
-        return next((found for inner in self._inner_plannings.values() if (found := inner.find_by_path(path))), None)
+        return next(
+            (planner for inner in self._inner_plannings.values() if (planner := inner.find_by_path(path))), None
+        )
 
     def as_member(self) -> Member:
         """Return this crew as a member of its outer crew."""
@@ -162,7 +164,7 @@ class CrewPlanner:
             from bot.supervisor.planner import ask_planner  # noqa: PLC0415 - the same
 
             offer = make_adhoc_offer(self._crew, here.highest)
-            replied = await call_within_context(
+            planner_event = await call_within_context(
                 model or self._model,
                 self._make_role_terms(self._terms, render_circumstances(now(), request.setting), here),
                 lambda model, terms: ask_planner(
@@ -176,11 +178,11 @@ class CrewPlanner:
                     adhoc_offer=offer,
                 ),
             )
-            if isinstance(replied, RequestFailed) and effect.within:
-                return _fail_crew_attempt(effect, replied)
-            if not isinstance(replied, PlanProposed):
-                return replied
-            event = replied
+            if isinstance(planner_event, RequestFailed) and effect.within:
+                return _fail_crew_attempt(effect, planner_event)
+            if not isinstance(planner_event, PlanProposed):
+                return planner_event
+            event = planner_event
             if not event.plan.subtasks:
                 return (
                     _escalate_out_of_scope(effect, event)
@@ -208,8 +210,8 @@ class CrewPlanner:
         None if the planner has to decide.
         """
         load, pipeline = self._track_record.find_load, self._crew.pipeline
-        if routed := route_request(brief, self._crew.rules, load):
-            return {"plan": routed.plan, "rule": routed.rule, "reasons": routed.reasons}
+        if route := route_request(brief, self._crew.rules, load):
+            return {"plan": route.plan, "rule": route.rule, "reasons": route.reasons}
         if pipeline is not None and applies_to_request(pipeline, brief):
             plan, reasons = spread_load(build_pipeline_plan(pipeline, brief), self._crew.equals, load)
             return {"plan": plan, "pipeline": True, "reasons": (pipeline.reason, *reasons)}
@@ -247,7 +249,7 @@ class CrewPlanner:
         if trigger is None or (trigger.within, trigger.subtask) != (effect.within, effect.subtask):
             base_fields = {"at": now, "request": request.id, "within": effect.within, "subtask": effect.subtask}
             return PlanRevised.model_validate({**base_fields, "faults": ("There is nothing left to ask about.",)})
-        offered = [member for member in run.members.values() if member.name not in self._stand_ins]
+        offered_members = [member for member in run.members.values() if member.name not in self._stand_ins]
         run = self.with_role_terms(
             run,
             render_circumstances(now, request.setting),
@@ -261,36 +263,44 @@ class CrewPlanner:
             model or self._model,
             run.terms,
             lambda model, terms: ask_replanner(
-                request, replace(run, terms=terms), trigger, members=offered, model=model, now=now, materials=materials
+                request,
+                replace(run, terms=terms),
+                trigger,
+                members=offered_members,
+                model=model,
+                now=now,
+                materials=materials,
             ),
         )
         if event.plan is None:
             return event
         added_ids = {change.subtask for change in event.changes if change.kind == "added"}
-        added = tuple(subtask for subtask in event.plan.subtasks if subtask.id in added_ids)
+        added_subtasks = tuple(subtask for subtask in event.plan.subtasks if subtask.id in added_ids)
         spread_plan, _ = spread_load(
-            event.plan.model_copy(update={"subtasks": added}), self._crew.equals, self._track_record.find_load
+            event.plan.model_copy(update={"subtasks": added_subtasks}), self._crew.equals, self._track_record.find_load
         )
         spread_subtasks = {subtask.id: subtask for subtask in spread_plan.subtasks}
         plan = event.plan.model_copy(
             update={"subtasks": tuple(spread_subtasks.get(one.id, one) for one in event.plan.subtasks)}
         )
-        changed = {change.subtask for change in event.changes}
-        expected = tuple(one for one in self.estimate_plan(plan) if one.subtask in changed)
+        changed_ids = {change.subtask for change in event.changes}
+        expected = tuple(one for one in self.estimate_plan(plan) if one.subtask in changed_ids)
         return event.model_copy(update={"plan": plan, "estimates": expected})
 
     def estimate_plan(self, plan: Plan) -> tuple[Estimate, ...]:
         """Estimate the usage of each subtask; empty if the model's calls cost nothing."""
         if self._model.compute_price("balanced", 1_000_000, 0) == 0.0:
             return ()
-        made = {one.name: self._make_adhoc_worker(one) for one in plan.made}
+        adhoc_workers = {one.name: self._make_adhoc_worker(one) for one in plan.made}
         workers = {
             **self._workers,
-            **made,
+            **adhoc_workers,
             **{path: inner.make_crew_worker() for path, inner in self._inner_plannings.items()},
         }
-        found = estimate_plan(plan, workers, self._track_record.find_past_usage, self._model.compute_price)
-        return tuple(self._estimate_by_steps(subtask) or one for subtask, one in zip(plan.subtasks, found, strict=True))
+        estimates = estimate_plan(plan, workers, self._track_record.find_past_usage, self._model.compute_price)
+        return tuple(
+            self._estimate_by_steps(subtask) or one for subtask, one in zip(plan.subtasks, estimates, strict=True)
+        )
 
     def _estimate_by_steps(self, subtask: Subtask) -> Estimate | None:
         """Return the sum of the steps if the subtask goes to an inner crew with a pipeline; otherwise None."""
@@ -335,11 +345,13 @@ class CrewPlanner:
         )
 
 
-def _merge_context_limits(configured: ContextLimits, crew_tokens: Mapping[str, int]) -> ContextLimits:
+def _merge_context_limits(operator_limits: ContextLimits, crew_tokens: Mapping[str, int]) -> ContextLimits:
     """Return the context tokens by tier: as the operator set them, else as the crew wants, else the default."""
     usual = ContextLimits()
-    wanted = {tier: tokens for tier, tokens in crew_tokens.items() if getattr(configured, tier) == getattr(usual, tier)}
-    return ContextLimits.model_validate({**configured.model_dump(), **wanted})
+    crew_limits = {
+        tier: tokens for tier, tokens in crew_tokens.items() if getattr(operator_limits, tier) == getattr(usual, tier)
+    }
+    return ContextLimits.model_validate({**operator_limits.model_dump(), **crew_limits})
 
 
 def _fail_crew_attempt(effect: MakePlan, failure: RequestFailed) -> AttemptFailed:
@@ -383,9 +395,9 @@ def _make_member(specialist: Specialist) -> Member:
 
 def make_specialist_worker(specialist: Specialist) -> SpecialistProfile:
     """Return a specialist as a worker for estimates."""
-    offered: list[Mapping[str, object]] = [spec.parameters for spec in specialist.specs]
+    tool_schemas: list[Mapping[str, object]] = [spec.parameters for spec in specialist.specs]
     size = len(specialist.system_prompt) + sum(len(spec.name) + len(spec.description) for spec in specialist.specs)
-    size += sum(len(json.dumps(parameters, separators=(",", ":"))) for parameters in offered)
+    size += sum(len(json.dumps(parameters, separators=(",", ":"))) for parameters in tool_schemas)
     return SpecialistProfile(
         tier=specialist.tier,
         prompt_tokens=size // CHARACTERS_PER_TOKEN,

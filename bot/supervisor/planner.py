@@ -77,16 +77,16 @@ async def ask_planner(
     epoch. `adhoc_offer` is the crew's offer of ad-hoc specialists; without it, prompt and schema do not mention them.
     """
     by_name = {member.name: member for member in members}
-    packed = build_brief(brief, terms.get_context_tokens("planner"), members)
-    allowed = adhoc_offer.allowance if adhoc_offer else None
+    packed_brief = build_brief(brief, terms.get_context_tokens("planner"), members)
+    allowance = adhoc_offer.allowance if adhoc_offer else None
     call = make_role_call(
         "planner",
-        packed.text + (f"\n\n{render_faults(effect.faults)}" if effect.faults else ""),
+        packed_brief.text + (f"\n\n{render_faults(effect.faults)}" if effect.faults else ""),
         terms=terms,
         max_tokens=MAX_TOKENS,
         answer_schema=make_decision_schema(
             tuple(by_name),
-            allowed,
+            allowance,
             needs=tuple(one.name for one in brief.materials),
             may_answer=brief.may_answer,
             may_ask=brief.may_ask and not effect.faults,
@@ -112,8 +112,8 @@ async def ask_planner(
     base_fields: dict[str, Any] = {"at": now(), "request": effect.request}
     if turn.stop == "refused":
         return _make_refusal(effect, turn.text, turn.usage, now())
-    reply = parse_reply(turn.text, brief, by_name, allowed, is_second_try=bool(effect.faults))
-    usage_fields: dict[str, Any] = {"pack": packed.size, "usage": turn.usage}
+    reply = parse_reply(turn.text, brief, by_name, allowance, is_second_try=bool(effect.faults))
+    usage_fields: dict[str, Any] = {"pack": packed_brief.size, "usage": turn.usage}
     if reply.answer:
         return AnswerWritten(**base_fields, text=reply.answer, why="; ".join(reply.reasons), **usage_fields)
     if reply.question:
@@ -149,9 +149,9 @@ def render_roster(members: Sequence[Member]) -> str:
 def render_examples(members: Sequence[Member], crew_examples: str = "") -> str:
     """Render examples of decisions: the specialists' own, then `crew_examples`, then those of all crews."""
     lines = [
-        f"{_dump_json(asked)}: {_dump_json({'why': kind, 'next': {'who': member.name}})}"
+        f"{_dump_json(request_text)}: {_dump_json({'why': kind, 'next': {'who': member.name}})}"
         for member in members
-        for asked, kind in member.examples
+        for request_text, kind in member.examples
     ]
     return "\n".join(("# Examples", *lines, *filter(None, (crew_examples,)), read_prompt("planner_examples")))
 
@@ -166,12 +166,16 @@ def build_brief(brief: PlanBrief, context_tokens: int, members: Sequence[Member]
     A file that only the tools of some members can read is listed with their names. If room is short, the oldest
     requests of the thread are cut first; the request, the files and the names of the material always stay.
     """
-    known = {one.file.id: one for one in brief.materials if one.file is not None}
+    materials_by_id = {one.file.id: one for one in brief.materials if one.file is not None}
     parts = ["# Request", demote_headings(brief.text)]
     if brief.handover_reason:
         parts += ["", "# Why one specialist alone did not do it", demote_headings(brief.handover_reason)]
     if brief.files:
-        parts += ["", "# Files", *(_render_file_line(file, known.get(file.id), members) for file in brief.files)]
+        parts += [
+            "",
+            "# Files",
+            *(_render_file_line(file, materials_by_id.get(file.id), members) for file in brief.files),
+        ]
     if brief.file_faults:
         parts += ["", "# Files that could not be read", *(f"- {fault}" for fault in brief.file_faults)]
     if brief.earlier_requests:
@@ -188,15 +192,15 @@ def _render_file_line(file: Artifact, material: Material | None, members: Sequen
     ending = PurePath(file.name).suffix.lower()
     readers = [member.name for member in members if ending in member.reads]
     whose = f", for {' or '.join(readers)}" if 0 < len(readers) < len(members) else ""
-    shown = f"- {name} ({file.media_type}, {file.size} bytes{whose})"
+    file_line = f"- {name} ({file.media_type}, {file.size} bytes{whose})"
     if material is None:
-        return shown
+        return file_line
     outline = (
         describe_columns(material, MAX_OUTLINE_CHARS)
         if material.is_table
         else summarize_outline(material, _choose_outline_chars(material))
     )
-    return f"{shown} — {outline}" if outline else shown
+    return f"{file_line} — {outline}" if outline else file_line
 
 
 def _choose_outline_chars(material: Material) -> int:
@@ -206,19 +210,19 @@ def _choose_outline_chars(material: Material) -> int:
 
 def _make_material_pieces(brief: PlanBrief) -> list[Piece]:
     """Return pieces of the brief: the list of material that is not in `brief.files`, and the beginnings of texts."""
-    listed = {file.id for file in brief.files}
-    others = [one for one in brief.materials if one.file is None or one.file.id not in listed]
+    listed_ids = {file.id for file in brief.files}
+    others = [one for one in brief.materials if one.file is None or one.file.id not in listed_ids]
     if not others and not brief.beginnings:
         return []
     lines = [MATERIAL_HEADING, *map(render_material_line, others)]
     pieces = [Piece("the material", ("\n".join(("", *lines)),))]
     kinds = {one.name: one.kind for one in brief.materials}
     for place, (name, texts) in enumerate(brief.beginnings.items()):
-        shown = tuple(map(demote_headings, texts))
+        shown_texts = tuple(map(demote_headings, texts))
         is_whole = kinds.get(name, "memory") in {"thread", "memory"}
         heading, piece_name = (f"## {name}", name) if is_whole else (f"## {name} begins", f"{name}, its beginning")
-        short = (shown[-1][:MAX_SHORTENED_CHARS],) if len(shown[-1]) > MAX_SHORTENED_CHARS else ()
-        forms = (*(f"{heading}\n{text}" for text in (*shown, *short)), "")
+        short = (shown_texts[-1][:MAX_SHORTENED_CHARS],) if len(shown_texts[-1]) > MAX_SHORTENED_CHARS else ()
+        forms = (*(f"{heading}\n{text}" for text in (*shown_texts, *short)), "")
         pieces.append(Piece(piece_name, forms, -place - 1))
     return pieces
 
@@ -260,10 +264,10 @@ def _render_earlier_request(request: RequestState) -> tuple[str, tuple[str, ...]
     end = request.run.answer or (
         f"(no answer: {request.run.failure.reason})" if request.run.failure else "(no answer yet)"
     )
-    asked, end = demote_headings(request.text), demote_headings(end)
-    whole = f"## Asked: {asked}\n{end[:MAX_EARLIER_CHARS]}"
-    short = f"## Asked: {asked[:MAX_SHORTENED_CHARS]}\n{end[:MAX_SHORTENED_CHARS]}"
-    return f"asked before: {asked[:40]}", (whole, short, "") if len(short) < len(whole) else (whole, "")
+    request_text, end = demote_headings(request.text), demote_headings(end)
+    whole = f"## Asked: {request_text}\n{end[:MAX_EARLIER_CHARS]}"
+    short = f"## Asked: {request_text[:MAX_SHORTENED_CHARS]}\n{end[:MAX_SHORTENED_CHARS]}"
+    return f"asked before: {request_text[:40]}", (whole, short, "") if len(short) < len(whole) else (whole, "")
 
 
 def render_faults(faults: Sequence[str]) -> str:

@@ -125,8 +125,10 @@ def make_reply_schema(
             return {"anyOf": [strip_schema(each, path) for each in schema["anyOf"]]}
         if schema["type"] == "object":
             paths = {name: f"{path}.{name}".lstrip(".") for name in schema["properties"]}
-            kept = {name: part for name, part in schema["properties"].items() if paths[name] not in excluded_paths}
-            return make_object_schema({name: strip_schema(part, paths[name]) for name, part in kept.items()})
+            properties = {
+                name: part for name, part in schema["properties"].items() if paths[name] not in excluded_paths
+            }
+            return make_object_schema({name: strip_schema(part, paths[name]) for name, part in properties.items()})
         if schema["type"] == "array":
             limit = {"maxItems": max_items[path]} if path in max_items else {}
             return {"type": "array", "items": strip_schema(schema["items"], path), **limit}

@@ -25,10 +25,10 @@ async def perform(effect: ReduceMaterial, case: RoleInputs) -> MaterialReduced:
     request, run, model, now = case.request, case.run, case.model, case.now
     part = find_part(request, run, effect)
     run_brief = build_run_brief(request, run)
-    packed = build_brief(request, run, part)
+    packed_brief = build_brief(request, run, part)
     call = make_role_call(
         "reducer",
-        packed.text,
+        packed_brief.text,
         terms=run.terms,
         max_tokens=max(MIN_REPLY_TOKENS, part.max_note_tokens * 2),
     )
@@ -48,7 +48,7 @@ async def perform(effect: ReduceMaterial, case: RoleInputs) -> MaterialReduced:
         "within": effect.within,
         "round": effect.round,
         "part": effect.part,
-        "pack": packed.size,
+        "pack": packed_brief.size,
         "usage": usage,
     }
     return MaterialReduced.model_validate({"at": now(), **base_fields, "notes": notes, "left_out": left_out})

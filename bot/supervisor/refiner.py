@@ -29,12 +29,12 @@ async def perform(effect: RefineBrief, case: RoleInputs) -> BriefRefined:
     If it returns no usable brief, the event has a `fault`, and the subtask takes the next step of the ladder.
     """
     request, model, now = case.request, case.model, case.now
-    packed = build_brief(effect, request, case.run)
+    packed_brief = build_brief(effect, request, case.run)
     base_fields: dict[str, Any] = {"request": effect.request, "subtask": effect.subtask, "attempt": effect.attempt}
-    base_fields["pack"] = packed.size
+    base_fields["pack"] = packed_brief.size
     call = make_role_call(
         "refiner",
-        packed.text,
+        packed_brief.text,
         terms=case.run.terms,
         max_tokens=MAX_TOKENS,
         deadline=case.run.terms.subtask_seconds,

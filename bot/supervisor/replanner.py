@@ -48,11 +48,11 @@ async def ask_replanner(
         "within": trigger.within,
         "subtask": trigger.subtask,
     }
-    packed = build_brief(request, run, trigger, members, materials)
+    packed_brief = build_brief(request, run, trigger, members, materials)
     changeable_ids = list_changeable_ids(request, trigger)
     call = make_role_call(
         "replanner",
-        packed.text,
+        packed_brief.text,
         terms=run.terms,
         max_tokens=MAX_TOKENS,
         deadline=run.terms.subtask_seconds,
@@ -72,7 +72,7 @@ async def ask_replanner(
         plan=revision.plan,
         changes=revision.changes,
         faults=revision.faults,
-        pack=packed.size,
+        pack=packed_brief.size,
         usage=turn.usage,
     )
 
@@ -100,8 +100,8 @@ def make_revision_schema(
         RevisionReply, enums=enums, max_items={"add": MAX_ADDED_SUBTASKS}, excluded_paths=() if needs else {"add.needs"}
     )
     if needs:  # not nullable: the model has to list what an added subtask needs
-        added = schema["properties"]["add"]["items"]["properties"]
-        added["needs"] = added["needs"]["anyOf"][0]
+        subtask_properties = schema["properties"]["add"]["items"]["properties"]
+        subtask_properties["needs"] = subtask_properties["needs"]["anyOf"][0]
     return schema
 
 
@@ -160,8 +160,7 @@ def _describe_state(subtask: SubtaskState) -> str:
 def _render_open_subtask(subtask: SubtaskState) -> str:
     one = subtask.spec
     after = f", after {', '.join(one.after)}" if one.after else ""
-    tried = f", failed {len(subtask.failures)} times" if subtask.failures else ""
+    failure_note = f", failed {len(subtask.failures)} times" if subtask.failures else ""
     check = f" Done when: {one.done_when}" if one.done_when else ""
-    return (
-        f"- {one.id} ({subtask.specialist}{after}{tried}): {one.title}. {subtask.rewritten_brief or one.intent}{check}"
-    )
+    brief = subtask.rewritten_brief or one.intent
+    return f"- {one.id} ({subtask.specialist}{after}{failure_note}): {one.title}. {brief}{check}"

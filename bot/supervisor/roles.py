@@ -73,11 +73,11 @@ async def call_within_context(model: Model, terms: Terms, make_call: Callable[[M
 
     The second time the terms have a smaller context, so that the brief has less material.
     """
-    watched = _WatchedModel(model)
-    outcome = await make_call(watched, terms)
-    if watched.too_long_call is None:
+    watched_model = _WatchedModel(model)
+    outcome = await make_call(watched_model, terms)
+    if watched_model.too_long_call is None:
         return outcome
-    call, share = watched.too_long_call
+    call, share = watched_model.too_long_call
     material = sum(estimate_token_count(message.text) for message in call.messages)
     fixed_tokens = estimate_token_count(call.system) + estimate_token_count(json.dumps(call.answer_schema or ""))
     room = max(MIN_MATERIAL_TOKENS, int((material + fixed_tokens) * share) - fixed_tokens)

@@ -60,8 +60,8 @@ def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
 
     Raises TypeError if the event is no decision.
     """
-    event, rejected = routing.decision, routing.rejections
-    usage = sum((one.usage for one in rejected), getattr(event, "usage", Usage()))
+    event, rejections = routing.decision, routing.rejections
+    usage = sum((one.usage for one in rejections), getattr(event, "usage", Usage()))
     fields: dict[str, Any] = {
         **({"first": routing.first_responder} if routing.first_responder else {}),
         "does": "plan",
@@ -69,7 +69,7 @@ def export_routing(routing: Routing, text: str, label: str) -> dict[str, Any]:
         "why": list(getattr(event, "reasons", ())),
         "parts": [],
         "missing": [],
-        "refused": [fault for one in rejected for fault in one.faults],
+        "refused": [fault for one in rejections for fault in one.faults],
         "calls": usage.calls,
         "tokens": usage.tokens_in + usage.tokens_out,
     }

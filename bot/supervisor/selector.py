@@ -28,13 +28,13 @@ async def perform(effect: SelectAnswer, case: RoleInputs) -> AnswerWritten:
     rivals = collect_rivals(request, run)
     usage, size = Usage(), PackedSize()
     if len(rivals) == 1:
-        chosen, why = next(iter(rivals)), "the only result on the question that came back"
+        chosen_id, why = next(iter(rivals)), "the only result on the question that came back"
     else:
-        packed = build_brief(request, run, role="selector", appendix=render_faults(run, effect.faults))
-        size = packed.size
+        packed_brief = build_brief(request, run, role="selector", appendix=render_faults(run, effect.faults))
+        size = packed_brief.size
         call = make_role_call(
             "selector",
-            packed.text,
+            packed_brief.text,
             terms=run.terms,
             max_tokens=MAX_TOKENS,
             deadline=compute_call_seconds(run, now()),
@@ -46,19 +46,19 @@ async def perform(effect: SelectAnswer, case: RoleInputs) -> AnswerWritten:
         try:
             turn = await model.reply(call)
         except ModelError as error:
-            chosen, why = _find_most_confident(rivals), f"the surest of the results; nobody could choose ({error})"
+            chosen_id, why = _find_most_confident(rivals), f"the surest of the results; nobody could choose ({error})"
             usage = error.usage
         else:
-            chosen, why = parse_choice(turn.text, rivals)
+            chosen_id, why = parse_choice(turn.text, rivals)
             usage = turn.usage
-    text = render_choice(request, run, chosen, why)
+    text = render_choice(request, run, chosen_id, why)
     return AnswerWritten(
         at=now(),
         request=request.id,
         within=effect.within,
         text=text,
         draft=needs_draft(request, run, now()),
-        chosen=chosen,
+        chosen=chosen_id,
         why=why,
         pack=size,
         usage=usage,
@@ -68,10 +68,10 @@ async def perform(effect: SelectAnswer, case: RoleInputs) -> AnswerWritten:
 def parse_choice(text: str, candidates: Mapping[str, SubtaskState]) -> tuple[str, str]:
     """Parse a reply into (name, reason) of the chosen result: the most confident one if the reply names none."""
     fields = parse_json_object(text)
-    chosen = str(fields.get("chosen", "")).strip().strip("[]")
+    chosen_id = str(fields.get("chosen", "")).strip().strip("[]")
     reason = " ".join(str(fields.get("reason") or "").split())[:MAX_REASON_CHARS]
-    if chosen in candidates:
-        return chosen, reason or "no reason was given"
+    if chosen_id in candidates:
+        return chosen_id, reason or "no reason was given"
     return _find_most_confident(candidates), "the surest of the results; the choice could not be read"
 
 
@@ -84,8 +84,8 @@ def render_choice(request: RequestState, run: PlanRun, chosen_id: str, reason: s
     )
     if not others:
         return text
-    picked = f"“{rivals[chosen_id].spec.title}” ({rivals[chosen_id].specialist})"
-    reason_line = render_phrase("chosen", request.text, picked=picked, others=others, why=reason.rstrip("."))
+    chosen_label = f"“{rivals[chosen_id].spec.title}” ({rivals[chosen_id].specialist})"
+    reason_line = render_phrase("chosen", request.text, picked=chosen_label, others=others, why=reason.rstrip("."))
     return f"{text}\n\n_{reason_line}._"
 
 

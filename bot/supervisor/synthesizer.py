@@ -52,7 +52,7 @@ FINDINGS_HEADING = "# Findings, gravest first: keep the severity, place and sugg
 async def perform(effect: WriteAnswer, case: RoleInputs) -> AnswerWritten:
     """Write the answer. If the model fails, the answer is the last draft, or the results under a line that says so."""
     request, run, now = case.request, case.run, case.now
-    packed = build_brief(request, run, appendix=render_faults(run, effect.faults))
+    packed_brief = build_brief(request, run, appendix=render_faults(run, effect.faults))
     stream = None
     if case.on_text is not None:
         stream = AnswerStreamer(
@@ -60,14 +60,14 @@ async def perform(effect: WriteAnswer, case: RoleInputs) -> AnswerWritten:
         )
     call = make_role_call(
         "synthesizer",
-        packed.text,
+        packed_brief.text,
         terms=run.terms,
         max_tokens=MAX_TOKENS,
         deadline=compute_call_seconds(run, now()),
         on_text=stream.write if stream is not None else None,
         is_last=True,
     )
-    base_fields: dict[str, Any] = {"request": request.id, "within": effect.within, "pack": packed.size}
+    base_fields: dict[str, Any] = {"request": request.id, "within": effect.within, "pack": packed_brief.size}
     try:
         turn = await case.model.reply(call)
     except ModelError as error:
@@ -88,14 +88,16 @@ async def perform(effect: WriteAnswer, case: RoleInputs) -> AnswerWritten:
     )
     if turn.stop == "max_tokens":
         text += f"\n\n_({render_phrase('cut_off', request.text)})_"
-    unsupported = find_unsourced_figures(request, run, text, case.earlier_texts)
-    base_fields["workings"] = render_workings(text, unsupported)
-    base_fields["invented"] = find_invented_figures(request, run, text, case.earlier_texts) if unsupported else ()
+    unsupported_figures = find_unsourced_figures(request, run, text, case.earlier_texts)
+    base_fields["workings"] = render_workings(text, unsupported_figures)
+    base_fields["invented"] = (
+        find_invented_figures(request, run, text, case.earlier_texts) if unsupported_figures else ()
+    )
     text = remove_workings(text)
-    if stream is not None and not unsupported:
+    if stream is not None and not unsupported_figures:
         await stream.finish(text)
     return AnswerWritten(
-        at=now(), **base_fields, text=text, draft=needs_draft(request, run, now()), unsupported=unsupported
+        at=now(), **base_fields, text=text, draft=needs_draft(request, run, now()), unsupported=unsupported_figures
     )
 
 
@@ -148,13 +150,15 @@ def build_brief(request: RequestState, run: PlanRun, *, role: str = "synthesizer
         Piece("the rest", ("\n".join(rest),)),
         Piece("below", (appendix,)),
     ]
-    packed = pack_pieces([*fixed_pieces, *results], run.terms.get_context_tokens(role))
-    text = "\n".join([*head, *(f"{each}\n" for each in packed.texts[len(fixed_pieces) :]), *rest]).strip() + appendix
+    packed_texts = pack_pieces([*fixed_pieces, *results], run.terms.get_context_tokens(role))
+    text = (
+        "\n".join([*head, *(f"{each}\n" for each in packed_texts.texts[len(fixed_pieces) :]), *rest]).strip() + appendix
+    )
     left_out = [
         *stage.left_out,
         *(f"{request.subtasks[name].spec.title}: {n} repeated passages" for name, n in repeat_counts.items()),
     ]
-    size = packed.size
+    size = packed_texts.size
     return PackedTexts((text,), size.model_copy(update={"left_out": (*left_out, *size.left_out)}))
 
 
@@ -211,17 +215,17 @@ def _make_ungraded_piece(subtask: SubtaskState) -> Piece | None:
 
     They are not condensed. If room is short, the list is cut to its first findings before any note is shortened.
     """
-    found = [one for one in subtask.result.findings if not is_graded(one)] if subtask.result is not None else []
-    if not found:
+    findings = [one for one in subtask.result.findings if not is_graded(one)] if subtask.result is not None else []
+    if not findings:
         return None
-    lines = [demote_headings(render_finding(one)) for one in sorted(found, key=rank_by_severity)]
+    lines = [demote_headings(render_finding(one)) for one in sorted(findings, key=rank_by_severity)]
     return _make_list_piece(f"the findings of {subtask.spec.title}", f"## Findings: {subtask.spec.title}", lines)
 
 
 def _make_graded_pieces(request: RequestState, run: PlanRun) -> list[Piece]:
     """Return one list of the graded findings of all results, the gravest first; empty for the strategy `select`."""
-    found = list_graded_findings(request, run) if choose_strategy(request, run) != "select" else ()
-    return [_make_list_piece("the findings", FINDINGS_HEADING, format_findings(found))] if found else []
+    findings = list_graded_findings(request, run) if choose_strategy(request, run) != "select" else ()
+    return [_make_list_piece("the findings", FINDINGS_HEADING, format_findings(findings))] if findings else []
 
 
 def _make_list_piece(name: str, heading: str, lines: list[str]) -> Piece:
@@ -303,10 +307,10 @@ class AnswerStreamer:
         if self._is_stopped:
             return
         ready = ""
-        for found in _WORD.finditer(self._waiting_text):
-            if _FIGURE_OR_TAG.search(found[0]):
+        for match in _WORD.finditer(self._waiting_text):
+            if _FIGURE_OR_TAG.search(match[0]):
                 break
-            ready += found[0]
+            ready += match[0]
         if ready:
             self._waiting_text = self._waiting_text[len(ready) :]
             self._shown_line += ready

@@ -67,11 +67,11 @@ async def perform(effect: VerifyAnswer, case: RoleInputs) -> AnswerVerified:
     if not sentences:
         return AnswerVerified(at=now(), **base_fields, doubt="the answer has no sentence to verify")
     evidence = collect_evidence(request, run, case.documents)
-    packed = build_brief(request, run, sentences, evidence)
-    base_fields["pack"] = packed.size
+    packed_brief = build_brief(request, run, sentences, evidence)
+    base_fields["pack"] = packed_brief.size
     call = make_role_call(
         "verifier",
-        packed.text,
+        packed_brief.text,
         terms=run.terms,
         max_tokens=MAX_TOKENS,
         deadline=compute_call_seconds(run, now()),
@@ -113,8 +113,8 @@ def collect_evidence(
 
 def _render_tool_lines(result: Result) -> str:
     """Return the kept lines from the tools of a result: lines of replies, quotations, filters."""
-    quoted = (f"{one.source}: {one.quotation}" for each in result.findings for one in each.evidence if one.is_found)
-    lines = [*result.evidence, *quoted, *(f"counted: {one}" for one in result.filters)]
+    quotations = (f"{one.source}: {one.quotation}" for each in result.findings for one in each.evidence if one.is_found)
+    lines = [*result.evidence, *quotations, *(f"counted: {one}" for one in result.filters)]
     return "\n".join(dict.fromkeys(lines))
 
 
@@ -126,13 +126,17 @@ def build_brief(
     If room is short, results are shortened first, then the lines from tools. A long material is cut to the passages
     that are about the answer.
     """
-    numbered = "\n".join(f"[{number}] {demote_headings(one)}" for number, one in enumerate(sentences, start=1))
-    head = f"# Request\n{demote_headings(build_run_brief(request, run))}\n\n# Answer\n{numbered}\n\n# Evidence"
+    numbered_sentences = "\n".join(
+        f"[{number}] {demote_headings(one)}" for number, one in enumerate(sentences, start=1)
+    )
+    head = (
+        f"# Request\n{demote_headings(build_run_brief(request, run))}\n\n# Answer\n{numbered_sentences}\n\n# Evidence"
+    )
     pieces = [Piece("the request and the answer", (head,))]
     pieces += [_make_document_piece(one, "\n".join(sentences)) for one in evidence]
-    if unopened := collect_receipts(request).unopened_files:
+    if unopened_files := collect_receipts(request).unopened_files:
         pieces.append(
-            Piece("not opened", ("\n".join(["\n# Not opened by anybody", *(f"- {one}" for one in unopened)]),))
+            Piece("not opened", ("\n".join(["\n# Not opened by anybody", *(f"- {one}" for one in unopened_files)]),))
         )
     room = run.terms.get_context_tokens("verifier")
     return fill_budget(pieces, room)
@@ -171,7 +175,7 @@ def parse_verdicts(
     if not isinstance(reply_fields.get("sentences"), list):
         return {"doubt": "the verifier gave no verdict"}
     materials = [one for one in evidence if one.is_material]
-    refuted: list[RefutedSentence] = []
+    refuted_sentences: list[RefutedSentence] = []
     unfound: list[str] = []
     borne_out: list[str] = []
     rejected_sentences: list[str] = []
@@ -185,27 +189,27 @@ def parse_verdicts(
         elif verdict == "not_found":
             is_in_evidence = any(one.find_quotation(sentence) is not None for one in evidence if not one.is_brief)
             (rejected_sentences if is_in_evidence else unfound).append(sentence)
-        elif (found := _look_up_quotation(quotation, evidence)) is None or find_quotation(
+        elif (counter_evidence := _look_up_quotation(quotation, evidence)) is None or find_quotation(
             sentence, quotation
         ) is not None:
             rejected_sentences.append(sentence)
         else:
-            refuted.append(RefutedSentence(sentence=sentence, evidence=found))
+            refuted_sentences.append(RefutedSentence(sentence=sentence, evidence=counter_evidence))
     contradictions = [
         one
         for one in (_make_contradiction(each, evidence) for each in _get_list(reply_fields, "contradictions"))
         if one
     ]
-    unanswered = [
+    unanswered_parts = [
         one
         for one in map(_clean_line, _get_list(reply_fields, "unanswered"))
         if find_quotation(request, one) is not None
     ]
     return {
-        "refuted": tuple(refuted[:MAX_VERDICT_ENTRIES]),
+        "refuted": tuple(refuted_sentences[:MAX_VERDICT_ENTRIES]),
         "unfound": tuple(dict.fromkeys(unfound))[:MAX_VERDICT_ENTRIES],
         "borne_out": tuple(dict.fromkeys(borne_out)),
-        "unanswered": tuple(dict.fromkeys(filter(None, unanswered)))[:MAX_VERDICT_ENTRIES],
+        "unanswered": tuple(dict.fromkeys(filter(None, unanswered_parts)))[:MAX_VERDICT_ENTRIES],
         "contradictions": tuple(contradictions[:MAX_VERDICT_ENTRIES]),
         "doubt": f"not taken, as nothing that was read bears it out: {'; '.join(rejected_sentences)}"
         if rejected_sentences
@@ -220,8 +224,8 @@ def _iterate_verdicts(entries: Iterable[Any]) -> Iterable[tuple[int, str, str]]:
 
 
 def _get_list(reply: dict[str, Any], name: str) -> list[Any]:
-    found = reply.get(name)
-    return found if isinstance(found, list) else []
+    items = reply.get(name)
+    return items if isinstance(items, list) else []
 
 
 def _clean_line(text: Any) -> str:

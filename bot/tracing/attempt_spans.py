@@ -101,7 +101,7 @@ class AttemptSpans:
         draft.set(model=event.model)
 
     def _begin_attempt_span(
-        self, request: RequestState, subtask: SubtaskState, attempt_key: AttemptKey, at: float, derived: str = ""
+        self, request: RequestState, subtask: SubtaskState, attempt_key: AttemptKey, at: float, derivation: str = ""
     ) -> SpanDraft:
         outer = self.ensure_subtask_span(request, subtask)
         after = self._book.find_cause_id(self.ready_seqs.pop(attempt_key, 0))
@@ -120,7 +120,7 @@ class AttemptSpans:
             words=f"attempt {subtask.attempt} of {subtask.specialist}",
             tier=subtask.tier,
             brief=subtask.brief_text,
-            derived=derived,
+            derived=derivation,
         )
         return draft
 
@@ -221,10 +221,10 @@ class AttemptSpans:
                 if event.kind in MODEL_FAILURES and not self._calls.list_spans(attempt_key):
                     self._record_lost_calls(event, running, remaining_usage)
                     remaining_usage = None
-            case ev.Escalated(escalation=said):
-                fields = {"outcome": said.reason, "reason": said.message, "words": said.message}
-                fields["text"] = said.partial_result.content if said.partial_result else ""
-                state = "done" if said.reason == "ambiguous_input" else state  # a question is no failure
+            case ev.Escalated(escalation=escalation):
+                fields = {"outcome": escalation.reason, "reason": escalation.message, "words": escalation.message}
+                fields["text"] = escalation.partial_result.content if escalation.partial_result else ""
+                state = "done" if escalation.reason == "ambiguous_input" else state  # a question is no failure
         self._drop_attempt(attempt_key, event.at)
         self._book.end_span(running, event.at, state, **fields, usage=remaining_usage)
 
@@ -301,7 +301,7 @@ class AttemptSpans:
             "brief": subtask.brief_text,
         }
         self._book.end_span(
-            draft, subtask.ended if subtask.ended is not None else self._book.entry_time, state, **fields
+            draft, subtask.ended_at if subtask.ended_at is not None else self._book.entry_time, state, **fields
         )
 
     def begin_continued_attempts(self, request: RequestState) -> None:

@@ -30,9 +30,9 @@ def export_job_trace(entries: Sequence[LogEntry], head: Head | None) -> dict[str
 
 def export_trace(trace: Trace, *, include_events: bool = True) -> dict[str, Any]:
     """Return a trace as JSON values of bounded size. Without `include_events`, it lacks the events of the log."""
-    logged = export_events(trace.steps) if include_events else []
+    events = export_events(trace.steps) if include_events else []
     spans = [export_span(one) for one in trace.spans]
-    cap = choose_text_limit([logged, spans], MAX_EXPORT_CHARS)
+    cap = choose_text_limit([events, spans], MAX_EXPORT_CHARS)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -44,7 +44,7 @@ def export_trace(trace: Trace, *, include_events: bool = True) -> dict[str, Any]
         **({"budgets": list(trace.budget_lines)} if trace.budget_lines else {}),
         "requests": [cut_all_texts(export_request(one), max(cap, MIN_REQUEST_CHARS)) for one in trace.requests],
         "spans": cut_all_texts(spans, cap),
-        **({"events": cut_all_texts(logged, cap)} if include_events else {}),
+        **({"events": cut_all_texts(events, cap)} if include_events else {}),
     }
 
 

@@ -32,7 +32,7 @@ _OPERATIONS = {
     "tool": "execute_tool",
 }
 """The operation of a span by its kind. The conventions have none for our other kinds."""
-_SAMPLED = TraceFlags(TraceFlags.SAMPLED)
+_SAMPLED_FLAGS = TraceFlags(TraceFlags.SAMPLED)
 
 SpanAttributes = dict[str, str | int | float | bool]
 
@@ -70,11 +70,11 @@ class SpanConverter:
 
     def to_sdk_spans(self, team: str, job: str, spans: Sequence[Span]) -> list[ReadableSpan]:
         """Return the spans as objects of OpenTelemetry's SDK, without those that are still open."""
-        known = {span.id for span in spans}
+        span_ids = {span.id for span in spans}
         origin = SpanOrigin(
             team, job, self._resource, self._scope, self._provider, self._known_names, self._include_contents
         )
-        return [_make_readable_span(span, origin, known) for span in spans if span.end is not None]
+        return [_make_readable_span(span, origin, span_ids) for span in spans if span.end is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +104,15 @@ def make_trace_id(team: str, job: str, request: str) -> int:
 def _make_span_context(span_id: str, request: str, origin: SpanOrigin) -> SpanContext:
     digest = sha256(f"{origin.team}/{origin.job}/{span_id}".encode()).digest()
     number = int.from_bytes(digest[:8], "big") or 1
-    return SpanContext(make_trace_id(origin.team, origin.job, request), number, is_remote=False, trace_flags=_SAMPLED)
+    return SpanContext(
+        make_trace_id(origin.team, origin.job, request), number, is_remote=False, trace_flags=_SAMPLED_FLAGS
+    )
 
 
 def _make_readable_span(span: Span, origin: SpanOrigin, span_ids: set[str]) -> ReadableSpan:
     end = span.end if span.end is not None else span.start
-    failed = span.state == "failed"
-    why = span.reason if failed and origin.include_contents else None
+    has_failed = span.state == "failed"
+    why = span.reason if has_failed and origin.include_contents else None
     return ReadableSpan(
         name=_make_span_name(span, origin),
         context=_make_span_context(span.id, span.request, origin),
@@ -120,7 +122,7 @@ def _make_readable_span(span: Span, origin: SpanOrigin, span_ids: set[str]) -> R
         attributes=_make_span_attributes(span, origin),
         events=tuple(_make_policy_events(span, origin)),
         kind=SpanKind.CLIENT if span.kind == "chat" else SpanKind.INTERNAL,
-        status=Status(StatusCode.ERROR, why) if failed else Status(StatusCode.UNSET),
+        status=Status(StatusCode.ERROR, why) if has_failed else Status(StatusCode.UNSET),
         start_time=_to_nanoseconds(span.start),
         end_time=_to_nanoseconds(max(end, span.start)),
     )

@@ -115,26 +115,26 @@ def derive_trace(
         if request_ids is None or (one.event is not None and concerns_requests(one.event, request_ids, user)):
             steps.append(TraceStep(one.entry, one.decisions))
     spans = reader.list_spans()
-    shown = spans if request_ids is None else _select_spans(spans, request_ids)
+    shown_spans = spans if request_ids is None else _select_spans(spans, request_ids)
     return Trace(
         job=job or (job_state.id if job_state is not None else ""),
         team=team or (job_state.place.team if job_state is not None else ""),
         state=job_state.latest_request.state if job_state is not None and job_state.requests else "",
         steps=tuple(steps),
-        spans=shown[:MAX_SPANS],
-        requests=_sum_up_requests(job_state, shown, request_ids),
+        spans=shown_spans[:MAX_SPANS],
+        requests=_sum_up_requests(job_state, shown_spans, request_ids),
         last_event_at=reader.last_event_at,
         first_unreadable_seq=first_unreadable_seq,
         unreadable_count=unreadable_count,
-        omitted_spans=max(0, len(shown) - MAX_SPANS),
+        omitted_spans=max(0, len(shown_spans) - MAX_SPANS),
     )
 
 
 def _select_spans(spans: Iterable[Span], request_ids: frozenset[str]) -> tuple[Span, ...]:
     """Return the spans of the requests `request_ids`, and those about the whole job."""
-    kept = [one for one in spans if one.request in request_ids or (not one.request and one.kind != "sort")]
-    kept_ids = {one.id for one in kept}
-    return tuple(one if one.after in kept_ids or not one.after else replace(one, after="") for one in kept)
+    kept_spans = [one for one in spans if one.request in request_ids or (not one.request and one.kind != "sort")]
+    kept_ids = {one.id for one in kept_spans}
+    return tuple(one if one.after in kept_ids or not one.after else replace(one, after="") for one in kept_spans)
 
 
 def _sum_up_requests(
@@ -159,7 +159,7 @@ def _sum_up_request(request: RequestState, spans: Sequence[Span]) -> RequestFigu
         text=request.text,
         state=request.state,
         start=request.spec.at,
-        end=request.ended,
+        end=request.ended_at,
         answered_at=request.run.concluded_at,
         sequential_seconds=sequential_seconds,
         parallel_seconds=parallel_seconds,
@@ -182,9 +182,9 @@ def sum_up_lanes(spans: Sequence[Span]) -> tuple[TraceLane, ...]:
         return [first.get(PATH_SEPARATOR.join(parts[:count]), len(first)) for count in range(1, len(parts) + 1)]
 
     names = sorted((name for name in spans_by_lane if name != SUPERVISORS_LANE), key=make_sort_key)
-    ordered = [name for name in (SUPERVISORS_LANE, *names) if name in spans_by_lane]
+    ordered_names = [name for name in (SUPERVISORS_LANE, *names) if name in spans_by_lane]
     crews = find_crew_attempts(spans)
-    return tuple(_sum_up_lane(name, spans_by_lane[name], crews) for name in ordered)
+    return tuple(_sum_up_lane(name, spans_by_lane[name], crews) for name in ordered_names)
 
 
 def find_crew_attempts(spans: Sequence[Span]) -> frozenset[str]:
@@ -196,13 +196,13 @@ def find_crew_attempts(spans: Sequence[Span]) -> frozenset[str]:
 def _sum_up_lane(name: str, spans: Sequence[Span], crew_attempts: frozenset[str]) -> TraceLane:
     """Sum up a lane. The lane of a crew counts its plans and answers; its members' work is in their own lanes."""
     attempts = [one for one in spans if one.kind == "attempt"]
-    worked = _list_intervals(one for one in spans if one.kind in BUSY_KINDS and one.id not in crew_attempts)
-    waited = _list_intervals(one for one in spans if one.kind in {"wait", "pause"})
+    work_intervals = _list_intervals(one for one in spans if one.kind in BUSY_KINDS and one.id not in crew_attempts)
+    wait_intervals = _list_intervals(one for one in spans if one.kind in {"wait", "pause"})
     return TraceLane(
         name=name,
         usage=sum_usages(one.usage for one in spans),
-        busy_seconds=_sum_covered_seconds(worked + waited) - _sum_covered_seconds(waited),
-        waited_seconds=_sum_covered_seconds(waited),
+        busy_seconds=_sum_covered_seconds(work_intervals + wait_intervals) - _sum_covered_seconds(wait_intervals),
+        waited_seconds=_sum_covered_seconds(wait_intervals),
         attempt_count=len(attempts),
         failed_count=sum(one.state == "failed" for one in attempts),
     )

@@ -29,18 +29,18 @@ class OpenCalls:
 
     def find_span(self, attempt_key: AttemptKey, call_id: str) -> SpanDraft | None:
         """Return the span of the earliest open call with the id `call_id`; None if there is none."""
-        waiting = self._open_calls.get(attempt_key, {}).get(call_id)
-        return waiting[0][1] if waiting else None
+        queue = self._open_calls.get(attempt_key, {}).get(call_id)
+        return queue[0][1] if queue else None
 
     def pop_call(self, attempt_key: AttemptKey, call_id: str) -> OpenCall:
         """Remove the earliest open call with the id `call_id` and return it with its span; (None, None) for none."""
-        waiting = self._open_calls.get(attempt_key, {}).get(call_id)
-        return waiting.popleft() if waiting else (None, None)
+        queue = self._open_calls.get(attempt_key, {}).get(call_id)
+        return queue.popleft() if queue else (None, None)
 
     def list_spans(self, attempt_key: AttemptKey) -> list[SpanDraft]:
         """Return the spans of all open calls of an attempt."""
-        waiting = self._open_calls.get(attempt_key, {}).values()
-        return [draft for one in waiting for _, draft in one if draft is not None]
+        queues = self._open_calls.get(attempt_key, {}).values()
+        return [draft for one in queues for _, draft in one if draft is not None]
 
     def end_attempt(self, attempt_key: AttemptKey) -> list[SpanDraft]:
         """End an attempt, and return the spans of its open calls."""

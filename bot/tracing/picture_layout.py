@@ -96,8 +96,8 @@ def lay_out_picture(trace: Trace) -> dict[str, Any]:
     )
     scale = make_time_scale(trace.list_request_spans(figures.id), figures.start, end)
     crews = find_crew_attempts(trace.list_request_spans(figures.id))
-    shown, rest = _choose_lanes(figures.lanes, spans)
-    lanes = [_lay_out_lane(lane, spans, scale, end, crews) for lane in shown]
+    shown_lanes, rest = _choose_lanes(figures.lanes, spans)
+    lanes = [_lay_out_lane(lane, spans, scale, end, crews) for lane in shown_lanes]
     if rest:
         lanes.append(_merge_lanes(rest, spans, scale, end))
     return {
@@ -132,9 +132,9 @@ def describe_picture(trace: Trace) -> str:
 
 def _choose_ticks(scale: TimeScale) -> list[float]:
     """Return the positions of the axis marks, from 0 to 1: at equal distances, except inside a break."""
-    broken = [(begin, end) for begin, end, _ in scale.breaks]
+    break_intervals = [(begin, end) for begin, end, _ in scale.breaks]
     places = [part / TICK_COUNT for part in range(1, TICK_COUNT + 1)]
-    return [place for place in places if not any(begin < place < end for begin, end in broken)]
+    return [place for place in places if not any(begin < place < end for begin, end in break_intervals)]
 
 
 def _describe_request(trace: Trace, figures: RequestFigures, end: float) -> str:
@@ -165,8 +165,8 @@ def _list_notes(trace: Trace) -> list[str]:
 
 def _make_legend(lanes: Sequence[dict[str, Any]]) -> list[list[str]]:
     bars = [bar for lane in lanes for row in lane["rows"] for bar in row]
-    used = {bar["style"] for bar in bars} | {"critical" for bar in bars if bar["critical"]}
-    return [[style, words] for style, words in LEGEND if style in used]
+    used_styles = {bar["style"] for bar in bars} | {"critical" for bar in bars if bar["critical"]}
+    return [[style, words] for style, words in LEGEND if style in used_styles]
 
 
 def _choose_lanes(lanes: Sequence[TraceLane], spans: Sequence[Span]) -> tuple[list[TraceLane], list[TraceLane]]:
@@ -205,7 +205,7 @@ def _lay_out_lane(
         if one.id in inside:
             place = places.get(inside[one.id], 0)
         else:
-            place = next((row for row, taken in enumerate(until) if taken <= one.start + 1e-6), len(until))
+            place = next((row for row, busy_until in enumerate(until) if busy_until <= one.start + 1e-6), len(until))
             place = min(place, MAX_LANE_ROWS - 1)
             until += [0.0] * (place + 1 - len(until))
             until[place] = max(until[place], close)
@@ -272,6 +272,6 @@ def _merge_lanes(
         else:
             row.append(bar)
     usage = sum((lane.usage for lane in hidden_lanes[1:]), hidden_lanes[0].usage)
-    failed = sum(lane.failed_count for lane in hidden_lanes)
-    parts = [format_cost(usage) or format_tokens(usage), f"{failed} failed" if failed else ""]
+    failed_count = sum(lane.failed_count for lane in hidden_lanes)
+    parts = [format_cost(usage) or format_tokens(usage), f"{failed_count} failed" if failed_count else ""]
     return {"name": f"and {len(hidden_lanes)} more", "facts": " · ".join(part for part in parts if part), "rows": [row]}

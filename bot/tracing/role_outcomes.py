@@ -36,8 +36,8 @@ def describe_outcome(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:  # no
         case ev.PlanRevised():
             if event.plan is None:
                 return "done", {"outcome": "kept", "words": "plan kept", "reason": "; ".join(event.faults)}
-            changed = "; ".join(f"{one.subtask} {one.kind}: {one.why}" for one in event.changes)
-            fields = {"words": "plan changed", "reason": changed, "text": _render_subtasks(event.plan)}
+            change_text = "; ".join(f"{one.subtask} {one.kind}: {one.why}" for one in event.changes)
+            fields = {"words": "plan changed", "reason": change_text, "text": _render_subtasks(event.plan)}
             return "done", {"outcome": "revised", **fields}
         case ev.BriefRefined():
             state: SpanState = "done" if event.intent else "failed"
@@ -72,14 +72,18 @@ def _render_subtasks(plan: Plan) -> str:
 def _describe_answer_outcome(event: ev.Event) -> tuple[SpanState, dict[str, Any]]:
     match event:
         case ev.AnswerVerified():
-            refuted = "; ".join(one.sentence for one in event.refuted)
+            refuted_text = "; ".join(one.sentence for one in event.refuted)
             words = "answer verified" if not event.doubt or event.refuted else "no verdict"
-            outcome = "refuted" if refuted else "verified"
-            return "done", {"outcome": outcome, "words": words, "reason": refuted or event.doubt}
+            outcome = "refuted" if refuted_text else "verified"
+            return "done", {"outcome": outcome, "words": words, "reason": refuted_text or event.doubt}
         case ev.MaterialReduced():
-            lost = "; ".join(event.left_out)
+            left_out_text = "; ".join(event.left_out)
             words = f"condensed, round {event.round}, part {event.part}"
-            return "done", {"outcome": "condensed", "words": words, "reason": f"left out: {lost}" if lost else ""}
+            return "done", {
+                "outcome": "condensed",
+                "words": words,
+                "reason": f"left out: {left_out_text}" if left_out_text else "",
+            }
         case ev.AnswerWritten():
             what = "draft" if event.draft else "answer"
             why = f"chose {event.chosen}: {event.why}" if event.chosen else event.why

@@ -68,10 +68,13 @@ class RoleSpans:
 
     def _close_step(self, draft: SpanDraft, key: RoleStepKey, event: ev.Event) -> None:
         usage = _get_usage(event)
-        end, derived = event.at, DERIVED_FROM_EFFECT
+        end, derivation = event.at, DERIVED_FROM_EFFECT
         if isinstance(event, ev.PlanRevised):  # its time is that of the call of the planner
             draft.set(start=max(draft["start"], event.at))
-            end, derived = event.at + usage.duration, "the log holds when it began, and how long its model calls took"
+            end, derivation = (
+                event.at + usage.duration,
+                "the log holds when it began, and how long its model calls took",
+            )
         state, outcome_fields = describe_outcome(event)
         if has_usage(usage):
             self._book.add_ended_span(
@@ -87,7 +90,7 @@ class RoleSpans:
                 usage=usage,
                 derived=DERIVED_FROM_DURATION,
             )
-        self._book.end_span(draft, end, state, **outcome_fields, derived=derived)
+        self._book.end_span(draft, end, state, **outcome_fields, derived=derivation)
 
     def update_steps(self, job: Job, at: float) -> None:
         """Begin the steps whose effects have become outstanding, and end those whose effects no longer are."""

@@ -87,8 +87,16 @@ class SpanBook:
         by = fields.pop("by", self.entry_seq)
         count = self._counts[kind, by] = self._counts.get((kind, by), 0) + 1
         number = f"{kind}-{by}" if count == 1 else f"{kind}-{by}-{count}"
-        filled = {"id": number, "kind": kind, "name": name, "lane": lane, "start": start, "end": None, "state": "open"}
-        draft = self.drafts[number] = SpanDraft(by, filled | fields)
+        initial_fields = {
+            "id": number,
+            "kind": kind,
+            "name": name,
+            "lane": lane,
+            "start": start,
+            "end": None,
+            "state": "open",
+        }
+        draft = self.drafts[number] = SpanDraft(by, initial_fields | fields)
         self.begun_here.append(draft)
         return draft
 
@@ -109,11 +117,11 @@ class SpanBook:
         self.end_span(draft, times[1], state)
         return draft
 
-    def find_cause_id(self, seq: int, excluded: Iterable[str] = ()) -> str:
-        """Return the id of a step that ended with the event `seq` and is not in `excluded`; empty if there is none."""
-        without = {*excluded}
-        found = [one for one in self.ended_by_seq.get(seq, ()) if self.drafts[one]["kind"] not in CONTAINER_KINDS]
-        return next((one for one in found if one not in without and self.drafts[one]["kind"] != "chat"), "")
+    def find_cause_id(self, seq: int, excluded_ids: Iterable[str] = ()) -> str:
+        """Return the id of a step that ended with the event `seq` and is not in `excluded_ids`, or ""."""
+        without = {*excluded_ids}
+        ended_ids = [one for one in self.ended_by_seq.get(seq, ()) if self.drafts[one]["kind"] not in CONTAINER_KINDS]
+        return next((one for one in ended_ids if one not in without and self.drafts[one]["kind"] != "chat"), "")
 
     def attach_decisions(self, decisions: Iterable[EngineDecision]) -> None:
         """Add each decision at the present entry to its span: one that ended at the entry, otherwise one that began."""
@@ -134,7 +142,7 @@ class SpanBook:
 def _order_after_parents(spans: list[Span]) -> tuple[Span, ...]:
     """Return the spans, each after its parent, even if the parent began later by the clocks."""
     listed_ids: set[str] = set()
-    ordered: list[Span] = []
+    ordered_spans: list[Span] = []
     waiting_by_parent: dict[str, list[Span]] = {}
     names = {one.id for one in spans}
     for one in spans:
@@ -144,10 +152,10 @@ def _order_after_parents(spans: list[Span]) -> tuple[Span, ...]:
         queue = [one]
         while queue:
             span = queue.pop(0)
-            ordered.append(span)
+            ordered_spans.append(span)
             listed_ids.add(span.id)
             queue += waiting_by_parent.pop(span.id, [])
-    return tuple(ordered)
+    return tuple(ordered_spans)
 
 
 def _find_decision_span(drafts: list[SpanDraft], decision: EngineDecision) -> SpanDraft | None:

@@ -114,12 +114,12 @@ class SpanReader:
             if before is not None and request is not before:
                 self._attempts.apply_event(event, before, request)
         self._roles.apply_event(event)
-        for changed, _ in job.list_changed_requests(walked_entry.before):
-            self._waits.update_questions(changed)
-            self._attempts.end_settled_spans(changed)
-            self._attempts.add_unattempted_subtasks(changed)
-            self._attempts.begin_continued_attempts(changed)
-            self._waits.begin_pauses(changed)
+        for changed_request, _ in job.list_changed_requests(walked_entry.before):
+            self._waits.update_questions(changed_request)
+            self._attempts.end_settled_spans(changed_request)
+            self._attempts.add_unattempted_subtasks(changed_request)
+            self._attempts.begin_continued_attempts(changed_request)
+            self._waits.begin_pauses(changed_request)
         self._roles.update_steps(job, event.at)
         self._end_requests(walked_entry.before, job)
         self._book.attach_decisions(walked_entry.decisions)
@@ -148,7 +148,7 @@ class SpanReader:
                 "reason": reason,
                 "text": run.answer or (failure.advice if failure else ""),
             }
-            at = request.ended if request.ended is not None else self._book.entry_time
+            at = request.ended_at if request.ended_at is not None else self._book.entry_time
             self._book.end_span(self._requests[request.id], at, _END_STATES[request.state], **fields)
 
     def list_spans(self) -> tuple[Span, ...]:

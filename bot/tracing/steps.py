@@ -119,5 +119,5 @@ def _export_event(payload: str) -> dict[str, Any]:
 
 
 def _export_decisions(decisions: Sequence[EngineDecision]) -> dict[str, Any]:
-    decided = [{"subtask": one.subtask, "what": one.what, "why": one.why} for one in decisions]
-    return {"decided": decided} if decided else {}
+    exported_decisions = [{"subtask": one.subtask, "what": one.what, "why": one.why} for one in decisions]
+    return {"decided": exported_decisions} if exported_decisions else {}

@@ -65,11 +65,11 @@ def make_time_scale(spans: Sequence[Span], start: float, end: float) -> TimeScal
     for one in spans:
         if (one.kind in BUSY_KINDS or one.kind == "post") and one.id not in crews:
             busy += _subtract_holes((one.start, end if one.end is None else one.end), sorted(waits.get(one.id, ())))
-    merged = _merge_intervals(
+    merged_intervals = _merge_intervals(
         (max(start, one), min(end, other)) for one, other in busy if other >= start and one <= end
     )
-    work_seconds = sum(other - one for one, other in merged)
-    gaps = [(one[1], other[0]) for one, other in pairwise(merged)]
+    work_seconds = sum(other - one for one, other in merged_intervals)
+    gaps = [(one[1], other[0]) for one, other in pairwise(merged_intervals)]
     breaks = [one for one in gaps if one[1] - one[0] > max(MIN_BREAK_SECONDS, _MIN_BREAK_SHARE * work_seconds)]
     return _make_scale(start, end, breaks, max(_BREAK_WIDTH_SHARE * work_seconds, 0.001))
 
@@ -85,13 +85,13 @@ def _subtract_holes(interval: Interval, holes: Iterable[Interval]) -> list[Inter
 
 
 def _merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:
-    merged: list[Interval] = []
+    merged_intervals: list[Interval] = []
     for one, other in sorted(intervals):
-        if merged and one <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], other))
+        if merged_intervals and one <= merged_intervals[-1][1]:
+            merged_intervals[-1] = (merged_intervals[-1][0], max(merged_intervals[-1][1], other))
         else:
-            merged.append((one, other))
-    return merged
+            merged_intervals.append((one, other))
+    return merged_intervals
 
 
 def _make_scale(start: float, end: float, intervals: Sequence[Interval], break_width: float) -> TimeScale:

@@ -52,21 +52,21 @@ def _build_page_data(trace: Trace) -> dict[str, Any]:
     whole = export_trace(trace, include_events=False)
     cap = choose_text_limit(whole["spans"], MAX_PAGE_CHARS)
     spans = cut_all_texts(whole["spans"], cap)
-    derived = list(dict.fromkeys(one["derived"] for one in spans if "derived" in one))
-    places = {words: place for place, words in enumerate(derived)}
-    shown = [{**one, "derived": places[one["derived"]]} if "derived" in one else one for one in spans]
+    derivations = list(dict.fromkeys(one["derived"] for one in spans if "derived" in one))
+    places = {words: place for place, words in enumerate(derivations)}
+    page_spans = [{**one, "derived": places[one["derived"]]} if "derived" in one else one for one in spans]
     requests = [
-        {**told, **_make_request_data(trace, figures)}
-        for told, figures in zip(whole["requests"], trace.requests, strict=True)
+        {**request_data, **_make_request_data(trace, figures)}
+        for request_data, figures in zip(whole["requests"], trace.requests, strict=True)
     ]
-    return {**whole, "until": trace.last_event_at, "derived": derived, "requests": requests, "spans": shown}
+    return {**whole, "until": trace.last_event_at, "derived": derivations, "requests": requests, "spans": page_spans}
 
 
 def _make_request_data(trace: Trace, figures: RequestFigures) -> dict[str, Any]:
     """Return the additional fields of a request: its state in words, and its time scale."""
     scale = make_time_scale(trace.list_request_spans(figures.id), figures.start, figures.end or trace.last_event_at)
-    placed = {"times": scale.times, "places": scale.places, "breaks": scale.breaks}
-    return {"state_words": STATE_WORDS.get(figures.state, figures.state), "scale": placed}
+    scale_data = {"times": scale.times, "places": scale.places, "breaks": scale.breaks}
+    return {"state_words": STATE_WORDS.get(figures.state, figures.state), "scale": scale_data}
 
 
 def _embed_json(value: Any) -> str:
@@ -78,15 +78,15 @@ def _embed_json(value: Any) -> str:
 
 @cache
 def _read_page_parts() -> tuple[str, str, str]:
-    read = {
+    file_texts = {
         name: (_PAGE_FOLDER / name).read_text(encoding="utf-8") for name in ("trace.html", "trace.css", *_SCRIPT_NAMES)
     }
-    return read["trace.html"], read["trace.css"], "\n".join(read[name] for name in _SCRIPT_NAMES)
+    return file_texts["trace.html"], file_texts["trace.css"], "\n".join(file_texts[name] for name in _SCRIPT_NAMES)
 
 
 def _make_content_policy(style: str, script: str) -> str:
-    allowed = f"script-src {_make_source_digest(script)}; style-src {_make_source_digest(style)}"
-    return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
+    source_rules = f"script-src {_make_source_digest(script)}; style-src {_make_source_digest(style)}"
+    return f"default-src 'none'; {source_rules}; base-uri 'none'; form-action 'none'"
 
 
 def _make_source_digest(text: str) -> str:

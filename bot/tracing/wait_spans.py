@@ -34,8 +34,8 @@ class WaitSpans:
             words = f"taken over by {event.owner}; {event.lost} lost in a row"
             book.add_ended_span("away", "taken over", SUPERVISORS_LANE, (event.at, event.at), words=words)
         elif isinstance(event, ev.SetAside) and self._quarantine_wait is None:
-            told = {"outcome": "set_aside", "words": f"set aside at {event.step}", "reason": event.reason}
-            self._quarantine_wait = book.begin_span("wait", "set aside", SUPERVISORS_LANE, event.at, **told)
+            wait_fields = {"outcome": "set_aside", "words": f"set aside at {event.step}", "reason": event.reason}
+            self._quarantine_wait = book.begin_span("wait", "set aside", SUPERVISORS_LANE, event.at, **wait_fields)
         elif isinstance(event, ev.Released) and self._quarantine_wait is not None:
             book.end_span(self._quarantine_wait, event.at, "done", words=f"released by {event.user}")
             self._quarantine_wait = None
@@ -81,9 +81,9 @@ class WaitSpans:
         _, name, number = key
         subtask = request.subtasks.get(name)
         answers = request.question_answers if not name else subtask.question_answers if subtask is not None else ()
-        answered = next((one for one in reversed(answers) if one.question.number == number), None)
-        state, fields = _describe_wait_end(answered)
-        at = answered.at if answered is not None else self._book.entry_time
+        answer = next((one for one in reversed(answers) if one.question.number == number), None)
+        state, fields = _describe_wait_end(answer)
+        at = answer.at if answer is not None else self._book.entry_time
         self._book.end_span(draft, at, state, **fields)
         if name:
             self._attempts.set_ruled_calls_start(request.id, name, at)

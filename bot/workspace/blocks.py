@@ -242,10 +242,10 @@ def check_view(view: Any) -> dict[str, Any]:
     if not isinstance(view, dict) or kind not in ("modal", "home"):
         raise Refusal("invalid_arguments", "[ERROR] must provide a string [json-pointer:/view/type]")
     table = MODAL_BLOCKS if kind == "modal" else HOME_BLOCKS
-    required = {"blocks": items(by_type(lambda: table), MAX_VIEW_BLOCKS, min_items=0)}
+    required_fields = {"blocks": items(by_type(lambda: table), MAX_VIEW_BLOCKS, min_items=0)}
     complaints: Complaints = []
     if kind == "modal":
-        typed_fields({**required, "title": plain_text(24)}, VIEW_FIELDS)(view, "/view", complaints)
+        typed_fields({**required_fields, "title": plain_text(24)}, VIEW_FIELDS)(view, "/view", complaints)
         blocks = view.get("blocks")
         has_input = isinstance(blocks, list) and any(
             isinstance(block, dict) and block.get("type") == "input" for block in blocks
@@ -253,9 +253,9 @@ def check_view(view: Any) -> dict[str, Any]:
         if has_input and "submit" not in view:
             add_complaint(complaints, "missing required field: submit", "/view")
     else:
-        typed_fields(required, {key: VIEW_FIELDS[key] for key in ("private_metadata", "callback_id", "external_id")})(
-            view, "/view", complaints
-        )
+        typed_fields(
+            required_fields, {key: VIEW_FIELDS[key] for key in ("private_metadata", "callback_id", "external_id")}
+        )(view, "/view", complaints)
     if not complaints:
         _check_contents(view["blocks"], complaints, "/view/blocks")
         _check_block_ids(view["blocks"], complaints, "/view/blocks")
@@ -294,13 +294,13 @@ def _iterate_blocks(blocks: list[dict[str, Any]], pointer: str = "/blocks") -> I
 
 
 def _check_block_ids(blocks: list[dict[str, Any]], complaints: Complaints, pointer: str = "/blocks") -> None:
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     for block, place in _iterate_blocks(blocks, pointer):
         block_id = block.get("block_id")
-        if block_id in seen:
+        if block_id in seen_ids:
             add_complaint(complaints, f"block_id already exists: {block_id}", f"{place}/block_id")
         if block_id:
-            seen.add(block_id)
+            seen_ids.add(block_id)
         ids = [each.get("action_id") for each in block.get("elements") or [] if isinstance(each, dict)]
         action_ids = [each for each in ids if each]
         for action_id in sorted({each for each in action_ids if action_ids.count(each) > 1}):

@@ -30,7 +30,7 @@ class ChangePublisher:
 
     def __init__(self) -> None:
         self.watchers: set[Callable[[Change], None]] = set()
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiting_futures: set[asyncio.Future[None]] = set()
         self._recent: deque[str] = deque(maxlen=MAX_RECENT_CHANGES)
 
     def publish(self, change: Change) -> None:
@@ -46,10 +46,10 @@ class ChangePublisher:
 
     def wake_waiters(self) -> None:
         """Call every waiting predicate again, after a change that the page does not show."""
-        for future in self._waiting:
+        for future in self._waiting_futures:
             if not future.done():
                 future.set_result(None)
-        self._waiting.clear()
+        self._waiting_futures.clear()
 
     async def wait_until(self, predicate: Callable[[], T], timeout: float) -> T:  # noqa: ASYNC109  # part of the public call
         """Wait until `predicate` returns something true, and return that.
@@ -74,11 +74,11 @@ class ChangePublisher:
                     f"not true within {timeout:g} s; last value {value!r:.500}; last changes:\n  {recent_changes}"
                 )
             future: asyncio.Future[None] = loop.create_future()
-            self._waiting.add(future)
+            self._waiting_futures.add(future)
             try:
                 await asyncio.wait({future}, timeout=min(POLL_SECONDS, max(0.0, deadline - loop.time())))
             finally:
-                self._waiting.discard(future)
+                self._waiting_futures.discard(future)
 
 
 def _summarize_change(change: Change) -> str:

@@ -178,8 +178,8 @@ class ChannelMessages:
                 message.data.pop(key, None)
             else:
                 message.data[key] = value
-        edited = {"user": message.data["user"], "ts": self._state.clock.next_ts()}
-        message.data["edited"] = edited
+        edit_record = {"user": message.data["user"], "ts": self._state.clock.next_ts()}
+        message.data["edited"] = edit_record
         self.remember_elements(message)
         self._state.save_message(channel, message)
         self._emit_change(channel, message, before)

@@ -187,11 +187,11 @@ async def _wait_for_signal() -> None:
     import contextlib  # noqa: PLC0415 - the same
     import signal  # noqa: PLC0415 - the same
 
-    stopped = asyncio.Event()
+    stop_event = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):  # Windows has no such handlers; Ctrl-C works there anyway
-            asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    await stopped.wait()
+            asyncio.get_running_loop().add_signal_handler(number, stop_event.set)
+    await stop_event.wait()
 
 
 def _print_lines(stream: TextIO, lines: list[str]) -> None:
@@ -239,7 +239,7 @@ def _render_method(name: str, method: ApiMethod) -> str:
         f" for each {method.rate.bucket_argument}" if method.rate.bucket_argument else ""
     )
     return (
-        f"| `{name}` | {does} | {_render_code_list(method.required)} | "
+        f"| `{name}` | {does} | {_render_code_list(method.required_arguments)} | "
         f"{_render_code_list(method.scopes, ' or ')} | {limit} |"
     )
 

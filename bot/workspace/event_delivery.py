@@ -53,7 +53,7 @@ class EventDelivery:
     def explain_unsent(self, name: str) -> str:
         """Return the reason why the app does not get an event, as a sentence; empty if it gets the event."""
         app = self._state.app
-        if not self._state.installed:
+        if not self._state.install_scope:
             return "The app is not installed in this workspace."
         if name == SUBSCRIPTION_FREE_EVENT:
             return (
@@ -137,7 +137,7 @@ class EventDelivery:
 
     def _make_event_callback(self, event: dict[str, Any], actor: str = "") -> dict[str, Any]:
         who, channel = self._state.identity, self._state.channels.get(event.get("channel", ""))
-        enterprise, wide = who.enterprise_id or None, self._state.installed == "organisation"
+        enterprise, wide = who.enterprise_id or None, self._state.install_scope == "organisation"
         authorization = {
             "enterprise_id": enterprise,
             "team_id": None if wide else who.team_id,

@@ -88,9 +88,9 @@ class FileStore:
 
     def grant_access(self, file: Json, levels: dict[str, str]) -> None:
         """Add or change what people may do with a file. `levels` maps user ids to `read`, `write` or `owner`."""
-        known = {each["user_id"]: each["access"] for each in file.get("dm_mpdm_users_with_file_access", ())}
+        access_by_user = {each["user_id"]: each["access"] for each in file.get("dm_mpdm_users_with_file_access", ())}
         file["dm_mpdm_users_with_file_access"] = [
-            {"user_id": user_id, "access": level} for user_id, level in (known | levels).items()
+            {"user_id": user_id, "access": level} for user_id, level in (access_by_user | levels).items()
         ]
         owner = next((user_id for user_id, level in levels.items() if level == "owner"), None)
         if owner:
@@ -112,7 +112,7 @@ class FileStore:
     ) -> Json:
         team = self._state.identity.team_id
         now = int(self._state.clock.now())
-        guessed = mimetype or mimetypes.guess_type(name)[0] or "application/octet-stream"
+        media_type = mimetype or mimetypes.guess_type(name)[0] or "application/octet-stream"
         suffix = name.rpartition(".")[2].lower() if "." in name else "text"
         file: Json = {
             "id": file_id,
@@ -120,7 +120,7 @@ class FileStore:
             "timestamp": now,
             "name": name,
             "title": title or name,
-            "mimetype": guessed,
+            "mimetype": media_type,
             **(PLAIN_TEXT_TYPE if suffix in ("txt", "text") else {"filetype": suffix, "pretty_type": suffix.upper()}),
             "user": user_id,
             "user_team": team,

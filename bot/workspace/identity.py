@@ -41,7 +41,7 @@ class User:
     color: str
     team: str
     standing: Standing = "member"
-    deleted: bool = False
+    is_deleted: bool = False
     bot_id: str = ""
     app_id: str = ""
 

@@ -79,14 +79,14 @@ def find_option(element: Json, value: Any) -> Json:
     Raises:
         ValueError: There is none.
     """
-    wanted = value.get("value") if isinstance(value, dict) else value
+    option_value = value.get("value") if isinstance(value, dict) else value
     groups = element.get("option_groups") or [{"options": element.get("options") or []}]
     for group in groups:
         for each in group["options"]:
-            if each.get("value") == wanted:
-                found: Json = each
-                return found
-    raise ValueError(f"{element.get('action_id')} has no option {wanted!r}")
+            if each.get("value") == option_value:
+                option: Json = each
+                return option
+    raise ValueError(f"{element.get('action_id')} has no option {option_value!r}")
 
 
 def iterate_inputs(view: Json) -> Iterator[tuple[Json, Json]]:

@@ -81,7 +81,7 @@ class Interactivity:
             "command": command.command,
             "text": encode_typed_text(self._state, text) if command.should_escape else text,
             "api_app_id": who.app_id,
-            "is_enterprise_install": str(self._state.installed == "organisation").lower(),
+            "is_enterprise_install": str(self._state.install_scope == "organisation").lower(),
             **({"enterprise_id": who.enterprise_id} if who.enterprise_id else {}),
             "response_url": self._responses.make_url(user_id, channel),
             "trigger_id": self._views.issue_trigger(user_id),
@@ -187,9 +187,9 @@ class Interactivity:
         Raises:
             ActionFailed: The app did not acknowledge it, or its answer is one that Slack refuses.
         """
-        missing = self._fill_in_values(view, values)
-        if missing:
-            self._show_errors(user_id, view, missing)
+        errors = self._fill_in_values(view, values)
+        if errors:
+            self._show_errors(user_id, view, errors)
             return False
         payload = {**self._make_base_payload("view_submission", user_id), "view": view, "response_urls": []}
         payload |= self._make_step_fields(user_id, PressPlace(view=view), payload["trigger_id"])
@@ -233,7 +233,7 @@ class Interactivity:
             # The person's own workspace, which may be another one: an app that stores data by it mixes up the two.
             "team": {"id": user.team, "domain": who.team_domain if is_own_workspace else who.other_team_name.lower()},
             "enterprise": {"id": who.enterprise_id, "name": who.enterprise_name} if who.enterprise_id else None,
-            "is_enterprise_install": self._state.installed == "organisation",
+            "is_enterprise_install": self._state.install_scope == "organisation",
         }
 
     def _make_message_fields(self, user_id: str, place: PressPlace, input_values: Json) -> Json:
@@ -258,7 +258,7 @@ class Interactivity:
         return self._steps.make_click_fields(step, user_id, trigger_id)
 
     def _fill_in_values(self, view: Json, values: Json) -> dict[str, str]:
-        missing: dict[str, str] = {}
+        errors: dict[str, str] = {}
         state = view["state"]["values"]
         for block, element in iterate_inputs(view):
             block_id, action_id = block["block_id"], element["action_id"]
@@ -273,9 +273,9 @@ class Interactivity:
             else:
                 value = state.get(block_id, {}).get(action_id) or make_initial_value(element)
             if is_empty_value(value) and not block.get("optional"):
-                missing[block_id] = "Please complete this required field."
+                errors[block_id] = "Please complete this required field."
             state.setdefault(block_id, {})[action_id] = value
-        return missing
+        return errors
 
     def _apply_submission(self, user_id: str, view: Json, answer: Json) -> bool:
         action = answer.get("response_action")

@@ -200,14 +200,14 @@ def _parse_function(callback_id: str, raw: dict[str, Any]) -> AppFunction:
 def _parse_parameters(raw: dict[str, Any]) -> tuple[FunctionParameter, ...]:
     """Parse parameters by name, or in the older form: below `properties`, with the list `required`."""
     is_older_form = isinstance(raw.get("properties"), dict)
-    required = raw.get("required") or () if is_older_form else ()
+    required_names = raw.get("required") or () if is_older_form else ()
     return tuple(
         FunctionParameter(
             name=name,
             type=str(each["type"]),
             title=str(each.get("title") or name),
             description=str(each.get("description") or ""),
-            is_required=bool(each.get("is_required", name in required)),
+            is_required=bool(each.get("is_required", name in required_names)),
         )
         for name, each in (raw["properties"] if is_older_form else raw).items()
     )

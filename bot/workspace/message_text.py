@@ -15,9 +15,9 @@ def render_message(message: Mapping[str, Any], names: Mapping[str, str]) -> str:
     """Return the text of a message's blocks and files, or its `text` without any. `names` maps user ids to names."""
     blocks = message.get("blocks") or []
     parts = [part for block in blocks if (part := _render_block(block))]
-    streamed = message.get("markdown_text")
-    if streamed and not any(block.get("type") == "markdown" for block in blocks):
-        parts.insert(0, streamed)
+    markdown_text = message.get("markdown_text")
+    if markdown_text and not any(block.get("type") == "markdown" for block in blocks):
+        parts.insert(0, markdown_text)
     if not parts:
         parts = [message.get("text") or ""]
     parts += [f"[file] {file.get('name')}" for file in message.get("files", [])]
@@ -123,6 +123,6 @@ _BLOCK_RENDERERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def _render_mrkdwn(text: str, names: Mapping[str, str]) -> str:
-    text = _MENTION.sub(lambda found: f"@{names.get(found[1], found[1])}", text)
-    text = _LINK.sub(lambda found: f"{found[2]} ({found[1]})" if found[2] else found[1], text)
+    text = _MENTION.sub(lambda match: f"@{names.get(match[1], match[1])}", text)
+    text = _LINK.sub(lambda match: f"{match[2]} ({match[1]})" if match[2] else match[1], text)
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").strip()

@@ -76,8 +76,8 @@ class OAuth:
         own = [state.identity for state in self.states.values()]
         if not token:
             return any(client_id == who.client_id for who in own)
-        known = token in self._tokens or token in self._void_token_errors
-        return known or any(token in (who.bot_token, who.app_token) for who in own)
+        is_issued = token in self._tokens or token in self._void_token_errors
+        return is_issued or any(token in (who.bot_token, who.app_token) for who in own)
 
     # -- tokens ----------------------------------------------------------------------------------
 
@@ -92,13 +92,15 @@ class OAuth:
             return next(own, "")
         if issued_token.team != ALL_TEAMS:
             return issued_token.team
-        named = {value for value in args.values() if isinstance(value, str)}
+        arg_values = {value for value in args.values() if isinstance(value, str)}
         members = {state.identity.team_id: state for state in self._list_organisation_workspaces()}
         ids = [(team, {*state.channels, *state.files}) for team, state in members.items()]
         ids += [
             (team, {*state.users}) for team, state in members.items()
         ]  # people last, as a person may be in several teams
-        return next((team for team, known in (*((team, {team}) for team in members), *ids) if known & named), "")
+        return next(
+            (team for team, known_ids in (*((team, {team}) for team in members), *ids) if known_ids & arg_values), ""
+        )
 
     def _list_organisation_workspaces(self) -> list[WorkspaceState]:
         """Return the workspaces of the organisation."""
@@ -125,18 +127,18 @@ class OAuth:
             return "app"
         if token != who.bot_token:
             raise Refusal("invalid_auth")
-        if not state.installed:
+        if not state.install_scope:
             raise Refusal("account_inactive")
         return "bot"
 
     def uninstall_app(self, team: str, error: str) -> None:
         """Void the tokens of a team, or of its organisation if the app is installed there, and uninstall the app."""
-        wide = self.states[team].installed == "organisation"
+        wide = self.states[team].install_scope == "organisation"
         for token, each in list(self._tokens.items()):
             if each.team == (ALL_TEAMS if wide else team):
                 self.revoke_token(token, error)
         for state in self.states.values():
-            if state.identity.team_id == team or (wide and state.installed == "organisation"):
+            if state.identity.team_id == team or (wide and state.install_scope == "organisation"):
                 state.set_install_scope("")
 
     def store_token(self, token: str, issued_token: IssuedToken) -> None:

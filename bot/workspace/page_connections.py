@@ -139,7 +139,7 @@ class PageConnections:
 def _describe_person(user: User, other_team: str) -> dict[str, Any]:
     kinds = {"guest": "Guest", "channel_guest": "Guest of one channel", "stranger": other_team}
     about = {"id": user.id, "name": user.name, "real_name": user.real_name, "color": user.color}
-    return {**about, "kind": "Deactivated" if user.deleted else kinds.get(user.standing, "")}
+    return {**about, "kind": "Deactivated" if user.is_deleted else kinds.get(user.standing, "")}
 
 
 def _describe_channel(channel: Channel, me: User) -> dict[str, Any]:

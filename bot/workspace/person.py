@@ -56,10 +56,10 @@ class Person:
             ActionFailed: The person is in no such channel, or their account was deactivated.
         """
         states = [world.state for world in self._world.apps]
-        named = reference.removeprefix("@").lower()
-        state = next((each for each in states if each.bot.name.lower() == named), None)
+        lower_name = reference.removeprefix("@").lower()
+        state = next((each for each in states if each.bot.name.lower() == lower_name), None)
         reference = self.id if state else reference
-        if self._state.users[self.id].deleted:
+        if self._state.users[self.id].is_deleted:
             raise ActionFailed(f"The account of {self.user.name} was deactivated.")
         place = (state or self._state).find_channel(reference)
         if place is None or self.id not in place.members:
@@ -524,8 +524,8 @@ class Person:
         return place, message
 
     def _find_view(self, view_id: str) -> Json:
-        found = (world.views.find_view(self.id, view_id) for world in self._world.apps)
-        view = next((each for each in found if each), None)
+        views = (world.views.find_view(self.id, view_id) for world in self._world.apps)
+        view = next((each for each in views if each), None)
         if view is None:
             raise ActionFailed("This view is not open.")
         return view

@@ -47,9 +47,9 @@ def slack(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> It
     marker = request.node.get_closest_marker("slack")
     options = dict(marker.kwargs) if marker else {}
     root = request.config.rootpath
-    named = options.pop("manifest", None) or request.config.getini("slack_manifest")
+    manifest_name = options.pop("manifest", None) or request.config.getini("slack_manifest")
     try:
-        manifest = root / Path(named) if named else find_manifest(root)
+        manifest = root / Path(manifest_name) if manifest_name else find_manifest(root)
         workspace = Slack.start(manifest, **options)
     except (OSError, ValueError) as error:
         pytest.fail(f"The fixture `slack` cannot start: {error}", pytrace=False)

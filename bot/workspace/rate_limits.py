@@ -26,20 +26,20 @@ STATUS_RATE = MethodRate(60, 60, "channel_id")
 
 
 class RateLimits:
-    """Counts calls against their limits. If `enforced` is False, it admits every call."""
+    """Counts calls against their limits. If `is_enforced` is False, it admits every call."""
 
-    def __init__(self, now: Callable[[], float], *, enforced: bool) -> None:
-        self.enforced = enforced
+    def __init__(self, now: Callable[[], float], *, is_enforced: bool) -> None:
+        self.is_enforced = is_enforced
         self._now = now
         self._buckets: dict[tuple[str, str], tuple[float, float]] = {}
 
     def reserve_call(self, method: str, limit: MethodRate, bucket: str) -> int:
-        """Count a call if it may go ahead. Nothing is counted while limits are not `enforced`.
+        """Count a call if it may go ahead. Nothing is counted while limits are not enforced.
 
         Returns:
             0 if it may, otherwise the whole seconds until it may.
         """
-        if not self.enforced:
+        if not self.is_enforced:
             return 0
         now = self._now()
         tokens, refilled_at = self._buckets.get((method, bucket), (float(limit.burst), now))

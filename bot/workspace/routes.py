@@ -128,8 +128,8 @@ class SiteHandlers:
         self._record_response(arguments, began)
         return web.Response(text="ok")
 
-    def _record_response(self, arguments: dict[str, Any], started: float, answer: str = "", error: str = "") -> None:
-        self._world.traffic.add_call("response_url", arguments, answer, error, time.perf_counter() - started)
+    def _record_response(self, arguments: dict[str, Any], start_time: float, answer: str = "", error: str = "") -> None:
+        self._world.traffic.add_call("response_url", arguments, answer, error, time.perf_counter() - start_time)
 
     @staticmethod
     def _may_read_files(world: AppParts, token: str) -> bool:

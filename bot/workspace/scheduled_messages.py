@@ -29,8 +29,8 @@ class ScheduledMessages:
 
     def __init__(self, state: WorkspaceState, messages: ChannelMessages) -> None:
         self._state, self._messages = state, messages
-        self.waiting = {key: ScheduledMessage(**body) for key, body in state.record.iterate_records("scheduled")}
-        for each in self.waiting.values():
+        self.messages_by_id = {key: ScheduledMessage(**body) for key, body in state.record.iterate_records("scheduled")}
+        for each in self.messages_by_id.values():
             self._start_timer(each)
 
     def add(self, channel: Channel, post_at: int, content: Json, thread_ts: str | None) -> ScheduledMessage:
@@ -40,33 +40,35 @@ class ScheduledMessages:
             raise Refusal("time_in_past")
         if post_at > now + MAX_SECONDS_AHEAD:
             raise Refusal("time_too_far")
-        near = [each for each in self.waiting.values() if each.channel_id == channel.id]
+        near = [each for each in self.messages_by_id.values() if each.channel_id == channel.id]
         if sum(abs(each.post_at - post_at) < WINDOW_SECONDS for each in near) >= MAX_MESSAGES_IN_WINDOW:
             raise Refusal("restricted_too_many")
-        scheduled = ScheduledMessage(make_id("Q"), channel.id, post_at, int(now), content, thread_ts)
-        self.waiting[scheduled.id] = scheduled
-        self._state.record.put("scheduled", scheduled.id, lambda: asdict(scheduled))
-        self._start_timer(scheduled)
-        return scheduled
+        scheduled_message = ScheduledMessage(make_id("Q"), channel.id, post_at, int(now), content, thread_ts)
+        self.messages_by_id[scheduled_message.id] = scheduled_message
+        self._state.record.put("scheduled", scheduled_message.id, lambda: asdict(scheduled_message))
+        self._start_timer(scheduled_message)
+        return scheduled_message
 
     def delete(self, channel: Channel, scheduled_id: str) -> None:
         """Delete a message that is not posted yet. Raises Refusal: `invalid_scheduled_message_id`."""
-        found = self.waiting.get(scheduled_id)
-        if found is None or found.channel_id != channel.id:
+        scheduled_message = self.messages_by_id.get(scheduled_id)
+        if scheduled_message is None or scheduled_message.channel_id != channel.id:
             raise Refusal("invalid_scheduled_message_id")
         self._remove(scheduled_id)
 
-    def _start_timer(self, scheduled: ScheduledMessage) -> None:
-        self._state.clock.call_later(scheduled.post_at - self._state.clock.now(), lambda: self._post(scheduled))
+    def _start_timer(self, scheduled_message: ScheduledMessage) -> None:
+        self._state.clock.call_later(
+            scheduled_message.post_at - self._state.clock.now(), lambda: self._post(scheduled_message)
+        )
 
-    def _post(self, scheduled: ScheduledMessage) -> None:
-        if scheduled.id not in self.waiting:
+    def _post(self, scheduled_message: ScheduledMessage) -> None:
+        if scheduled_message.id not in self.messages_by_id:
             return
-        self._remove(scheduled.id)
-        channel = self._state.channels[scheduled.channel_id]
+        self._remove(scheduled_message.id)
+        channel = self._state.channels[scheduled_message.channel_id]
         if not channel.archived and self._state.has_bot_in(channel):
-            self._messages.post_as_bot(channel, scheduled.content, scheduled.thread_ts)
+            self._messages.post_as_bot(channel, scheduled_message.content, scheduled_message.thread_ts)
 
     def _remove(self, scheduled_id: str) -> None:
-        del self.waiting[scheduled_id]
+        del self.messages_by_id[scheduled_id]
         self._state.record.drop("scheduled", scheduled_id)

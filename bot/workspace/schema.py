@@ -67,20 +67,20 @@ def items(check_item: Check, max_items: int, *, min_items: int = 1) -> Check:
     return check
 
 
-def fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
-    """Return a check for an object with all `required` keys, any of the `optional` keys, and no others."""
-    known = {**required, **(optional or {})}
+def fields(required_fields: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+    """Return a check for an object with all `required_fields` keys, any of the `optional` keys, and no others."""
+    all_checks = {**required_fields, **(optional or {})}
 
     def check(value: Any, pointer: str, complaints: Complaints) -> None:
         if not isinstance(value, dict):
             add_complaint(complaints, "must be an object", pointer)
             return
-        for key in required:
+        for key in required_fields:
             if key not in value:
                 add_complaint(complaints, f"missing required field: {key}", pointer)
         for key, part in value.items():
-            if key in known:
-                known[key](part, f"{pointer}/{key}", complaints)
+            if key in all_checks:
+                all_checks[key](part, f"{pointer}/{key}", complaints)
             else:
                 add_complaint(complaints, f"invalid additional property: {key}", pointer)
 
@@ -103,6 +103,6 @@ def by_type(get_checks: Callable[[], Mapping[str, Check]]) -> Check:
     return check
 
 
-def typed_fields(required: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
+def typed_fields(required_fields: Mapping[str, Check], optional: Mapping[str, Check] | None = None) -> Check:
     """Return a check like that of `fields`, for an object that also has a `type`, which `by_type` has checked."""
-    return fields({"type": accept_anything, **required}, optional)
+    return fields({"type": accept_anything, **required_fields}, optional)

@@ -83,7 +83,7 @@ def render_canvas_page(title: str, markdown: str) -> str:
         block = list(lines)
         if kind == "heading":
             parts += [
-                f"<h{len(found[1])}>{html.escape(found[2])}</h{len(found[1])}>" for found in map(_match_heading, block)
+                f"<h{len(match[1])}>{html.escape(match[2])}</h{len(match[1])}>" for match in map(_match_heading, block)
             ]
         elif kind == "list":
             items = (f"<li>{html.escape(_ITEM.fullmatch(line.strip())[1])}</li>" for line in block)  # type: ignore[index]
@@ -110,7 +110,7 @@ def _classify_line(line: str) -> str:
 
 
 def _match_heading(line: str) -> re.Match[str]:
-    found = _HEADING.fullmatch(line.strip())
-    if found is None:
+    match = _HEADING.fullmatch(line.strip())
+    if match is None:
         raise ValueError(f"no heading: {line}")
-    return found
+    return match

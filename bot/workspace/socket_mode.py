@@ -28,7 +28,7 @@ class SocketMode:
         self._tickets: dict[str, float] = {}
         self._sockets: dict[web.WebSocketResponse, set[str]] = {}
         self._pending: dict[str, asyncio.Future[Ack]] = {}
-        self._connected = asyncio.Event()
+        self._connection_event = asyncio.Event()
         self._turn = 0
 
     @property
@@ -57,7 +57,7 @@ class SocketMode:
             return socket
         self._sockets[socket] = set()
         await socket.send_json(self._make_hello())
-        self._connected.set()
+        self._connection_event.set()
         try:
             async for message in socket:
                 if message.type is WSMsgType.TEXT:
@@ -70,9 +70,9 @@ class SocketMode:
         """Send a payload over the next connection, and wait for its `Ack`. A timeout gives an `Ack` with a failure."""
         if kind == "events_api" and not self._sockets:
             began = asyncio.get_running_loop().time()
-            await self._connected.wait()
-            waited = asyncio.get_running_loop().time() - began
-            return replace(await self._send_envelope(kind, payload, retry), wait_seconds=waited)
+            await self._connection_event.wait()
+            wait_seconds = asyncio.get_running_loop().time() - began
+            return replace(await self._send_envelope(kind, payload, retry), wait_seconds=wait_seconds)
         return await self._send_envelope(kind, payload, retry)
 
     async def _send_envelope(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None) -> Ack:
@@ -122,7 +122,7 @@ class SocketMode:
             if future and not future.done():
                 future.set_result(Ack(ok=False, failure="connection_closed"))
         if not self._sockets:
-            self._connected.clear()
+            self._connection_event.clear()
 
     def _make_hello(self) -> dict[str, Any]:
         return {

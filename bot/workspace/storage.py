@@ -29,7 +29,7 @@ class WorkspaceStorage:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         self._files: dict[str, bytes] = {}
-        self._waiting: dict[tuple[str, str], RecordMaker | None] = {}
+        self._record_makers: dict[tuple[str, str], RecordMaker | None] = {}
         self._dirty = asyncio.Event()
         self._database: sqlite3.Connection | None = None
         if folder is not None:
@@ -45,13 +45,13 @@ class WorkspaceStorage:
     def put(self, kind: str, key: str, make_record: RecordMaker) -> None:
         """Store a record with the next batch: `make_record` is called then, and its result is stored."""
         if self._database is not None:
-            self._waiting[kind, key] = make_record
+            self._record_makers[kind, key] = make_record
             self._dirty.set()
 
     def drop(self, kind: str, key: str) -> None:
         """Remove a record with the next batch. A missing record is no error."""
         if self._database is not None:
-            self._waiting[kind, key] = None
+            self._record_makers[kind, key] = None
             self._dirty.set()
 
     def iterate_records(self, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -96,28 +96,28 @@ class WorkspaceStorage:
             await self._dirty.wait()
             await asyncio.sleep(BATCH_SECONDS)
             self._dirty.clear()
-            writing = asyncio.ensure_future(self._write_batch())
+            write_task = asyncio.ensure_future(self._write_batch())
             try:
-                await asyncio.shield(writing)
+                await asyncio.shield(write_task)
             except asyncio.CancelledError:
-                await writing  # the batch was taken: it must reach the disk before the last one
+                await write_task  # the batch was taken: it must reach the disk before the last one
                 raise
 
     def close(self) -> None:
         """Write the records that are still waiting, and close the database."""
         if self._database is not None:
-            self._write_rows(_make_rows(self._waiting))
+            self._write_rows(_make_rows(self._record_makers))
             self._database.close()
             self._database = None
 
     async def _write_batch(self) -> None:
-        waiting, self._waiting = self._waiting, {}
+        record_makers, self._record_makers = self._record_makers, {}
         try:
-            await asyncio.to_thread(self._write_rows, _make_rows(waiting))
+            await asyncio.to_thread(self._write_rows, _make_rows(record_makers))
         except sqlite3.Error as error:
-            self._waiting = {**waiting, **self._waiting}
+            self._record_makers = {**record_makers, **self._record_makers}
             log.warning(
-                "%d records are not stored yet: %s. They are written with the next change.", len(waiting), error
+                "%d records are not stored yet: %s. They are written with the next change.", len(record_makers), error
             )
 
     def _write_rows(self, rows: list[tuple[str, str, str | None]]) -> None:
@@ -133,8 +133,8 @@ class WorkspaceStorage:
             )
 
 
-def _make_rows(waiting: Mapping[tuple[str, str], RecordMaker | None]) -> list[tuple[str, str, str | None]]:
-    return [(kind, key, None if body is None else json.dumps(body())) for (kind, key), body in waiting.items()]
+def _make_rows(record_makers: Mapping[tuple[str, str], RecordMaker | None]) -> list[tuple[str, str, str | None]]:
+    return [(kind, key, None if body is None else json.dumps(body())) for (kind, key), body in record_makers.items()]
 
 
 class _AppStorage(WorkspaceStorage):

@@ -21,13 +21,13 @@ def encode_typed_text(state: WorkspaceState, text: str) -> str:
     names = "|".join(re.escape(name) for name in sorted(state.by_name, key=len, reverse=True))
     mention = re.compile(rf"(?<![\w@])@({names})(?![\w-])", re.IGNORECASE)
     ids = {name.lower(): user.id for name, user in state.by_name.items()}
-    text = mention.sub(lambda found: f"<@{ids[found.group(1).lower()]}>", text)
+    text = mention.sub(lambda mention_match: f"<@{ids[mention_match.group(1).lower()]}>", text)
     parts: list[str] = []
     at = 0
     for match in re.finditer(f"{ENCODED_PART.pattern}|{URL.pattern}", text):
         parts.append(_escape_text(text[at : match.start()]))
-        found = match.group(0)
-        parts.append(found if found.startswith("<") else f"<{_escape_text(found)}>")
+        part = match.group(0)
+        parts.append(part if part.startswith("<") else f"<{_escape_text(part)}>")
         at = match.end()
     return "".join([*parts, _escape_text(text[at:])])
 
@@ -46,11 +46,13 @@ def make_rich_text(text: str, block_id: str) -> RichTextPart:
 
 
 def _iterate_paragraphs(text: str) -> Iterator[RichTextPart]:
-    for quoted, lines in groupby(text.split("\n"), lambda line: line.startswith(QUOTE_PREFIX)):
-        joined = "\n".join(line.removeprefix(QUOTE_PREFIX).removeprefix(" ") if quoted else line for line in lines)
-        if joined.strip():
-            kind = "rich_text_quote" if quoted else "rich_text_section"
-            yield {"type": kind, "elements": list(_parse_inline(joined.strip("\n"), {}))}
+    for is_quoted, lines in groupby(text.split("\n"), lambda line: line.startswith(QUOTE_PREFIX)):
+        paragraph = "\n".join(
+            line.removeprefix(QUOTE_PREFIX).removeprefix(" ") if is_quoted else line for line in lines
+        )
+        if paragraph.strip():
+            kind = "rich_text_quote" if is_quoted else "rich_text_section"
+            yield {"type": kind, "elements": list(_parse_inline(paragraph.strip("\n"), {}))}
 
 
 def _build_style_pattern(sign: str, name: str) -> str:
@@ -73,23 +75,23 @@ INLINE_MARKUP = re.compile(
 
 
 def _parse_inline(text: str, style: dict[str, bool]) -> Iterator[RichTextPart]:
-    styled = {"style": style} if style else {}
+    style_field = {"style": style} if style else {}
     at = 0
-    for found in INLINE_MARKUP.finditer(text):
-        if found.start() > at:
-            yield {"type": "text", "text": _unescape_text(text[at : found.start()]), **styled}
-        kind, inner = str(found.lastgroup), found[str(found.lastgroup)]
+    for match in INLINE_MARKUP.finditer(text):
+        if match.start() > at:
+            yield {"type": "text", "text": _unescape_text(text[at : match.start()]), **style_field}
+        kind, inner = str(match.lastgroup), match[str(match.lastgroup)]
         if kind == "code":
             yield {"type": "text", "text": _unescape_text(inner), "style": {**style, "code": True}}
         elif kind == "emoji":
-            yield {"type": "emoji", "name": inner, **styled}
+            yield {"type": "emoji", "name": inner, **style_field}
         elif kind == "bracket":
-            yield {**_parse_bracket(inner), **styled}
+            yield {**_parse_bracket(inner), **style_field}
         else:
             yield from _parse_inline(inner, {**style, kind: True})
-        at = found.end()
+        at = match.end()
     if at < len(text):
-        yield {"type": "text", "text": _unescape_text(text[at:]), **styled}
+        yield {"type": "text", "text": _unescape_text(text[at:]), **style_field}
 
 
 def _parse_bracket(content: str) -> RichTextPart:
@@ -106,7 +108,7 @@ def _parse_bracket(content: str) -> RichTextPart:
 
 
 def _escape_text(text: str) -> str:
-    return re.sub("[&<>]", lambda found: ESCAPES[found.group(0)], text)
+    return re.sub("[&<>]", lambda match: ESCAPES[match.group(0)], text)
 
 
 def _unescape_text(text: str) -> str:

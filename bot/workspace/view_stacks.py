@@ -74,9 +74,9 @@ class Views:
 
     def replace_view(self, user_id: str, old: Json, view: Json) -> Json:
         """Replace the open view `old`, and return the new one. Values entered in blocks that both have are kept."""
-        kept = {key: old[key] for key in ("id", "root_view_id", "previous_view_id")}
+        id_fields = {key: old[key] for key in ("id", "root_view_id", "previous_view_id")}
         old_state = old["state"]
-        new = {**self._complete_view(view), **kept}
+        new = {**self._complete_view(view), **id_fields}
         ids = {block["block_id"] for block in view["blocks"]}
         new["state"] = {"values": {key: value for key, value in old_state["values"].items() if key in ids}}
         if old["type"] == "home":
@@ -114,11 +114,11 @@ class Views:
     def close_modals(self, user_id: str, view_id: str | None) -> list[Json]:
         """Close a modal, or all of them; return the closed ones, topmost first."""
         stack = self.stacks[user_id]
-        gone = [view for view in reversed(stack) if view_id is None or view["id"] == view_id]
-        for view in gone:
+        closed_views = [view for view in reversed(stack) if view_id is None or view["id"] == view_id]
+        for view in closed_views:
             stack.remove(view)
             self._state.changes.publish(Change({"type": "view_close", "view_id": view["id"]}, user=user_id))
-        return gone
+        return closed_views
 
     def _use_trigger(self, trigger_id: str, view: Json) -> str:
         trigger = self._triggers.get(trigger_id)
@@ -167,7 +167,7 @@ class Views:
             "clear_on_close": False,
             "notify_on_close": False,
         }
-        fixed: Json = {
+        fixed_fields: Json = {
             "id": view_id,
             "team_id": who.team_id,
             "app_id": who.app_id,
@@ -178,4 +178,4 @@ class Views:
             "previous_view_id": None,
             "root_view_id": view_id,
         }
-        return {**defaults, **view, **fixed}
+        return {**defaults, **view, **fixed_fields}

@@ -30,7 +30,7 @@ class Clock:
         self._last_micro = 0
         self._numbers = itertools.count()
         self._timers: list[Timer] = []
-        self._changed = asyncio.Event()
+        self._change_event = asyncio.Event()
 
     def now(self) -> float:
         """Return the seconds since the epoch."""
@@ -39,7 +39,7 @@ class Clock:
     def advance(self, seconds: float) -> None:
         """Move the time forward. `run_timers` then makes the calls that became due."""
         self._offset += seconds
-        self._changed.set()
+        self._change_event.set()
 
     def next_ts(self) -> str:
         """Return a message timestamp that is later than every one before it."""
@@ -57,13 +57,13 @@ class Clock:
         timer = Timer(self.now() + seconds, next(self._numbers), call)
         heapq.heappush(self._timers, timer)
         if self._timers[0] is timer:
-            self._changed.set()
+            self._change_event.set()
         return timer
 
     async def run_timers(self) -> None:
         """Make the calls as they fall due, until cancelled."""
         while True:
-            self._changed.clear()
+            self._change_event.clear()
             while self._timers and (self._timers[0].is_cancelled or self._timers[0].due_at <= self.now()):
                 timer = heapq.heappop(self._timers)
                 if not timer.is_cancelled:
@@ -71,6 +71,6 @@ class Clock:
             wait = self._timers[0].due_at - self.now() if self._timers else None
             try:
                 async with asyncio.timeout(wait):
-                    await self._changed.wait()
+                    await self._change_event.wait()
             except TimeoutError:
                 continue

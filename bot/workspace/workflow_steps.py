@@ -57,7 +57,7 @@ class WorkflowSteps:
 
     def __init__(self, state: WorkspaceState, delivery: EventDelivery, oauth: OAuth) -> None:
         self._state, self._delivery, self._oauth = state, delivery, oauth
-        self._created = int(state.clock.now())
+        self._creation_time = int(state.clock.now())
         self._function_ids = {each.callback_id: make_id("Fn") for each in state.app.functions}
         self._runs = {run_id: StepRun(**body) for run_id, body in state.record.iterate_records("step")}
 
@@ -75,8 +75,8 @@ class WorkflowSteps:
         for each in function.inputs:
             if each.type in SLACK_FILLED_TYPES and each.name not in inputs:
                 person = {"id": user_id, "secret": secrets.token_hex(16)}
-                pointed = {"interactivity_pointer": issue_trigger(user_id), "interactor": person}
-                inputs = {**inputs, each.name: person if each.type.endswith("user_context") else pointed}
+                interactivity = {"interactivity_pointer": issue_trigger(user_id), "interactor": person}
+                inputs = {**inputs, each.name: person if each.type.endswith("user_context") else interactivity}
         faults = self._list_value_faults(function.inputs, inputs)
         if faults:
             raise ActionFailed(f"{function.title} cannot run: {'; '.join(faults)}.")
@@ -121,8 +121,8 @@ class WorkflowSteps:
             return {}
         data = {"execution_id": step.id, "function": self._describe_function(function), "inputs": step.inputs}
         person = {"id": user_id, "secret": secrets.token_hex(16)}
-        pointed = {"interactor": person, "interactivity_pointer": trigger_id}
-        return {"function_data": data, "bot_access_token": step.token, "interactivity": pointed}
+        interactivity = {"interactor": person, "interactivity_pointer": trigger_id}
+        return {"function_data": data, "bot_access_token": step.token, "interactivity": interactivity}
 
     # -- helpers ---------------------------------------------------------------------------------
 
@@ -147,9 +147,9 @@ class WorkflowSteps:
 
     def _list_value_faults(self, parameters: tuple[FunctionParameter, ...], values: Json) -> list[str]:
         """Return what is wrong with the values of parameters, each as a sentence without a full stop."""
-        known = {each.name: each for each in parameters}
-        faults = [f"{name} is no parameter" for name in values if name not in known]
-        for name, each in known.items():
+        parameters_by_name = {each.name: each for each in parameters}
+        faults = [f"{name} is no parameter" for name in values if name not in parameters_by_name]
+        for name, each in parameters_by_name.items():
             value = values.get(name)
             if value is None:
                 faults += [f"{name} is required"] if each.is_required else []
@@ -168,7 +168,7 @@ class WorkflowSteps:
 
     def _describe_function(self, function: AppFunction) -> Json:
         about = {"callback_id": function.callback_id, "title": function.title, "description": function.description}
-        dates = {"date_created": self._created, "date_updated": self._created, "date_deleted": 0}
+        dates = {"date_created": self._creation_time, "date_updated": self._creation_time, "date_deleted": 0}
         return {
             "id": self._function_ids[function.callback_id],
             **about,

@@ -109,7 +109,7 @@ class Workspace:
         ack_seconds: float = 3.0,
         drafts: Sequence[MessageDraft] = (),
         organisation: str = "",
-        installed: bool = True,
+        is_installed: bool = True,
     ) -> "Workspace":
         """Start a workspace on 127.0.0.1.
 
@@ -124,7 +124,7 @@ class Workspace:
             ack_seconds: How long the app has to acknowledge.
             drafts: Messages that the page offers to fill in where there are no messages yet.
             organisation: The name of the organisation that the workspace is part of (Enterprise Grid); empty for none.
-            installed: True if the app is installed from the start; otherwise it gets its tokens by OAuth.
+            is_installed: True if the app is installed from the start; otherwise it gets its tokens by OAuth.
 
         Raises:
             ValueError: The manifest cannot be used.
@@ -137,7 +137,7 @@ class Workspace:
         world = _make_world(state, transport, oauth, rate_limits=rate_limits, retry_scale=retry_scale)
         world.drafts = tuple(drafts)
         workspace = cls(world, transport)
-        if not installed and not dict(state.record.iterate_records("installed")):
+        if not is_installed and not dict(state.record.iterate_records("installed")):
             state.set_install_scope("")
         await workspace._listen(port)
         return workspace
@@ -146,7 +146,7 @@ class Workspace:
         self,
         name: str,
         *,
-        installed: bool = False,
+        is_installed: bool = False,
         rate_limits: bool = True,
         retry_scale: float = 1.0,
         in_organisation: bool = True,
@@ -165,7 +165,7 @@ class Workspace:
         state = WorkspaceState(here.app, WorkspaceStorage(None), Clock(), ChangePublisher(), who, ids)
         world = _make_world(state, self._transport, self._world.oauth, rate_limits=rate_limits, retry_scale=retry_scale)
         workspace = type(self)(world, self._transport, self)
-        if not installed:
+        if not is_installed:
             state.set_install_scope("")
         await workspace._listen(0)  # noqa: SLF001  # one of its own class
         return workspace
@@ -318,21 +318,21 @@ class Workspace:
     def change_group(self, handle: str, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
         """Add and remove people (by name) in a user group, and send apps `subteam_members_changed`."""
         state, group = self._world.state, self._find_group(handle)
-        added = [user for user in (self.person(name).id for name in add) if user not in group.users]
-        removed = [user for user in (self.person(name).id for name in remove) if user in group.users]
-        group.users = [user for user in [*group.users, *added] if user not in removed]
+        added_users = [user for user in (self.person(name).id for name in add) if user not in group.users]
+        removed_users = [user for user in (self.person(name).id for name in remove) if user in group.users]
+        group.users = [user for user in [*group.users, *added_users] if user not in removed_users]
         state.save_group(group)
         kind, team = "subteam_members_changed", state.identity.team_id
         event: Json = {"type": kind, "subteam_id": group.id, "team_id": team, "event_ts": state.clock.next_ts()}
-        event |= {"added_users": added, "added_users_count": str(len(added))}
-        event |= {"removed_users": removed, "removed_users_count": str(len(removed))}
+        event |= {"added_users": added_users, "added_users_count": str(len(added_users))}
+        event |= {"removed_users": removed_users, "removed_users_count": str(len(removed_users))}
         for world in self._world.apps:
             world.delivery.emit(kind, {**event, "date_update": int(state.clock.now())})
 
     def set_token_error(self, error: str = "invalid_auth") -> None:
         """Answer later calls with the bot token with `error`; "" accepts the token again, and reinstalls the app."""
         self._world.token_error = error
-        if not error and not self._world.state.installed:
+        if not error and not self._world.state.install_scope:
             self._world.state.set_install_scope("team")
 
     def uninstall(self) -> None:
@@ -341,8 +341,10 @@ class Workspace:
         An app that is installed in a whole organisation is uninstalled in all its workspaces.
         """
         stamp = self._world.state.clock.next_ts()
-        revoked = {"oauth": [], "bot": [self.bot_user_id]}
-        self._world.delivery.emit("tokens_revoked", {"type": "tokens_revoked", "tokens": revoked, "event_ts": stamp})
+        revoked_tokens = {"oauth": [], "bot": [self.bot_user_id]}
+        self._world.delivery.emit(
+            "tokens_revoked", {"type": "tokens_revoked", "tokens": revoked_tokens, "event_ts": stamp}
+        )
         self._world.delivery.emit("app_uninstalled", {"type": "app_uninstalled", "event_ts": stamp})
         self._world.oauth.uninstall_app(self.team_id, "account_inactive")
 
@@ -389,8 +391,8 @@ class Workspace:
 
     def messages(self, channel: str) -> list[Json]:
         """Return every message of a channel, replies included, oldest first, with the fields of its stream."""
-        found = self._find_channel(channel).messages
-        return [found[ts].as_shown() for ts in sorted(found)]
+        messages_by_ts = self._find_channel(channel).messages
+        return [messages_by_ts[ts].as_shown() for ts in sorted(messages_by_ts)]
 
     def thread(self, channel: str, thread_ts: str) -> list[Json]:
         """Return a thread: its root, then the replies, oldest first. Empty when there is no such root."""
@@ -482,11 +484,11 @@ class Workspace:
             await self._runner.cleanup()
             self._world.state.record.close()
             raise
-        bound = int(self._runner.addresses[0][1])
-        guard.set_port(bound)
-        self._use_address(f"http://{HOST}:{bound}")
+        bound_port = int(self._runner.addresses[0][1])
+        guard.set_port(bound_port)
+        self._use_address(f"http://{HOST}:{bound_port}")
         state = self._world.state
-        state.record.put("identity", "port", lambda: {"port": bound})
+        state.record.put("identity", "port", lambda: {"port": bound_port})
         self._tasks = [asyncio.create_task(state.clock.run_timers()), asyncio.create_task(state.record.write_batches())]
         self._world.delivery.resume_deliveries()
 
@@ -560,7 +562,7 @@ def _make_world(
     world = AppParts(
         state=state,
         faults=faults,
-        rate_limits=RateLimits(state.clock.now, enforced=rate_limits),
+        rate_limits=RateLimits(state.clock.now, is_enforced=rate_limits),
         delivery=delivery,
         sessions=sessions,
         messages=messages,

@@ -137,9 +137,9 @@ class WorkspaceState:
     ) -> None:
         self.app, self.record, self.clock, self.changes = app, record, clock, changes
         self._ids = dict(preset_ids)
-        known = dict(record.iterate_records("identity")).get("workspace")
-        self.identity = Identity(**known) if known else identity or Identity()
-        self.installed: InstallScope = "team"
+        stored_identity = dict(record.iterate_records("identity")).get("workspace")
+        self.identity = Identity(**stored_identity) if stored_identity else identity or Identity()
+        self.install_scope: InstallScope = "team"
         """How the app is installed here; empty if it is not."""
         record.put("identity", "workspace", self.identity.as_dict)
         self.users: dict[str, User] = {user.id: user for user in self.identity.make_users(app.bot_name, app.name)}
@@ -166,15 +166,15 @@ class WorkspaceState:
             raise ValueError(f"there is an app or a person called {app.name} or {app.bot_name} already")
         other = copy(self)
         other.app, other.record = app, self.record.make_app_view(app.name)
-        known = dict(other.record.iterate_records("identity")).get("workspace")
-        other.identity = Identity(**known) if known else self.identity.make_further_app()
+        stored_identity = dict(other.record.iterate_records("identity")).get("workspace")
+        other.identity = Identity(**stored_identity) if stored_identity else self.identity.make_further_app()
         other.record.put("identity", "workspace", other.identity.as_dict)
-        other.installed = next((row["how"] for _, row in other.record.iterate_records("installed")), "team")
+        other.install_scope = next((row["how"] for _, row in other.record.iterate_records("installed")), "team")
         bot = next(
             user for user in other.identity.make_users(app.bot_name, app.name) if user.id == other.identity.bot_user_id
         )
         self.users[bot.id] = self.by_name[bot.name] = bot
-        if not known:
+        if not stored_identity:
             for channel in [each for each in self.channels.values() if each.kind != "im"]:
                 channel.members.append(bot.id)
                 self.save_channel(channel)
@@ -205,8 +205,8 @@ class WorkspaceState:
 
     def is_stranger(self, user: User) -> bool:
         """Return True for a person of another workspace who shares no channel with the bot (Slack's `is_stranger`)."""
-        shared = any(user.id in each.members and self.has_bot_in(each) for each in self.channels.values())
-        return user.team != self.identity.team_id and not shared
+        shares_channel = any(user.id in each.members and self.has_bot_in(each) for each in self.channels.values())
+        return user.team != self.identity.team_id and not shares_channel
 
     def find_channel(self, reference: str) -> Channel | None:
         """Find a channel by id, by name with or without `#`, or by a person's id for their DM with the bot."""
@@ -233,14 +233,14 @@ class WorkspaceState:
 
     def set_install_scope(self, scope: InstallScope) -> None:
         """Record how the app is installed from now on; empty if it is not."""
-        self.installed = scope
+        self.install_scope = scope
         self.record.put("installed", "app", lambda: {"how": scope})
         self.changes.wake_waiters()
 
     def deactivate_user(self, user_id: str) -> None:
         """Mark a person's account as deleted, and store that."""
-        gone = replace(self.users[user_id], deleted=True)
-        self.users[user_id] = self.by_name[gone.name] = gone
+        deactivated_user = replace(self.users[user_id], is_deleted=True)
+        self.users[user_id] = self.by_name[deactivated_user.name] = deactivated_user
         self.record.put("deactivated", user_id, dict)
 
     def save_group(self, group: UserGroup) -> None:
@@ -250,9 +250,9 @@ class WorkspaceState:
 
     def create_channel(self, name: str, kind: str, members: list[str], topic: str) -> Channel:
         """Create a channel, or a direct message, whose first member must be the person."""
-        created = int(self.clock.now())
+        creation_time = int(self.clock.now())
         channel_id = self._ids.pop(f"@{members[0]}" if kind == "im" else name, "") or make_id(ID_PREFIXES[kind])
-        channel = Channel(channel_id, name, kind, members, topic, created=created, shared=name in SHARED_CHANNELS)
+        channel = Channel(channel_id, name, kind, members, topic, created=creation_time, shared=name in SHARED_CHANNELS)
         self.save_channel(channel)
         return channel
 
@@ -288,7 +288,7 @@ class WorkspaceState:
 
     def _load_record(self) -> None:
         for _, row in self.record.iterate_records("installed"):
-            self.installed = row["how"]
+            self.install_scope = row["how"]
         for channel_id, body in self.record.iterate_records("channel"):
             self.save_channel(Channel(id=channel_id, **body))
         for key, body in self.record.iterate_records("message"):

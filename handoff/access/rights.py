@@ -75,8 +75,11 @@ def concerns_requests(event: ev.Event, request_ids: frozenset[str], user: str) -
 
 def list_requesters(job: Job) -> dict[str, str]:
     """Return the requesters of a job by request id, including those of messages that are not added as requests yet."""
-    asked = {request.id: request.spec.user for request in job.requests}
-    return {**{one.message.id: one.message.user for one in job.pending_messages if one.outcome == "request"}, **asked}
+    requesters = {request.id: request.spec.user for request in job.requests}
+    return {
+        **{one.message.id: one.message.user for one in job.pending_messages if one.outcome == "request"},
+        **requesters,
+    }
 
 
 def may_erase(requesters: Iterable[str], user: str, *, admin: bool) -> bool:
@@ -86,10 +89,10 @@ def may_erase(requesters: Iterable[str], user: str, *, admin: bool) -> bool:
 
 def list_source_ids(job: Job) -> tuple[str, ...]:
     """Return the ids of the sources that a job read: the Slack ids of files, and the ids of memories."""
-    asked = [file.file_id for request in job.requests for file in request.spec.attachments]
+    attached_ids = [file.file_id for request in job.requests for file in request.spec.attachments]
     there = [one for request in job.requests for one in request.materials]
     memory_ids = [part.message for one in there if one.kind == "memory" for part in one.outline if part.message]
-    return tuple(dict.fromkeys([*asked, *(one.file_id for one in there if one.file_id), *memory_ids]))
+    return tuple(dict.fromkeys([*attached_ids, *(one.file_id for one in there if one.file_id), *memory_ids]))
 
 
 def list_file_digests(job: Job) -> tuple[str, ...]:
@@ -128,12 +131,14 @@ def find_crossings(
 
     `job_audience` is the channel of their job: materials without an audience of their own come from there.
     """
-    found: dict[Audience, list[str]] = {}
+    names_by_source: dict[Audience, list[str]] = {}
     for one in materials:
         source = one.audience or job_audience
         if not may_pass_on(source, target):
-            found.setdefault(source, []).append(one.name)
-    return tuple(AudienceCrossing(source, target, tuple(dict.fromkeys(names))) for source, names in found.items())
+            names_by_source.setdefault(source, []).append(one.name)
+    return tuple(
+        AudienceCrossing(source, target, tuple(dict.fromkeys(names))) for source, names in names_by_source.items()
+    )
 
 
 def may_allow_crossing(crossing: AudienceCrossing, user: str, readers: Mapping[str, Collection[str]]) -> bool:

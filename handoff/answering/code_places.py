@@ -40,11 +40,11 @@ class CodePlace:
 
 def find_code_place(text: str) -> CodePlace | None:
     """Return the first place in code that a text names; None if it names none."""
-    found = CODE_PLACE.search(text)
-    if found is None:
+    match = CODE_PLACE.search(text)
+    if match is None:
         return None
-    first = int(found["first"])
-    return CodePlace(found["path"].removeprefix("./"), first, max(first, int(found["last"] or first)))
+    first = int(match["first"])
+    return CodePlace(match["path"].removeprefix("./"), first, max(first, int(match["last"] or first)))
 
 
 _PATH_FIELD, _LINE_FIELD = "{path}", "{line}"

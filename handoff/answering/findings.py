@@ -88,8 +88,8 @@ def merge_graded_findings(results: Mapping[str, Result], titles: Mapping[str, st
                 groups.append([(title, one)])
             else:
                 group.append((title, one))
-    merged = [_merge_group(group) for group in groups]
-    return tuple(sorted(merged, key=lambda each: rank_by_severity(each.finding)))
+    merged_findings = [_merge_group(group) for group in groups]
+    return tuple(sorted(merged_findings, key=lambda each: rank_by_severity(each.finding)))
 
 
 def _belong_together(finding: Finding, title: str, other_title: str, other: Finding) -> bool:
@@ -147,4 +147,4 @@ def _normalize_words(text: str) -> str:
 
 
 def _extract_digits(text: str) -> frozenset[str]:
-    return frozenset(re.sub(r"\D", "", found) for found in _FIGURE.findall(text))
+    return frozenset(re.sub(r"\D", "", figure) for figure in _FIGURE.findall(text))

@@ -73,9 +73,9 @@ def plan_reduction(material: Sequence[Note], finished_parts: ReducedParts, budge
             ReductionCall(number, place, group, max(1, estimate_notes_tokens(group) // SHRINK_FACTOR))
             for place, group in enumerate(groups, start=1)
         ]
-        waiting = tuple(part for part in parts if (number, part.part) not in finished_parts)
-        if waiting:
-            return ReductionStage(notes, waiting, number, left_out)
+        waiting_parts = tuple(part for part in parts if (number, part.part) not in finished_parts)
+        if waiting_parts:
+            return ReductionStage(notes, waiting_parts, number, left_out)
         notes = tuple(note for part in parts for note in finished_parts[number, part.part])
     return ReductionStage(notes, rounds=MAX_ROUNDS, left_out=left_out)
 
@@ -102,19 +102,19 @@ def _group_notes(notes: Sequence[Note], limit: int) -> tuple[list[tuple[Note, ..
                 groups.append([])
             groups[-1].append(piece)
     unread = [note for group in groups[MAX_PARTS:] for note in group]
-    named = tuple(f"{note.source}: {len(note.text):,} characters were not read" for note in unread)
-    return [tuple(group) for group in groups[:MAX_PARTS]], named
+    unread_lines = tuple(f"{note.source}: {len(note.text):,} characters were not read" for note in unread)
+    return [tuple(group) for group in groups[:MAX_PARTS]], unread_lines
 
 
 def _split_note(note: Note, limit: int) -> list[Note]:
     room = max(1, limit - estimate_token_count(note.source))
     texts = []
-    left = note.text
-    while estimate_token_count(left) > room:
-        cut = _find_cut_index(left, room)
-        texts.append(left[:cut])
-        left = left[cut:]
-    return [Note(source=note.source, text=text) for text in (*texts, left) if text.strip()]
+    rest = note.text
+    while estimate_token_count(rest) > room:
+        cut_index = _find_cut_index(rest, room)
+        texts.append(rest[:cut_index])
+        rest = rest[cut_index:]
+    return [Note(source=note.source, text=text) for text in (*texts, rest) if text.strip()]
 
 
 def _find_cut_index(text: str, limit: int) -> int:
@@ -123,9 +123,9 @@ def _find_cut_index(text: str, limit: int) -> int:
     while high > 1 and estimate_token_count(text[:high]) > limit:
         high = high * 4 // 5
     for mark in ("\n\n", "\n", ". ", " "):
-        found = text.rfind(mark, high // 2, high)
-        if found > 0:
-            return found + len(mark)
+        mark_index = text.rfind(mark, high // 2, high)
+        if mark_index > 0:
+            return mark_index + len(mark)
     return max(1, high)
 
 
@@ -137,18 +137,20 @@ def make_notes_from_reply(request: str, part: ReductionCall, reply: str) -> tupl
     is named.
     """
     reply = reply.strip()
-    cut: tuple[str, ...] = ()
+    cut_lines: tuple[str, ...] = ()
     if estimate_token_count(reply) > part.max_note_tokens:
         whole = len(reply)
         reply = reply[: _find_cut_index(reply, part.max_note_tokens)].rstrip()
-        cut = (f"{_join_sources(part)}: notes cut at {len(reply):,} of {whole:,} characters",)
-    lost = _find_lost_figures(request, part, reply)
-    kept, rest = lost[:MAX_RESTORED_SENTENCES], lost[MAX_RESTORED_SENTENCES:]
-    named = tuple(f"{source}: {sentence}" for source, sentence in rest)
+        cut_lines = (f"{_join_sources(part)}: notes cut at {len(reply):,} of {whole:,} characters",)
+    lost_sentences = _find_lost_figures(request, part, reply)
+    restored_sentences, rest = lost_sentences[:MAX_RESTORED_SENTENCES], lost_sentences[MAX_RESTORED_SENTENCES:]
+    left_out_lines = tuple(f"{source}: {sentence}" for source, sentence in rest)
     notes = list(_split_reply(part, reply))
-    if kept:
-        notes.append(Note(source="Word for word", text="\n".join(f"- {sentence}" for _, sentence in kept)))
-    return tuple(notes), (*cut, *named)
+    if restored_sentences:
+        notes.append(
+            Note(source="Word for word", text="\n".join(f"- {sentence}" for _, sentence in restored_sentences))
+        )
+    return tuple(notes), (*cut_lines, *left_out_lines)
 
 
 def truncate_notes(request: str, part: ReductionCall) -> tuple[tuple[Note, ...], tuple[str, ...]]:
@@ -171,11 +173,11 @@ def _join_sources(part: ReductionCall) -> str:
 
 def _split_reply(part: ReductionCall, reply: str) -> list[Note]:
     """Split a reply into notes at the headings that it kept from the material; without such headings it is one note."""
-    known = {note.source.casefold(): note.source for note in part.notes}
+    sources_by_heading = {note.source.casefold(): note.source for note in part.notes}
     notes: list[Note] = []
     for chunk in re.split(r"^(?=#{1,3} )", reply, flags=re.MULTILINE):
         heading, _, text = chunk.partition("\n")
-        source = known.get(heading.lstrip("# ").strip().casefold())
+        source = sources_by_heading.get(heading.lstrip("# ").strip().casefold())
         if source is not None and text.strip():
             notes.append(Note(source=source, text=text.strip()))
         elif chunk.strip() and notes:
@@ -188,17 +190,20 @@ def _split_reply(part: ReductionCall, reply: str) -> list[Note]:
 
 def _find_lost_figures(request: str, part: ReductionCall, reply: str) -> list[tuple[str, str]]:
     """Return the sentences whose figures the reply lost and that the request asks for, as pairs (source, sentence)."""
-    wanted = {one for one in extract_words(request) if not any(sign.isdigit() for sign in one)}
-    named, held = KnownFigures.from_text(request), KnownFigures.from_text(reply)
-    found: list[tuple[str, str]] = []
+    request_words = {one for one in extract_words(request) if not any(sign.isdigit() for sign in one)}
+    request_figures, reply_figures = KnownFigures.from_text(request), KnownFigures.from_text(reply)
+    lost_sentences: list[tuple[str, str]] = []
     for note in part.notes:
         for sentence in split_sentences(note.text):
             figures = list_written_numbers(sentence)
-            lost = not all(held.contains_figure(*figure) for figure in figures)
-            if lost and (extract_words(sentence) & wanted or any(named.contains_figure(*figure) for figure in figures)):
-                held.add_texts([sentence])
-                found.append((note.source, sentence[:MAX_SENTENCE_LENGTH]))
-    return found
+            has_lost_figure = not all(reply_figures.contains_figure(*figure) for figure in figures)
+            if has_lost_figure and (
+                extract_words(sentence) & request_words
+                or any(request_figures.contains_figure(*figure) for figure in figures)
+            ):
+                reply_figures.add_texts([sentence])
+                lost_sentences.append((note.source, sentence[:MAX_SENTENCE_LENGTH]))
+    return lost_sentences
 
 
 MAX_SENTENCE_LENGTH = 240

@@ -28,10 +28,14 @@ def render_result(result: Result, *, skip_graded: bool = False) -> str:
     are left out, because they appear in a list of their own.
     """
     text = result.content or result.summary
-    missing = [
+    unstated_findings = [
         one for one in result.findings if not (skip_graded and is_graded(one)) and not _contains_finding(text, one)
     ]
-    return "\n".join([text.rstrip(), "", *(render_finding(one) for one in missing)]) if missing else text
+    return (
+        "\n".join([text.rstrip(), "", *(render_finding(one) for one in unstated_findings)])
+        if unstated_findings
+        else text
+    )
 
 
 def _contains_finding(text: str, finding: Finding) -> bool:
@@ -52,12 +56,12 @@ def render_with_unsure_note(result: Result, terms: Terms, request: str, *, skip_
         sure = tuple(one for one in result.findings if one.confidence >= terms.confidence)
         text = render_result(result.model_copy(update={"findings": sure}), skip_graded=skip_graded)
         return f"{text}\n\n_{render_phrase('below', request, n=len(unsure))}_"
-    named = [f"“{_shorten_line(one.message)}”" for one in unsure[:MAX_NAMED_FINDINGS]]
+    message_texts = [f"“{_shorten_line(one.message)}”" for one in unsure[:MAX_NAMED_FINDINGS]]
     if len(unsure) > MAX_NAMED_FINDINGS:
-        named.append(render_phrase("more", request, n=len(unsure) - MAX_NAMED_FINDINGS))
+        message_texts.append(render_phrase("more", request, n=len(unsure) - MAX_NAMED_FINDINGS))
     return (
         f"{render_result(result, skip_graded=skip_graded)}\n\n_{render_phrase('less_sure', request)}: "
-        f"{', '.join(named)}_"
+        f"{', '.join(message_texts)}_"
     )
 
 
@@ -70,8 +74,8 @@ def render_finding(finding: Finding) -> str:
     """Render a finding as a Markdown bullet, with its severity, place, source and suggestion if it has them."""
     severity = finding.severity if finding.severity != "info" else ""
     about = ", ".join(filter(None, (severity, *list_origins(finding))))
-    told = f"- {finding.message}" + (f" ({about})" if about else "")
-    return f"{told} → {finding.suggestion}" if finding.suggestion.strip() else told
+    bullet = f"- {finding.message}" + (f" ({about})" if about else "")
+    return f"{bullet} → {finding.suggestion}" if finding.suggestion.strip() else bullet
 
 
 @lru_cache(maxsize=512)
@@ -88,8 +92,8 @@ def states_message(text: str, message: str) -> bool:
     from handoff.checking.figures import list_written_numbers  # noqa: PLC0415 - only where words alone do not tell
     from handoff.checking.known_figures import KnownFigures  # noqa: PLC0415
 
-    known = KnownFigures.from_text(text)
-    return all(known.contains_figure(*figure) for figure in list_written_numbers(message))
+    known_figures = KnownFigures.from_text(text)
+    return all(known_figures.contains_figure(*figure) for figure in list_written_numbers(message))
 
 
 MIN_POINTED_LENGTH = 200
@@ -116,30 +120,30 @@ def replace_repeated_passages(
     Returns:
         The new contents by name, and the number of replaced passages by name, where there are any.
     """
-    said: dict[str, str] = {}
-    kept: dict[str, str] = {}
-    lost: dict[str, int] = {}
+    title_by_passage: dict[str, str] = {}
+    new_contents: dict[str, str] = {}
+    counts_by_name: dict[str, int] = {}
     for name in order:
         parts = _PASSAGE_BREAK.split(contents[name])
-        fenced, gone = False, 0
+        is_fenced, replaced_count = False, 0
         ours: dict[str, str] = {}
         for place in range(0, len(parts), 2):
             text = parts[place]
-            if not fenced and _is_long_passage(text):
+            if not is_fenced and _is_long_passage(text):
                 key = " ".join(_BULLET.sub("", text, count=1).split())
-                if (other := said.get(key)) is not None:
+                if (other := title_by_passage.get(key)) is not None:
                     bullet = _BULLET.match(text)
                     start = " ".join(key.split()[:POINTER_WORDS])
                     parts[place] = f"{bullet[0] if bullet else ''}(word for word as in “{other}”: {start} …)"
-                    gone += 1
+                    replaced_count += 1
                 else:
                     ours[key] = titles.get(name, name)
-            fenced ^= text.count("```") % 2 == 1
-        said.update(ours)
-        kept[name] = "".join(parts)
-        if gone:
-            lost[name] = gone
-    return {name: kept[name] for name in contents}, lost
+            is_fenced ^= text.count("```") % 2 == 1
+        title_by_passage.update(ours)
+        new_contents[name] = "".join(parts)
+        if replaced_count:
+            counts_by_name[name] = replaced_count
+    return {name: new_contents[name] for name in contents}, counts_by_name
 
 
 def _is_long_passage(text: str) -> bool:

@@ -13,11 +13,11 @@ _UNIT_AFTER = re.compile(r"[ \u00a0\u202f]?[%€£¥$]")
 
 def list_written_figures(text: str, figures: Iterable[Figure]) -> tuple[str, ...]:
     """Return figures as the text has them, with the currency or per cent sign beside them, each once."""
-    found = []
+    figure_texts = []
     for one in figures:
         before, after = _CURRENCY_BEFORE.search(text[: one.start]), _UNIT_AFTER.match(text[one.end :])
-        found.append(f"{before[0] if before else ''}{one.text}{after[0] if after else ''}")
-    return tuple(dict.fromkeys(found))
+        figure_texts.append(f"{before[0] if before else ''}{one.text}{after[0] if after else ''}")
+    return tuple(dict.fromkeys(figure_texts))
 
 
 def remove_figures(text: str, figures: Iterable[str]) -> str:

@@ -35,12 +35,12 @@ def list_known_addresses(job: Job, request: RequestState) -> frozenset[str]:
 def _find_known_addresses(request: RequestState) -> frozenset[str]:
     """Return the web addresses that one request knows by itself."""
     results = [subtask.result for subtask in request.subtasks.values() if subtask.result is not None]
-    remembered = (part.name for one in request.materials if one.kind == "memory" for part in one.outline)
-    known = set(yield_line_links((one for result in results for one in result.findings), request.materials))
-    known.update(*(find_addresses(text) for text in (*list_people_words(request), *remembered)))
+    memory_texts = (part.name for one in request.materials if one.kind == "memory" for part in one.outline)
+    known_addresses = set(yield_line_links((one for result in results for one in result.findings), request.materials))
+    known_addresses.update(*(find_addresses(text) for text in (*list_people_words(request), *memory_texts)))
     deeds = (one for subtask in request.subtasks.values() for one in subtask.all_writes)
-    known.update(one.address for one in deeds if one.address)
-    return frozenset(known.union(*(result.addresses for result in results)))
+    known_addresses.update(one.address for one in deeds if one.address)
+    return frozenset(known_addresses.union(*(result.addresses for result in results)))
 
 
 def filter_cited_addresses(result: Result, addresses: Iterable[str]) -> tuple[str, ...]:
@@ -66,21 +66,21 @@ def find_material_addresses(material: Material, text: str) -> set[str]:
     ends = (*(one.start for one in material.outline[1:]), len(text))
     parts = zip(material.outline, ends, strict=True) if material.outline else ()
     return {
-        found
+        address
         for one, end in parts
         if not one.name.endswith(APP_SUFFIX)
-        for found in find_addresses(text[one.start : end])
+        for address in find_addresses(text[one.start : end])
     }
 
 
 def find_addresses(text: str) -> set[str]:
     """Return the web addresses with a scheme in a text, without the punctuation or bracket that follows them."""
-    found: set[str] = set()
+    addresses: set[str] = set()
     for match in _ADDRESS.finditer(text):
         following = text[match.end() : match.end() + 1]
         if following.lower() == following.upper():  # otherwise the address goes on with non-ASCII letters
-            found.update(_strip_trailing_signs(part) for part in _split_at_bracket(match.group()))
-    return found
+            addresses.update(_strip_trailing_signs(part) for part in _split_at_bracket(match.group()))
+    return addresses
 
 
 def yield_address_candidates(token: str) -> Iterator[str]:

@@ -54,7 +54,7 @@ def make_handoff(
     """
     intent = subtask.brief_text
     others = [other for name in subtask.spec.after if not (other := request.subtasks[name]).is_dropped]
-    fixed = [
+    fixed_notes = [
         *request.answer_notes,
         *subtask.answer_notes,
         *_make_replacement_notes(request, subtask),
@@ -63,51 +63,56 @@ def make_handoff(
         *_make_write_notes(request, subtask),
     ]
     others += [other for other in _list_outer_dependencies(request, subtask) if other not in others]
-    needed = find_needed_material(job, request, subtask)
-    material = [one for one in needed.brief_material if _belongs_in_brief(one, request, intent)]
+    needed_material = find_needed_material(job, request, subtask)
+    material = [one for one in needed_material.brief_material if _belongs_in_brief(one, request, intent)]
     pieces = [
         Piece("the task", make_beginnings(intent) if _is_request(request, intent) else (intent,), weight=NOTE_WEIGHT),
-        *(_make_note_piece(note) for note in fixed),
+        *(_make_note_piece(note) for note in fixed_notes),
         *(make_result_piece(other, intent) for other in others),
         *(make_material_piece(one, texts.get(one.text, ""), intent, place) for place, one in enumerate(material)),
     ]
-    packed = fill_budget(
+    packed_texts = fill_budget(
         pieces, int(request.find_enclosing_run(subtask).terms.context.get_tokens(subtask.tier) * BRIEF_SHARE)
     )
-    ends = (1, 1 + len(fixed), 1 + len(fixed) + len(others))
+    ends = (1, 1 + len(fixed_notes), 1 + len(fixed_notes) + len(others))
     note_texts, results, material_texts = (
-        packed.texts[1 : ends[1]],
-        packed.texts[ends[1] : ends[2]],
-        packed.texts[ends[2] :],
+        packed_texts.texts[1 : ends[1]],
+        packed_texts.texts[ends[1] : ends[2]],
+        packed_texts.texts[ends[2] :],
     )
     notes = [Note(source=other.spec.title, text=text) for other, text in zip(others, results, strict=True)]
-    whole = [text == piece.forms[0] for piece, text in zip(pieces, packed.texts, strict=True)]
+    whole = [text == piece.forms[0] for piece, text in zip(pieces, packed_texts.texts, strict=True)]
     cut_short = (other for other, each in zip(others, whole[ends[1] :], strict=False) if not each)
     whole_by_name = dict(zip((one.name for one in material), whole[ends[2] :], strict=True))
     handoff = Handoff(
         to_agent=subtask.specialist,
-        intent=packed.texts[0],
+        intent=packed_texts.texts[0],
         part_of=_shorten_request(request.text, intent),
         circumstances=render_circumstances(
             subtask.attempt_started if subtask.state == "in_progress" else now, request.setting
         ),
-        context=(*notes, *(Note(source=note.source, text=text) for note, text in zip(fixed, note_texts, strict=True))),
+        context=(
+            *notes,
+            *(Note(source=note.source, text=text) for note, text in zip(fixed_notes, note_texts, strict=True)),
+        ),
         given=tuple(_make_material_note(one, text) for one, text in zip(material, material_texts, strict=True)),
         given_whole=tuple(one for one in material if whole_by_name[one.name]),
         readable=(
-            *_list_readable_material(needed, whole_by_name, is_whole_task=whole[0]),
+            *_list_readable_material(needed_material, whole_by_name, is_whole_task=whole[0]),
             *filter(None, map(make_result_material, cut_short)),
         ),
-        artifacts=_list_needed_files(job, request, subtask, needed),
+        artifacts=_list_needed_files(job, request, subtask, needed_material),
         constraints=_make_constraints(request, subtask),
     )
-    return handoff, packed.size
+    return handoff, packed_texts.size
 
 
 def list_needed_texts(job: Job, request: RequestState, subtask: SubtaskState) -> tuple[str, ...]:
     """Return the digests of the texts that the handoff of a subtask contains, which the caller has to load."""
-    given = find_needed_material(job, request, subtask).brief_material
-    return tuple(dict.fromkeys(one.text for one in given if _belongs_in_brief(one, request, subtask.brief_text)))
+    brief_material = find_needed_material(job, request, subtask).brief_material
+    return tuple(
+        dict.fromkeys(one.text for one in brief_material if _belongs_in_brief(one, request, subtask.brief_text))
+    )
 
 
 def _belongs_in_brief(material: Material, request: RequestState, intent: str) -> bool:
@@ -130,15 +135,17 @@ def _make_material_note(material: Material, text: str) -> Note:
 
 
 def _list_readable_material(
-    needed: NeededMaterial, given_whole: Mapping[str, bool], *, is_whole_task: bool
+    needed_material: NeededMaterial, given_whole: Mapping[str, bool], *, is_whole_task: bool
 ) -> list[Material]:
     """Return the material that tools can read part by part: everything that the brief does not contain in full.
 
     `given_whole` has the names of the material in the brief: True if it is there in full, False if in part. If the
     brief contains its whole task (`is_whole_task`), the request is listed only if it is in `given_whole`.
     """
-    left = [one for one in needed.all_material if one.text and not given_whole.get(one.name, False)]
-    return [one for one in left if one.kind != "request" or one.name in given_whole or not is_whole_task]
+    remaining_material = [
+        one for one in needed_material.all_material if one.text and not given_whole.get(one.name, False)
+    ]
+    return [one for one in remaining_material if one.kind != "request" or one.name in given_whole or not is_whole_task]
 
 
 def _shorten_request(request: str, intent: str) -> str:
@@ -157,13 +164,15 @@ def _make_note_piece(note: Note) -> Piece:
 
 def _make_replacement_notes(request: RequestState, subtask: SubtaskState) -> list[Note]:
     """Return notes on the subtask that `subtask` replaces: why it failed, and its best result that was not accepted."""
-    replaced = request.subtasks.get(subtask.replaced_id)
-    if replaced is None or not replaced.failures:
+    replaced_subtask = request.subtasks.get(subtask.replaced_id)
+    if replaced_subtask is None or not replaced_subtask.failures:
         return []
-    notes = [Note(source=f"{replaced.spec.title}: tried before, and failed", text=replaced.failures[-1])]
-    if replaced.best_candidate is not None:
-        text = replaced.best_candidate.result.content[:MAX_REJECTED_LENGTH]
-        notes.append(Note(source=f"{replaced.spec.title}: what there was of it, not accepted", text=text))
+    notes = [
+        Note(source=f"{replaced_subtask.spec.title}: tried before, and failed", text=replaced_subtask.failures[-1])
+    ]
+    if replaced_subtask.best_candidate is not None:
+        text = replaced_subtask.best_candidate.result.content[:MAX_REJECTED_LENGTH]
+        notes.append(Note(source=f"{replaced_subtask.spec.title}: what there was of it, not accepted", text=text))
     return notes
 
 
@@ -208,26 +217,28 @@ def _make_write_notes(request: RequestState, subtask: SubtaskState) -> list[Note
     writes = list_earlier_writes(request, subtask)
     if not writes:
         return []
-    known = {True: "carried out", False: "may have been carried out"}
-    lines = [f"- {known[one.is_confirmed]}: {one.what}" for one in writes]
+    phrases = {True: "carried out", False: "may have been carried out"}
+    lines = [f"- {phrases[one.is_confirmed]}: {one.what}" for one in writes]
     return [Note(source="Already begun in an earlier attempt (do not do it again)", text="\n".join(lines))]
 
 
 def _list_needed_files(
-    job: Job, request: RequestState, subtask: SubtaskState, needed: NeededMaterial
+    job: Job, request: RequestState, subtask: SubtaskState, needed_material: NeededMaterial
 ) -> tuple[Artifact, ...]:
     """Return the files that a subtask needs, oldest first, and those that its dependencies made."""
     intent = subtask.brief_text.casefold()
-    wanted = {one.name for one in needed.brief_material}
-    named = {one.name for one in needed.deferred_material if one.file is not None and one.name.casefold() in intent}
+    brief_names = {one.name for one in needed_material.brief_material}
+    mentioned_names = {
+        one.name for one in needed_material.deferred_material if one.file is not None and one.name.casefold() in intent
+    }
     there = {
         one.file.id: _make_described_file(one)
-        for one in needed.all_material
-        if one.file is not None and one.name in wanted | named
+        for one in needed_material.all_material
+        if one.file is not None and one.name in brief_names | mentioned_names
     }
     order = [one.file.id for earlier in job.requests if there for one in earlier.materials if one.file is not None]
     files = {name: there[name] for name in (*order, *there) if name in there}
-    files |= {one.id: one for material in needed.brief_material for one in material.pictures}
+    files |= {one.id: one for material in needed_material.brief_material for one in material.pictures}
     for other in (
         *(request.subtasks[name] for name in subtask.spec.after),
         *_list_outer_dependencies(request, subtask),
@@ -262,8 +273,10 @@ def join_subtask_sources(request: RequestState, subtask: SubtaskState) -> str:
         others = [request.subtasks[name].result for name in inner.spec.after]
         texts += [inner.spec.intent, inner.spec.done_when, *(note.text for note in inner.answer_notes)]
         texts += [line for result in others if result for line in result.evidence]
-        given = ((result, text) for result in others if result for text in (result.summary, render_result(result)))
-        texts += [remove_figures(text, result.unsupported) for result, text in given]
+        result_texts = (
+            (result, text) for result in others if result for text in (result.summary, render_result(result))
+        )
+        texts += [remove_figures(text, result.unsupported) for result, text in result_texts]
         inner = request.subtasks.get(inner.within)
     return "\n\n".join(dict.fromkeys(text for text in texts if text))
 
@@ -274,14 +287,14 @@ def render_circumstances(at: float, setting: RequestSetting | None) -> str:
     Without the line, a model can only guess the date of "next Friday". `at` is seconds since the epoch. Without a
     `setting` the time is in UTC.
     """
-    known = setting or RequestSetting()
-    local = datetime.fromtimestamp(at, UTC) + timedelta(seconds=known.offset)
-    day = f"{WEEKDAYS[local.weekday()]} {format_date(at, known.offset)}"
-    who, where = _fit_name_on_line(known.requester), _fit_name_on_line(known.channel)
+    request_setting = setting or RequestSetting()
+    local = datetime.fromtimestamp(at, UTC) + timedelta(seconds=request_setting.offset)
+    day = f"{WEEKDAYS[local.weekday()]} {format_date(at, request_setting.offset)}"
+    who, where = _fit_name_on_line(request_setting.requester), _fit_name_on_line(request_setting.channel)
     parts = (f"from {who}" if who else "", f"in {where}" if where else "")
-    asked = " ".join(part for part in parts if part)
-    return f"{day}, {local:%H:%M} {_fit_name_on_line(known.zone) or 'UTC'}." + (
-        f" {capitalize_first(asked)}." if asked else ""
+    origin = " ".join(part for part in parts if part)
+    return f"{day}, {local:%H:%M} {_fit_name_on_line(request_setting.zone) or 'UTC'}." + (
+        f" {capitalize_first(origin)}." if origin else ""
     )
 
 
@@ -311,19 +324,19 @@ def make_result_piece(dependency: SubtaskState, brief: str) -> Piece:
         return Piece(
             title, (f"(not available: {dependency.reason}. Work without it, and say what is missing.)",), RESULT_WEIGHT
         )
-    graded = [
+    graded_lines = [
         f"{render_finding(one)} (sure: {one.confidence})"
         for one in sorted(result.findings, key=rank_by_severity)
         if is_graded(one)
     ]
-    text, summary = "\n".join([render_result(result, skip_graded=True), *graded]), result.summary
+    text, summary = "\n".join([render_result(result, skip_graded=True), *graded_lines]), result.summary
     forms = [text, *(form for form in (summary, summary[:SHORTEST_FORM_LENGTH]) if len(form) < len(text))]
-    ordered = tuple(dict.fromkeys(sorted(forms, key=len, reverse=True)))
+    ordered_forms = tuple(dict.fromkeys(sorted(forms, key=len, reverse=True)))
 
     def render_part(limit: int) -> str:
         return f"{summary}\n\n{make_excerpt(text, (), brief, limit - len(summary) - 2)}" if limit > len(summary) else ""
 
-    return Piece(title, ordered, RESULT_WEIGHT + result.confidence, render_part)
+    return Piece(title, ordered_forms, RESULT_WEIGHT + result.confidence, render_part)
 
 
 def make_material_piece(material: Material, text: str, brief: str, need_index: int) -> Piece:

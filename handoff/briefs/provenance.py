@@ -37,19 +37,19 @@ def derive_provenance(job: Job, request: RequestState, subtask: SubtaskState) ->
     did not write (the planner has seen it), if the plan was revised or the brief rewritten, or if the subtask is inside
     another one, builds on others, or was attempted before.
     """
-    derived = (
+    is_derived = (
         subtask.spec.after or subtask.rewritten_brief or subtask.within or subtask.attempt > 1 or request.revision_count
     )
-    seen = any(one.text and one.origin != "requester" for one in list_material(job, request))
+    has_foreign_material = any(one.text and one.origin != "requester" for one in list_material(job, request))
     attempt = subtask.attempt + (subtask.state == "pending")
-    working = sum(one.run is None for one in request.subtasks.values()) or 1
+    subtask_count = sum(one.run is None for one in request.subtasks.values()) or 1
     view = _PrivateViews(job, _collect_output_sources(job, request)).get_view(request, subtask)
     return Provenance(
         list_requester_words(job, request),
-        has_derived_content=(job.find_request_index(request.id) or 0) > 0 or seen or bool(derived),
+        has_derived_content=(job.find_request_index(request.id) or 0) > 0 or has_foreign_material or bool(is_derived),
         private_names=tuple(view),
         sources=_merge_view_sources(view),
-        leak_share=1 / (working * 2**attempt),
+        leak_share=1 / (subtask_count * 2**attempt),
     )
 
 
@@ -61,14 +61,17 @@ def list_requester_words(job: Job, request: RequestState) -> tuple[str, ...]:
     """Return the texts that the requester of `request` wrote in the job up to this request."""
     user = request.spec.user
     mine = [one for one in job.requests[: (job.find_request_index(request.id) or 0) + 1] if one.spec.user == user]
-    said = [_extract_requester_words(one) for one in mine]
-    return (*[own for own, _ in said], *[one.text for _, typed in said for one in typed if one.user == user])
+    word_pairs = [_extract_requester_words(one) for one in mine]
+    return (
+        *[own for own, _ in word_pairs],
+        *[one.text for _, typed_answers in word_pairs for one in typed_answers if one.user == user],
+    )
 
 
 @cache_on_value
 def list_people_words(request: RequestState) -> tuple[str, ...]:
     """Return the texts that people wrote for a request: its own text without file names, and typed answers."""
-    return (_remove_file_names(request, request.text), *(said.text for said in _list_typed_answers(request)))
+    return (_remove_file_names(request, request.text), *(answer.text for answer in _list_typed_answers(request)))
 
 
 @cache_on_value
@@ -86,8 +89,8 @@ def strip_quoted_text(request: Request) -> str:
     theirs = {" ".join(line.split()) for line in request.quoted.splitlines()}
     lines = [line for line in request.text.splitlines() if not line.lstrip().startswith(_QUOTE_MARK)]
     text = "\n".join(line for line in lines if not request.quoted or " ".join(line.split()) not in theirs)
-    quoted = {found.casefold() for found in _ADDRESS.findall(request.quoted)}
-    return _ADDRESS.sub(lambda found: " " if found.group().casefold() in quoted else found.group(), text)
+    quoted_addresses = {address.casefold() for address in _ADDRESS.findall(request.quoted)}
+    return _ADDRESS.sub(lambda match: " " if match.group().casefold() in quoted_addresses else match.group(), text)
 
 
 def _remove_file_names(request: RequestState, text: str) -> str:
@@ -99,19 +102,19 @@ def _remove_file_names(request: RequestState, text: str) -> str:
 def _list_typed_answers(request: RequestState) -> tuple[QuestionAnswer, ...]:
     """Return the answers that people typed themselves: no assumptions, approvals or offered options."""
     return tuple(
-        said
-        for said in _list_worded_answers(request)
-        if said.user and said.question.approval is None and said.text not in said.question.options
+        answer
+        for answer in _list_worded_answers(request)
+        if answer.user and answer.question.approval is None and answer.text not in answer.question.options
     )
 
 
 def _list_worded_answers(request: RequestState) -> tuple[QuestionAnswer, ...]:
     """Return the answers that contain words: answers to questions, and approvals with a reason or with an edit."""
-    answered = (
+    answers = (
         *request.question_answers,
         *(one for subtask in request.subtasks.values() for one in subtask.question_answers),
     )
-    return tuple(said for said in answered if said.question.approval is None or _extract_answer_words(said))
+    return tuple(answer for answer in answers if answer.question.approval is None or _extract_answer_words(answer))
 
 
 def _extract_answer_words(answer: QuestionAnswer) -> str:
@@ -155,13 +158,13 @@ def _collect_output_sources(job: Job, request: RequestState) -> _OutputSources:
 
     An answer may be made from earlier answers, so the requests are processed from the oldest on. Each step is cached.
     """
-    made: dict[tuple[bool, str], tuple[str, _Sources]] = {}
+    output_sources: dict[tuple[bool, str], tuple[str, _Sources]] = {}
     last: FoldStep[_OutputSources] | None = None
     for place in range(job.find_request_index(request.id) or 0):
-        last = compute_fold_step(_find_output_sources, last, job.requests[place], job, place, made)
+        last = compute_fold_step(_find_output_sources, last, job.requests[place], job, place, output_sources)
         for key, of in last.result.items():
-            made.setdefault(key, of)
-    return made
+            output_sources.setdefault(key, of)
+    return output_sources
 
 
 def _find_output_sources(
@@ -172,10 +175,13 @@ def _find_output_sources(
     The sources are all that the planner and the specialists of the request saw.
     """
     until_then = replace(job, requests=job.requests[: index + 1])
-    seen = _merge_view_sources(_PrivateViews(until_then, earlier_outputs).find_planner_view(request))
+    planner_sources = _merge_view_sources(_PrivateViews(until_then, earlier_outputs).find_planner_view(request))
     sources = tuple(
         dict.fromkeys(
-            (*seen, *(one for subtask in request.subtasks.values() for one in _list_tool_sources(request, subtask)))
+            (
+                *planner_sources,
+                *(one for subtask in request.subtasks.values() for one in _list_tool_sources(request, subtask)),
+            )
         )
     )
     results = [subtask.result for subtask in request.subtasks.values() if subtask.result is not None]
@@ -238,12 +244,12 @@ class _PrivateViews:
     def _find_private_sources(self, request: RequestState, subtask: SubtaskState) -> _Sources:
         """Return all private sources that the specialists of a subtask saw, and that its result may contain."""
         inside = request.list_all_subtasks(subtask.spec.id) if subtask.run is not None else ()
-        seen = (
+        sources = (
             source
             for one in (subtask, *inside)
             for source in (*_list_tool_sources(request, one), *_merge_view_sources(self.get_view(request, one)))
         )
-        return tuple(dict.fromkeys(seen))
+        return tuple(dict.fromkeys(sources))
 
     def _yield_material_sources(
         self, request: RequestState, materials: Iterable[Material]
@@ -258,32 +264,32 @@ class _PrivateViews:
         file and the request, so only the view of the enclosing subtask counts.
         """
         brief, later = tuple(_yield_brief_texts(subtask)), tuple(_yield_later_texts(request, subtask))
-        fixed = _is_pipeline_step(request, subtask)
-        if self._are_requesters_words(request, (*(() if fixed else brief), *later)):
-            shown: _SourcesByName = {}
-            if not fixed:
+        is_pipeline_step = _is_pipeline_step(request, subtask)
+        if self._are_requesters_words(request, (*(() if is_pipeline_step else brief), *later)):
+            author_view: _SourcesByName = {}
+            if not is_pipeline_step:
                 return
         else:
-            shown = self.find_planner_view(request)
+            author_view = self.find_planner_view(request)
         outer = request.subtasks.get(subtask.within)
         around = self.get_view(request, outer) if outer is not None else {}
-        for name, sources in (shown | around).items():
+        for name, sources in (author_view | around).items():
             yield name.removeprefix(f"{_BRIEF_AUTHOR_PREFIX} "), sources
 
     def _are_requesters_words(self, request: RequestState, texts: Iterable[str]) -> bool:
         """Return True if the requester wrote each of the texts in full in the job."""
-        said = {normalize_words(text) for text in texts if text.strip()} - {normalize_words(request.text)}
-        return all(_matches_wording(one, list_requester_words(self.job, request)) for one in said)
+        wordings = {normalize_words(text) for text in texts if text.strip()} - {normalize_words(request.text)}
+        return all(_matches_wording(one, list_requester_words(self.job, request)) for one in wordings)
 
     def find_planner_view(self, request: RequestState) -> _SourcesByName:
         """Return the private content that the planner saw for the plan of a request and its revisions."""
         if self.planner_view is None:
-            read = (
+            result_sources = (
                 (_name_result_source(one), _list_tool_sources(request, one))
                 for one in request.subtasks.values()
                 if one.has_read_private
             )
-            found = (
+            source_pairs = (
                 *self._yield_material_sources(request, list_material(self.job, request)),
                 *(
                     (_shorten_name(one.name), (make_private_source("attached", one.file_id, one.name),))
@@ -291,9 +297,9 @@ class _PrivateViews:
                 ),
                 *_yield_words_of_others(request),
                 *self._yield_earlier_requests(request),
-                *(read if request.revision_count else ()),
+                *(result_sources if request.revision_count else ()),
             )
-            self.planner_view = _merge_sources(found)
+            self.planner_view = _merge_sources(source_pairs)
         return self.planner_view
 
     def _yield_earlier_requests(self, request: RequestState) -> Iterator[tuple[str, _Sources]]:
@@ -356,10 +362,10 @@ def _yield_later_texts(request: RequestState, subtask: SubtaskState) -> Iterator
     These are faults of its result, questions and answers, and the name and brief of an ad-hoc specialist.
     """
     yield from subtask.rejected_candidate.faults if subtask.rejected_candidate is not None else ()
-    for said in (*request.question_answers, *subtask.question_answers):
-        if said.question.approval is None:
-            yield said.question.message
-        yield _extract_answer_words(said)
+    for answer in (*request.question_answers, *subtask.question_answers):
+        if answer.question.approval is None:
+            yield answer.question.message
+        yield _extract_answer_words(answer)
     plan = find_enclosing_plan(request, subtask)
     for one in plan.made if plan is not None else ():
         if one.name == subtask.specialist:
@@ -386,9 +392,9 @@ def _yield_words_of_others(request: RequestState) -> Iterator[tuple[str, _Source
     yield (
         name,
         tuple(
-            make_private_source("answer", _extract_answer_words(said), name)
-            for said in _list_worded_answers(request)
-            if said.user != request.spec.user
+            make_private_source("answer", _extract_answer_words(answer), name)
+            for answer in _list_worded_answers(request)
+            if answer.user != request.spec.user
         ),
     )
 
@@ -396,8 +402,8 @@ def _yield_words_of_others(request: RequestState) -> Iterator[tuple[str, _Source
 def _name_material_source(material: Material) -> str:
     if material.is_channel_history:
         return material.name
-    known = {"thread": "the thread", "memory": "what I was asked to remember", "answer": "an earlier answer"}
-    return known.get(material.kind, _shorten_name(material.name))
+    names_by_kind = {"thread": "the thread", "memory": "what I was asked to remember", "answer": "an earlier answer"}
+    return names_by_kind.get(material.kind, _shorten_name(material.name))
 
 
 def _name_result_source(subtask: SubtaskState) -> str:

@@ -48,13 +48,13 @@ def list_distinct_quantities(
 
     A number has one quantity for each reading and unit that may be meant.
     """
-    found: dict[Quantity, None] = {}
+    quantities: dict[Quantity, None] = {}
     for one in numerals:
-        found.update(dict.fromkeys(yield_quantities(one)))
-        if len(found) > _MAX_QUANTITIES:
-            return tuple(found)[:_MAX_QUANTITIES]
-    found.update(dict.fromkeys(islice(extra_quantities, _MAX_QUANTITIES)))
-    return tuple(found)[:_MAX_QUANTITIES]
+        quantities.update(dict.fromkeys(yield_quantities(one)))
+        if len(quantities) > _MAX_QUANTITIES:
+            return tuple(quantities)[:_MAX_QUANTITIES]
+    quantities.update(dict.fromkeys(islice(extra_quantities, _MAX_QUANTITIES)))
+    return tuple(quantities)[:_MAX_QUANTITIES]
 
 
 def yield_quantities(numeral: Numeral, scales: Sequence[float] = (1.0,)) -> Iterator[Quantity]:
@@ -63,12 +63,12 @@ def yield_quantities(numeral: Numeral, scales: Sequence[float] = (1.0,)) -> Iter
     The first scale is 1.
     """
     for value, _ in numeral.readings:
-        signed = -value if numeral.sign == "-" else value
-        yield signed, numeral.kind
+        signed_value = -value if numeral.sign == "-" else value
+        yield signed_value, numeral.kind
         if numeral.kind in {"", "money"}:
-            yield from ((signed * scale, numeral.kind) for scale in scales[1:])
+            yield from ((signed_value * scale, numeral.kind) for scale in scales[1:])
         if numeral.factor != 1.0:
-            yield signed / numeral.factor, "%" if numeral.kind == "%" else ""
+            yield signed_value / numeral.factor, "%" if numeral.kind == "%" else ""
 
 
 def yield_possible_values(numeral: Numeral) -> Iterator[tuple[float, float, str]]:
@@ -101,13 +101,13 @@ def follows_from_values(
     they exceed `max_accidents`, no further match counts.
     """
     expected = 0.0
-    wanted = list(yield_possible_values(numeral))
+    possible_values = list(yield_possible_values(numeral))
     for kind, values in families:
-        for value, slack, its in wanted:
+        for value, slack, its in possible_values:
             if its != kind:
                 continue
-            tried = bisect_left(values, value * _RANGE_FACTOR) - bisect_left(values, value / _RANGE_FACTOR)
-            expected += tried * 2 * slack / value / _LOG_RANGE
+            nearby_count = bisect_left(values, value * _RANGE_FACTOR) - bisect_left(values, value / _RANGE_FACTOR)
+            expected += nearby_count * 2 * slack / value / _LOG_RANGE
             if expected > max_accidents:
                 return False
             first = bisect_left(values, value - slack)

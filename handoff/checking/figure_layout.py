@@ -87,9 +87,11 @@ def mark_percent_columns(
     for place, (count, where) in enumerate(cells):
         if count > 1 and not where:
             mark = next(sign for sign in "|;\t" if sign in lines[place])
-            named = {column for column, head in enumerate(lines[place].split(mark)) if _PERCENT_HEAD.search(head)}
-            if named or not _HEAD_RULE.fullmatch(lines[place]):
-                heads = {count: named}
+            percent_columns = {
+                column for column, head in enumerate(lines[place].split(mark)) if _PERCENT_HEAD.search(head)
+            }
+            if percent_columns or not _HEAD_RULE.fullmatch(lines[place]):
+                heads = {count: percent_columns}
         for index, column in enumerate(where):
             one = by_line[place][index]
             if column in heads.get(count, ()) and not one.kind:
@@ -100,7 +102,7 @@ def yield_figure_lists(
     by_line: list[list[Numeral]], cells: list[tuple[int, list[int]]]
 ) -> Iterator[tuple[Quantity, ...]]:
     """Yield the columns of neighbouring lines with as many cells or figures, and each line of three or more figures."""
-    for (_, delimited, _), run in groupby(
+    for (_, is_delimited, _), run in groupby(
         range(len(by_line)),
         key=lambda place: (cells[place][0], bool(cells[place][1]), 0 if cells[place][1] else len(by_line[place])),
     ):
@@ -109,7 +111,7 @@ def yield_figure_lists(
             continue
         columns: dict[int, list[Quantity]] = {}
         for place in places:
-            where = cells[place][1] if delimited else range(len(by_line[place]))
+            where = cells[place][1] if is_delimited else range(len(by_line[place]))
             for column, one in zip(where, by_line[place], strict=True):
                 columns.setdefault(column, []).append(next(yield_quantities(one)))
         yield from (tuple(column) for column in columns.values() if len(column) > 1)
@@ -128,7 +130,7 @@ def yield_figure_groups(
     """
     for line in by_line:
         if len(line) > 1:
-            ends = [found.end() for found in SENTENCE_END.finditer(text, line[0].start, line[-1].end)]
+            ends = [match.end() for match in SENTENCE_END.finditer(text, line[0].start, line[-1].end)]
             if ends:
                 for _, sentence in groupby(line, key=lambda one: bisect_left(ends, one.end)):
                     yield tuple(chain.from_iterable(yield_quantities(one, scales) for one in sentence))

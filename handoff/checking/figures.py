@@ -67,39 +67,48 @@ def find_unsupported_figures(text: str, known_texts: Iterable[str]) -> tuple[Fig
     `known_texts` starts with the likeliest texts. Later ones, such as a long thread, are read only if figures are
     missing.
     """
-    shown = blank_non_figures(text)
-    figures = unsupported = extract_figures(shown)
-    known = KnownFigures(shown)
+    blanked_text = blank_non_figures(text)
+    figures = unsupported_figures = extract_figures(blanked_text)
+    known_figures = KnownFigures(blanked_text)
     for texts in _batch_texts(known_texts) if figures else ():
-        known.add_texts(texts)
-        unsupported = [one for one in unsupported if not _is_known_figure(one, known, shown)]
-        if not unsupported:
+        known_figures.add_texts(texts)
+        unsupported_figures = [
+            one for one in unsupported_figures if not _is_known_figure(one, known_figures, blanked_text)
+        ]
+        if not unsupported_figures:
             return ()
-    faults = _check_workings(text, shown, unsupported, known)
-    unsupported = [one for one in unsupported if faults.get(one) != ""]
-    standing = [one for one in figures if one not in unsupported]
-    while unsupported:
-        found = [one for one in unsupported if one not in faults and _follows_from_known(one, known, shown, standing)]
-        if not found:
+    faults = _check_workings(text, blanked_text, unsupported_figures, known_figures)
+    unsupported_figures = [one for one in unsupported_figures if faults.get(one) != ""]
+    standing = [one for one in figures if one not in unsupported_figures]
+    while unsupported_figures:
+        derived_figures = [
+            one
+            for one in unsupported_figures
+            if one not in faults and _follows_from_known(one, known_figures, blanked_text, standing)
+        ]
+        if not derived_figures:
             break
-        standing += found
-        unsupported = [one for one in unsupported if one not in found]
+        standing += derived_figures
+        unsupported_figures = [one for one in unsupported_figures if one not in derived_figures]
     return tuple(
-        Figure(text[one.start : one.end].strip(), one.start, one.end, faults.get(one, "")) for one in unsupported
+        Figure(text[one.start : one.end].strip(), one.start, one.end, faults.get(one, ""))
+        for one in unsupported_figures
     )
 
 
-def _check_workings(text: str, shown: str, figures: Sequence[Numeral], known: KnownFigures) -> dict[Numeral, str]:
+def _check_workings(
+    text: str, blanked_text: str, figures: Sequence[Numeral], known_figures: KnownFigures
+) -> dict[Numeral, str]:
     """Return the faults of the workings of some figures, by figure; an empty text for a correct working.
 
-    The figures of correct workings are added to `known`, so that later workings may use them.
+    The figures of correct workings are added to `known_figures`, so that later workings may use them.
     """
     faults: dict[Numeral, str] = {}
     for figure, working in _index_workings(text).items():
         if figure in figures:
-            faults[figure] = _check_working(working, figure, text, known)
+            faults[figure] = _check_working(working, figure, text, known_figures)
             if not faults[figure]:
-                known.add_texts([shown[figure.start : figure.end]])
+                known_figures.add_texts([blanked_text[figure.start : figure.end]])
     return faults
 
 
@@ -108,47 +117,56 @@ def _index_workings(text: str) -> dict[Numeral, Working]:
     return match_workings(extract_figures(blank_non_figures(text)), workings, text) if workings else {}
 
 
-def _check_working(working: Working, figure: Numeral, text: str, known: KnownFigures) -> str:
-    expression, written = working.expression, text[figure.start : figure.end].strip()
+def _check_working(working: Working, figure: Numeral, text: str, known_figures: KnownFigures) -> str:
+    expression, figure_text = working.expression, text[figure.start : figure.end].strip()
     numbers = working.parse_numbers()
     for one in numbers:
         number = expression[one.start : one.end].strip()
         if not (
-            known.contains_exactly(one)
-            or known.contains_share(one)
+            known_figures.contains_exactly(one)
+            or known_figures.contains_share(one)
             or (one.readings and is_common_number(one.readings[0][0]))
         ):
-            return f"The working of “{written}” has {number}, which stands nowhere in what you read."
+            return f"The working of “{figure_text}” has {number}, which stands nowhere in what you read."
     if equals_figure(working, figure):
         return ""
     value = next(yield_values(working), None)
     if value is None:
-        return f"The working of “{written}” is no sum that can be done: {expression}. Write it as in {WORKING_EXAMPLE}."
-    return f"The working of “{written}” comes to {value:,.6g}: {expression}."
+        return (
+            f"The working of “{figure_text}” is no sum that can be done: {expression}. "
+            f"Write it as in {WORKING_EXAMPLE}."
+        )
+    return f"The working of “{figure_text}” comes to {value:,.6g}: {expression}."
 
 
-def render_workings(text: str, unsourced: Iterable[str]) -> tuple[str, ...]:
-    """Return the workings of a text, such as `424 = 1,569 - 1,145`, each once, without those of `unsourced` figures."""
-    left = {one.strip(_UNIT_SIGNS) for one in unsourced}
-    worked = _index_workings(text)
-    told = ((text[one.start : one.end].strip(), working.expression) for one, working in worked.items())
-    return tuple(dict.fromkeys(f"{figure} = {how}" for figure, how in told if figure.strip(_UNIT_SIGNS) not in left))
+def render_workings(text: str, unsourced_figures: Iterable[str]) -> tuple[str, ...]:
+    """Return the workings of a text, such as `424 = 1,569 - 1,145`, each once, without those of `unsourced_figures`."""
+    unsourced_numbers = {one.strip(_UNIT_SIGNS) for one in unsourced_figures}
+    workings_by_figure = _index_workings(text)
+    working_pairs = (
+        (text[one.start : one.end].strip(), working.expression) for one, working in workings_by_figure.items()
+    )
+    return tuple(
+        dict.fromkeys(
+            f"{figure} = {how}" for figure, how in working_pairs if figure.strip(_UNIT_SIGNS) not in unsourced_numbers
+        )
+    )
 
 
 def _batch_texts(texts: Iterable[str]) -> Iterator[Sequence[str]]:
     """Yield the texts in batches, each text once. Each batch but the last is at least as long as all earlier ones."""
-    seen: dict[str, None] = {}
+    seen_texts: dict[str, None] = {}
     batch: list[str] = []
-    read = size = 0
+    read_size = size = 0
     for text in texts:
-        if text in seen:
+        if text in seen_texts:
             continue
-        seen[text] = None
+        seen_texts[text] = None
         batch.append(text)
         size += len(text)
-        if size >= read:
+        if size >= read_size:
             yield batch
-            batch, read, size = [], read + size, 0
+            batch, read_size, size = [], read_size + size, 0
     if batch:
         yield batch
 
@@ -168,8 +186,8 @@ def extract_figures(blanked_text: str, *, include_small: bool = False) -> list[N
 
 def list_written_numbers(text: str) -> list[tuple[Numeral, str]]:
     """Return the figures of a text, including small counts, as pairs (number, text as written)."""
-    shown = blank_non_figures(text)
-    return [(one, shown[one.start : one.end]) for one in extract_figures(shown, include_small=True)]
+    blanked_text = blank_non_figures(text)
+    return [(one, blanked_text[one.start : one.end]) for one in extract_figures(blanked_text, include_small=True)]
 
 
 def is_figure(numeral: Numeral) -> bool:
@@ -185,29 +203,36 @@ def is_figure(numeral: Numeral) -> bool:
     )
 
 
-def _is_known_figure(numeral: Numeral, known: KnownFigures, blanked_text: str) -> bool:
-    return known.contains_figure(numeral, blanked_text[numeral.start : numeral.end]) or known.is_round_bound(
-        numeral, blanked_text[max(0, numeral.start - 20) : numeral.start]
-    )
+def _is_known_figure(numeral: Numeral, known_figures: KnownFigures, blanked_text: str) -> bool:
+    return known_figures.contains_figure(
+        numeral, blanked_text[numeral.start : numeral.end]
+    ) or known_figures.is_round_bound(numeral, blanked_text[max(0, numeral.start - 20) : numeral.start])
 
 
-def _follows_from_known(numeral: Numeral, known: KnownFigures, blanked_text: str, supported: Sequence[Numeral]) -> bool:
+def _follows_from_known(
+    numeral: Numeral, known_figures: KnownFigures, blanked_text: str, supported_figures: Sequence[Numeral]
+) -> bool:
     """Return True if a figure follows from known figures, and probably not by accident.
 
-    `supported` are the figures of the same text that are supported already.
+    `supported_figures` are the figures of the same text that are supported already.
     """
     start, end = find_sentence_span(blanked_text, numeral.start, numeral.end)
-    near = list_distinct_quantities(other for other in supported if start <= other.start < end)
-    around = list_distinct_quantities(supported, known.totals)
+    near = list_distinct_quantities(other for other in supported_figures if start <= other.start < end)
+    around = list_distinct_quantities(supported_figures, known_figures.totals)
     groups = [
         near,
-        *known.list_groups(near),
+        *known_figures.list_groups(near),
         around,
-        tuple(dict.fromkeys((*list_distinct_quantities(supported), *known.known_quantities)))[:100],
+        tuple(dict.fromkeys((*list_distinct_quantities(supported_figures), *known_figures.known_quantities)))[:100],
     ]
-    ways = (known.yield_list_totals(numeral), *(derive_value_families(numeral, groups, way) for way in DERIVATIONS))
-    chance = MAX_ACCIDENTAL_MISQUOTES if known.may_misquote(numeral) else MAX_ACCIDENTAL_MATCHES
-    return not known.has_opposite_sign(numeral) and any(follows_from_values(numeral, way, chance) for way in ways)
+    ways = (
+        known_figures.yield_list_totals(numeral),
+        *(derive_value_families(numeral, groups, way) for way in DERIVATIONS),
+    )
+    chance = MAX_ACCIDENTAL_MISQUOTES if known_figures.may_misquote(numeral) else MAX_ACCIDENTAL_MATCHES
+    return not known_figures.has_opposite_sign(numeral) and any(
+        follows_from_values(numeral, way, chance) for way in ways
+    )
 
 
 def find_misquoted_figure(figure: str, known_texts: Iterable[str]) -> str:
@@ -216,20 +241,20 @@ def find_misquoted_figure(figure: str, known_texts: Iterable[str]) -> str:
     The likeliest kind counts: the same digits with other zeros or units, then two swapped digits, then one different
     digit. There must be exactly one figure of that kind.
     """
-    found: dict[int, set[str]] = {}
+    figures_by_likeness: dict[int, set[str]] = {}
     for text in known_texts:
-        for likeness, written in read_text_figures(text).find_similar_figures(figure):
-            found.setdefault(likeness, set()).add(written.strip())
-    nearest = found[min(found)] if found else set()
+        for likeness, similar_figure in read_text_figures(text).find_similar_figures(figure):
+            figures_by_likeness.setdefault(likeness, set()).add(similar_figure.strip())
+    nearest = figures_by_likeness[min(figures_by_likeness)] if figures_by_likeness else set()
     return nearest.pop() if len(nearest) == 1 else ""
 
 
 def yield_figure_lines(text: str, replies: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield for each figure of a text the lines of `replies` that contain it, or the figure that it may misquote."""
     for one in extract_figures(blank_non_figures(text)):
-        written = text[one.start : one.end]
+        figure_text = text[one.start : one.end]
         lines = [line for reply in replies for line in read_text_figures(reply).find_lines(one)]
-        if not lines and (near := find_misquoted_figure(written, replies)):
+        if not lines and (near := find_misquoted_figure(figure_text, replies)):
             lines = [line for reply in replies for line in read_text_figures(reply).find_line_with(near)]
         yield tuple(lines)
 
@@ -241,6 +266,8 @@ def find_source_lines(result: Result, replies: Sequence[str]) -> tuple[str, ...]
     the specialist's words.
     """
     text = "\n".join([result.content, *(finding.message for finding in result.findings)])
-    found = list(yield_figure_lines(text, [reply[:MAX_REPLY_CHARACTERS] for reply in replies]))
-    held = Counter(line for lines in found for line in dict.fromkeys(lines))
-    return tuple(dict.fromkeys(max(lines, key=held.__getitem__) for lines in found if lines))[:MAX_SOURCE_LINES]
+    figure_lines = list(yield_figure_lines(text, [reply[:MAX_REPLY_CHARACTERS] for reply in replies]))
+    line_counts = Counter(line for lines in figure_lines for line in dict.fromkeys(lines))
+    return tuple(dict.fromkeys(max(lines, key=line_counts.__getitem__) for lines in figure_lines if lines))[
+        :MAX_SOURCE_LINES
+    ]

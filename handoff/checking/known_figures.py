@@ -57,10 +57,12 @@ class TextFigures:
 
     def __init__(self, text: str) -> None:
         self._text = flatten_to_lines(text)
-        self._shown = blank_dates(normalize_digits(self._text))
-        self.numerals = sorted((one for one in parse_numerals(self._shown) if one.readings), key=lambda one: one.start)
-        self.digits = frozenset(re.sub(r"\D", "", run) for run in _DIGIT_RUN.findall(self._shown))
-        self.scales = find_scales(self._shown)
+        self._blanked_text = blank_dates(normalize_digits(self._text))
+        self.numerals = sorted(
+            (one for one in parse_numerals(self._blanked_text) if one.readings), key=lambda one: one.start
+        )
+        self.digits = frozenset(re.sub(r"\D", "", run) for run in _DIGIT_RUN.findall(self._blanked_text))
+        self.scales = find_scales(self._blanked_text)
         """The scales of the text, as in `find_scales`."""
         self.has_negatives = any(one.sign == "-" for one in self.numerals)
         """True if the text has negative numbers."""
@@ -68,15 +70,15 @@ class TextFigures:
     @cached_property
     def figures_by_digits(self) -> dict[str, str]:
         """The figures as the text writes them, by their digits without trailing zeros."""
-        written = (self._shown[one.start : one.end] for one in self.numerals)
-        return {re.sub(r"\D", "", one).rstrip("0"): one for one in written}
+        figure_texts = (self._blanked_text[one.start : one.end] for one in self.numerals)
+        return {re.sub(r"\D", "", one).rstrip("0"): one for one in figure_texts}
 
     def find_similar_figures(self, figure: str) -> Iterator[tuple[int, str]]:
         """Yield the figures that `figure` may misquote, as pairs (unlikeness from 0 to 2, figure as written)."""
         digits = "".join(sign for sign in normalize_digits(figure) if sign in "0123456789")
         for unlike, other in _yield_misquotations(digits):
-            if (written := self.figures_by_digits.get(other.rstrip("0"))) is not None:
-                yield unlike, written
+            if (figure_text := self.figures_by_digits.get(other.rstrip("0"))) is not None:
+                yield unlike, figure_text
 
     def find_lines(self, numeral: Numeral) -> list[str]:
         """Return the lines that contain a figure, in order, at most `_MAX_GROUPS` for each reading of the figure."""
@@ -87,9 +89,9 @@ class TextFigures:
             places += [place for other, place in within if other <= value + slack]
         return [self._cut_line_around(place) for place in sorted(places)]
 
-    def find_line_with(self, written: str) -> list[str]:
+    def find_line_with(self, figure_text: str) -> list[str]:
         """Return the first line that contains this text, as a list of one; an empty list if there is none."""
-        place = self._shown.find(written)
+        place = self._blanked_text.find(figure_text)
         return [] if place < 0 else [self._cut_line_around(place)]
 
     def _cut_line_around(self, index: int) -> str:
@@ -107,7 +109,7 @@ class TextFigures:
     @cached_property
     def groups(self) -> tuple[tuple[Quantity, ...], ...]:
         """The figures of each sentence, line and column, one group each."""
-        lines = yield_figure_groups(self._shown, self._figures_by_line[0], self.scales)
+        lines = yield_figure_groups(self._blanked_text, self._figures_by_line[0], self.scales)
         return tuple(group[:_MAX_GROUP_LENGTH] for group in (*lines, *self.lists))
 
     @cached_property
@@ -117,10 +119,10 @@ class TextFigures:
 
     @cached_property
     def _figures_by_line(self) -> tuple[list[list[Numeral]], list[tuple[int, list[int]]]]:
-        bare = blank_labels(self._shown) if len(self._shown) <= _MAX_LABELLED_TEXT else self._shown
+        bare = blank_labels(self._blanked_text) if len(self._blanked_text) <= _MAX_LABELLED_TEXT else self._blanked_text
         figures = [one for one in self.numerals if bare[one.start] != " " and one.integer not in YEARS]
-        by_line, cells = find_lines_and_cells(self._shown, figures)
-        mark_percent_columns(self._shown.split("\n"), by_line, cells)
+        by_line, cells = find_lines_and_cells(self._blanked_text, figures)
+        mark_percent_columns(self._blanked_text.split("\n"), by_line, cells)
         return by_line, cells
 
 
@@ -168,11 +170,11 @@ def find_sentence_span(text: str, start: int, end: int) -> tuple[int, int]:
     """Return the start and end of the sentence around `start` to `end`. A sentence ends at the end of its line."""
     first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
     last = len(text) if last < 0 else last
-    for found in SENTENCE_END.finditer(text, first, last):
-        if found.end() <= start:
-            first = found.end()
+    for match in SENTENCE_END.finditer(text, first, last):
+        if match.end() <= start:
+            first = match.end()
         else:
-            return first, found.end()
+            return first, match.end()
     return first, last
 
 
@@ -195,16 +197,16 @@ class KnownFigures:
 
     def __init__(self, checked_text: str) -> None:
         self.texts: list[TextFigures] = []
-        self._text, self._shown = checked_text, find_scales(checked_text)
+        self._text, self._scales = checked_text, find_scales(checked_text)
         self._values: dict[str, list[float]] = {}
         self._signs: dict[float, set[str]] = {}
 
     @classmethod
     def from_text(cls, text: str) -> KnownFigures:
         """Return the known figures of one text, to check figures of texts that name no scale."""
-        known = cls("")
-        known.add_texts([text])
-        return known
+        known_figures = cls("")
+        known_figures.add_texts([text])
+        return known_figures
 
     def add_texts(self, texts: Iterable[str]) -> None:
         """Add the figures of texts. Cached properties and `list_groups` ignore texts added after their first use."""
@@ -221,7 +223,7 @@ class KnownFigures:
     def totals(self) -> tuple[Quantity, ...]:
         """The sums, means, medians and counts of all lists, without zeros."""
         lists = (column for one in self.texts for column in one.lists)
-        return tuple(dict.fromkeys(found for column in lists for found in yield_totals(column) if found[0]))
+        return tuple(dict.fromkeys(total for column in lists for total in yield_totals(column) if total[0]))
 
     @cached_property
     def known_quantities(self) -> tuple[Quantity, ...]:
@@ -250,19 +252,19 @@ class KnownFigures:
         return holding
 
     def _add_value(self, value: float, numeral: Numeral, source: TextFigures) -> None:
-        scaled = source.scales if numeral.kind in {"", "money"} else (1.0,)
-        for scale in scaled:
+        scales = source.scales if numeral.kind in {"", "money"} else (1.0,)
+        for scale in scales:
             self._values.setdefault(numeral.kind, []).append(value * scale)
         self._values.setdefault("raw", []).append(value / numeral.factor)
         sign = numeral.sign or ("+" if source.has_negatives else "")
         self._signs.setdefault(value, set()).add(sign)
 
-    def contains_figure(self, numeral: Numeral, written: str) -> bool:
+    def contains_figure(self, numeral: Numeral, figure_text: str) -> bool:
         """Return True if the known texts contain a figure: exactly, rounded, or in another unit.
 
-        `written` is the figure as written.
+        `figure_text` is the figure as written.
         """
-        digits = re.sub(r"\D", "", written)
+        digits = re.sub(r"\D", "", figure_text)
         if len(digits) > 3 and not numeral.sign and any(digits in each.digits for each in self.texts):
             return True
         return any(
@@ -289,7 +291,7 @@ class KnownFigures:
             places = [(numeral.kind, value, slack)]
             places += [("", value / factor, slack / factor) for factor in _UNIT_FACTORS[numeral.kind]]
         else:
-            places += [(kind, value * scale, slack * scale) for kind in ("", "money") for scale in self._shown]
+            places += [(kind, value * scale, slack * scale) for kind in ("", "money") for scale in self._scales]
         return any(self._contains_near_value(kind, value, slack, numeral.sign) for kind, value, slack in places)
 
     def _contains_near_value(self, kind: str, value: float, slack: float, sign: str) -> bool:
@@ -335,24 +337,24 @@ class KnownFigures:
                 if kind not in {"", "%"}:
                     yield kind, totals.get("", [])
 
-    def list_groups(self, preferred: Iterable[Quantity]) -> list[tuple[Quantity, ...]]:
-        """Return the groups of figures in a line or column, those with most of the figures `preferred` first.
+    def list_groups(self, preferred_figures: Iterable[Quantity]) -> list[tuple[Quantity, ...]]:
+        """Return the groups of figures in a line or column, those with most of `preferred_figures` first.
 
-        If there are more than `_MAX_GROUPS` groups, only groups with a figure of `preferred` are returned: a short
+        If there are more than `_MAX_GROUPS` groups, only groups with one of `preferred_figures` are returned: a short
         figure follows by accident from one of many groups.
         """
-        shared = Counter(chain.from_iterable(self._groups_by_figure.get(one, ()) for one in preferred))
-        places = [place for place, _ in shared.most_common(_MAX_GROUPS)]
+        group_counts = Counter(chain.from_iterable(self._groups_by_figure.get(one, ()) for one in preferred_figures))
+        places = [place for place, _ in group_counts.most_common(_MAX_GROUPS)]
         if len(self._figure_groups) <= _MAX_GROUPS:
-            places += [place for place in range(len(self._figure_groups)) if place not in shared]
+            places += [place for place in range(len(self._figure_groups)) if place not in group_counts]
         return [self._figure_groups[place] for place in places]
 
 
 def _group_values_by_kind(quantities: Iterable[Quantity]) -> dict[str, list[float]]:
     """Return the sorted magnitudes by kind. Values with a unit other than per cent count as bare numbers as well."""
-    found: dict[str, list[float]] = {}
+    values_by_kind: dict[str, list[float]] = {}
     for value, kind in quantities:
-        found.setdefault(kind, []).append(abs(value))
+        values_by_kind.setdefault(kind, []).append(abs(value))
         if kind not in {"", "%"}:
-            found.setdefault("", []).append(abs(value))
-    return {kind: sorted(values) for kind, values in found.items()}
+            values_by_kind.setdefault("", []).append(abs(value))
+    return {kind: sorted(values) for kind, values in values_by_kind.items()}

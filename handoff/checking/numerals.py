@@ -203,32 +203,32 @@ def parse_numerals(text: str) -> list[Numeral]:
 
     The text must have gone through `normalize_digits`, and through `blank_dates` if dates may occur in it.
     """
-    found: list[Numeral] = []
+    numerals: list[Numeral] = []
     marks = _find_decimal_marks(text)
     for match in _NUMBER.finditer(text):
         if match.end() - match.start() > _MAX_NUMBER_LENGTH:
             continue
         numeral = _parse_numeral(text, match, marks)
-        last = found[-1] if found else None
+        last = numerals[-1] if numerals else None
         if last is not None and last.end == numeral.start and text[last.end - 1] in _CHINESE_SCALES:
-            found[-1] = _join_numerals(last, numeral)  # 8兆1395億
+            numerals[-1] = _join_numerals(last, numeral)  # 8兆1395億
         else:
-            found.append(numeral)
+            numerals.append(numeral)
     if not text.isascii():
-        found += [
+        numerals += [
             Numeral(one.start(), one.end(), ((_parse_chinese(one[0]), 1.0),)) for one in _CHINESE_NUMBER.finditer(text)
         ]
-    return found
+    return numerals
 
 
 def _parse_numeral(text: str, match: re.Match[str], marks: str) -> Numeral:
-    written, start, end = match[0], match.start(), match.end()
+    number_text, start, end = match[0], match.start(), match.end()
     if (
-        written.isdigit()
+        number_text.isdigit()
         and text[end : end + 1] in _CHARACTERS_AFTER
         and text[max(0, start - 1) : start] in _CHARACTERS_BEFORE
     ):
-        return Numeral(start, end, ((float(written), 1.0),), integer=int(written))
+        return Numeral(start, end, ((float(number_text), 1.0),), integer=int(number_text))
     scale, factor, kind, points = 1.0, 1.0, "", False
     after = text[end : end + 1]
     if after not in _CHARACTERS_AFTER:
@@ -250,10 +250,10 @@ def _parse_numeral(text: str, match: re.Match[str], marks: str) -> Numeral:
     scales = (scale, 1.0) if text[match.end() : end].strip().lower() in _AMBIGUOUS_SCALES else (scale,)
     readings = tuple(
         (value * each * factor, step * each * factor)
-        for value, step in _list_readings(written, marks)
+        for value, step in _list_readings(number_text, marks)
         for each in scales
     )
-    whole = int(written) if written.isdigit() and scale == 1.0 and kind not in {"%", "money"} else None
+    whole = int(number_text) if number_text.isdigit() and scale == 1.0 and kind not in {"%", "money"} else None
     return Numeral(start, end, readings, kind, sign, factor, whole, points)
 
 
@@ -262,16 +262,20 @@ def _find_decimal_marks(text: str) -> str:
 
     If it is empty, a comma counts as a thousands separator, and a point may be either.
     """
-    return "".join(sorted({found[1] or found[2] or found[3] for found in _CERTAIN_DECIMAL_MARK.finditer(text)}))
+    return "".join(sorted({match[1] or match[2] or match[3] for match in _CERTAIN_DECIMAL_MARK.finditer(text)}))
 
 
-def _list_readings(written: str, marks: str) -> list[tuple[float, float]]:
+def _list_readings(number_text: str, marks: str) -> list[tuple[float, float]]:
     """Return the possible values of a written number, each with the size of its last digit."""
-    if written.isdigit():
-        return [(float(written), 1.0)]
-    if "e" in written.lower():
-        return [(float(written.replace(",", ".")), 1e-9)] if written.count(",") + written.count(".") < 2 else []
-    digits = re.sub(r"[\xa0' ]", "", written)
+    if number_text.isdigit():
+        return [(float(number_text), 1.0)]
+    if "e" in number_text.lower():
+        return (
+            [(float(number_text.replace(",", ".")), 1e-9)]
+            if number_text.count(",") + number_text.count(".") < 2
+            else []
+        )
+    digits = re.sub(r"[\xa0' ]", "", number_text)
     signs = re.findall(r"[.,]", digits)
     if not signs:
         return [(float(digits), 1.0)]
@@ -279,7 +283,7 @@ def _list_readings(written: str, marks: str) -> list[tuple[float, float]]:
     decimals = len(digits) - last - 1
     whole, part = re.sub(r"[.,]", "", digits), re.sub(r"[.,]", "", digits[:last]) + "." + digits[last + 1 :]
     as_whole, as_part = (float(whole), 1.0), (float(part), 10.0**-decimals)
-    if len(set(signs)) == 2 or decimals != 3 or digits[0] == "0" or (digits != written and len(signs) == 1):
+    if len(set(signs)) == 2 or decimals != 3 or digits[0] == "0" or (digits != number_text and len(signs) == 1):
         return [as_part]
     if len(signs) > 1:
         return [as_whole]
@@ -295,10 +299,10 @@ def _join_numerals(first: Numeral, other: Numeral) -> Numeral:
     return Numeral(first.start, other.end, ((value + more, step),), other.kind or first.kind, first.sign)
 
 
-def _parse_chinese(written: str) -> float:
+def _parse_chinese(number_text: str) -> float:
     """Return the value of a number in Chinese characters."""
     total, section, digit = 0.0, 0.0, 0.0
-    for sign in written:
+    for sign in number_text:
         if sign in _CHINESE_DIGITS:
             digit = _CHINESE_DIGITS[sign]
         elif sign in _CHINESE_PLACES:

@@ -125,10 +125,10 @@ def _check_emptiness(subject: CheckSubject) -> Iterable[Remark]:
         yield Remark(
             "fault", f"The content is {quote_line(content)}: a file's name, and no such file was made or given."
         )
-    elif found := _PLACEHOLDER.search(content):
+    elif match := _PLACEHOLDER.search(content):
         # A letter may leave the name of its author open.
-        kind: RemarkKind = "doubt" if found[0].casefold().startswith("[your") else "fault"
-        yield Remark(kind, f"The text holds {quote_line(found[0])}, which looks like a place that was never filled in.")
+        kind: RemarkKind = "doubt" if match[0].casefold().startswith("[your") else "fault"
+        yield Remark(kind, f"The text holds {quote_line(match[0])}, which looks like a place that was never filled in.")
 
 
 def _is_known_file(name: str, subject: CheckSubject) -> bool:
@@ -172,12 +172,12 @@ def _check_source(subject: CheckSubject) -> Iterable[Remark]:
     links = _ASKS_LINKS.search(subject.done_when)
     if not links and _list_site_words(subject.sources) & set(normalize_words(subject.result.content).split()):
         return
-    asked = links or _ASKS_SOURCES.search(subject.done_when)
-    read = next((source for source in subject.sources if source.startswith("http")), "")
-    if read:
-        kind: Literal["fault", "doubt"] = "fault" if asked else "doubt"
-        yield Remark(kind, f"The tools read {quote_line(read)}, and the result names no source.")
-    elif asked:
+    asks_sources = links or _ASKS_SOURCES.search(subject.done_when)
+    read_address = next((source for source in subject.sources if source.startswith("http")), "")
+    if read_address:
+        kind: Literal["fault", "doubt"] = "fault" if asks_sources else "doubt"
+        yield Remark(kind, f"The tools read {quote_line(read_address)}, and the result names no source.")
+    elif asks_sources:
         yield Remark(
             "fault", f"The criterion {quote_line(subject.done_when)} asks for sources, and the result names none."
         )
@@ -185,7 +185,7 @@ def _check_source(subject: CheckSubject) -> Iterable[Remark]:
 
 def _list_site_words(sources: Sequence[str]) -> set[str]:
     """Return the words by which a text may name the sites of these web addresses."""
-    sites = [found[1].casefold() for source in sources if (found := _SITE_ADDRESS.match(source))]
+    sites = [match[1].casefold() for source in sources if (match := _SITE_ADDRESS.match(source))]
     return {part for site in sites for part in re.split(r"\W", site) if len(part) >= _MIN_SITE_WORD_LETTERS}
 
 

@@ -67,28 +67,28 @@ def remove_workings(text: str) -> str:
 
 def blank_workings(text: str) -> str:
     """Return a text whose workings are replaced by spaces, so that all positions stay the same."""
-    return _WORKING.sub(lambda found: " " * len(found[0]), text) if "[[" in text else text
+    return _WORKING.sub(lambda match: " " * len(match[0]), text) if "[[" in text else text
 
 
 def match_workings(figures: Sequence[Numeral], workings: Sequence[Working], text: str) -> dict[Numeral, Working]:
     """Map each figure to the working behind it. A working belongs to the last figure before it on the same line."""
-    found: dict[Numeral, Working] = {}
+    workings_by_figure: dict[Numeral, Working] = {}
     for one in workings:
         before = [each for each in figures if each.end <= one.start and one.start - each.end <= _MAX_DISTANCE]
         if before and "\n" not in text[before[-1].end : one.start]:
-            found.setdefault(before[-1], one)
-    return found
+            workings_by_figure.setdefault(before[-1], one)
+    return workings_by_figure
 
 
 def equals_figure(working: Working, figure: Numeral) -> bool:
     """Return True if a working comes to the value of a figure, within the figure's rounding error."""
     sign = -1.0 if figure.sign == "-" else 1.0
-    wanted = [(value, slack) for value, slack, _ in yield_possible_values(figure)]
+    possible_values = [(value, slack) for value, slack, _ in yield_possible_values(figure)]
     for value in yield_values(working):
         for each in (value, value * 100) if figure.kind == "%" else (value,):
             if any(
                 abs(sign * each - one) <= slack or (not figure.sign and abs(abs(each) - one) <= slack)
-                for one, slack in wanted
+                for one, slack in possible_values
             ):
                 return True
     return False
@@ -100,19 +100,19 @@ def yield_values(working: Working) -> Iterator[float]:
     Numbers in per cent are shares: 30 % is 0.3. Other units are ignored: 5 km is 5.
     """
     numbers, expression = working.parse_numbers(), normalize_digits(working.expression)
-    names, at, written = [], 0, ""
+    names, at, python_expression = [], 0, ""
     for place, one in enumerate(numbers):
         names.append(f"n{place}")
-        written += f"{_translate_operators(expression[at : one.start])} {names[-1]} "
+        python_expression += f"{_translate_operators(expression[at : one.start])} {names[-1]} "
         at = one.end
-    written += _translate_operators(expression[at:])
+    python_expression += _translate_operators(expression[at:])
     try:
-        tree = ast.parse(written.strip(), mode="eval").body
+        tree = ast.parse(python_expression.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return
     choices = [[value / (100.0 if one.kind == "%" else one.factor) for value, _ in one.readings] for one in numbers]
-    for chosen in islice(product(*choices), _MAX_READINGS):
-        value = _evaluate_node(tree, dict(zip(names, chosen, strict=True)))
+    for combination in islice(product(*choices), _MAX_READINGS):
+        value = _evaluate_node(tree, dict(zip(names, combination, strict=True)))
         if value is not None:
             yield value
 

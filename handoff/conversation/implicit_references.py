@@ -183,16 +183,18 @@ _TEXT_FOLLOWS = re.compile(r"[:\uff1a]\s*\S")
 
 def find_implicit_reference(text: str) -> ReferenceKind:
     """Return the kind of object that a request points at without naming it; empty if it points at nothing."""
-    said = unicodedata.normalize("NFKC", text.strip()).replace("\u2019", "'").casefold()
-    if "\n" in said or "```" in said or _NAMED_OBJECT.search(said):
+    normalized_text = unicodedata.normalize("NFKC", text.strip()).replace("\u2019", "'").casefold()
+    if "\n" in normalized_text or "```" in normalized_text or _NAMED_OBJECT.search(normalized_text):
         return ""
     for pointer, pattern in UNSPACED_PATTERNS:
-        if (found := pattern.search(said)) is not None:
-            return "" if _TEXT_FOLLOWS.search(said, found.end()) else pointer
-    words = list(_WORD.finditer(said))
+        if (match := pattern.search(normalized_text)) is not None:
+            return "" if _TEXT_FOLLOWS.search(normalized_text, match.end()) else pointer
+    words = list(_WORD.finditer(normalized_text))
     if len(words) > MAX_WORDS:
         return ""
-    return next((pointer for one in SPACED_LANGUAGES if (pointer := _classify_reference(said, words, one))), "")
+    return next(
+        (pointer for one in SPACED_LANGUAGES if (pointer := _classify_reference(normalized_text, words, one))), ""
+    )
 
 
 def _classify_reference(text: str, word_matches: list[re.Match[str]], language: ReferenceWords) -> ReferenceKind:
@@ -209,8 +211,8 @@ def _classify_reference(text: str, word_matches: list[re.Match[str]], language: 
         if _TEXT_FOLLOWS.search(text, word_matches[place].end()):
             continue
         if word in language.determiners and not _ends_clause(text, word_matches[place]):
-            for pointer, named in nouns:
-                if following in named:
+            for pointer, kind_nouns in nouns:
+                if following in kind_nouns:
                     return pointer
         if _stands_alone(text, word_matches, place, language):
             return "view"

@@ -30,7 +30,9 @@ _WISH_PATTERNS = {
     r"|olvida(?P<mio>\s+sobre\s+mí)?[\s,]*(?:que\s|:)"
     r"|oublie(?P<mien>\s+à\s+mon\s+sujet)?[\s,]*(?:que\s|qu'|:)",
 }
-_WISHES = {verb: re.compile(rf"{_PLEASE}(?:{said})", re.IGNORECASE) for verb, said in _WISH_PATTERNS.items()}
+_WISHES = {
+    verb: re.compile(rf"{_PLEASE}(?:{wish_pattern})", re.IGNORECASE) for verb, wish_pattern in _WISH_PATTERNS.items()
+}
 
 
 class Memory(Contract):
@@ -73,10 +75,10 @@ def parse_memory_wish(text: str) -> MemoryWish | None:
     if is_question(text):
         return None
     for verb, pattern in _WISHES.items():
-        if (found := pattern.match(text)) is not None:
-            is_personal = any(part for part in found.groupdict().values())
+        if (match := pattern.match(text)) is not None:
+            is_personal = any(part for part in match.groupdict().values())
             wish_verb: Literal["remember", "forget"] = "forget" if verb == "forget" else "remember"
-            return MemoryWish(wish_verb, drop_quoted_lines(text[found.end() :]), is_personal)
+            return MemoryWish(wish_verb, drop_quoted_lines(text[match.end() :]), is_personal)
     return None
 
 
@@ -92,10 +94,10 @@ def find_matching_memories(memories: Mapping[str, Memory], text: str) -> tuple[s
     If exactly one memory has the same words, or otherwise all words of the text, its name is the only one. If not, they
     are at most `MAX_MATCHES` names of memories with at least the share `MIN_MATCH_SHARE` of the words.
     """
-    wanted = set(split_words(text))
-    shares = {name: _compute_word_share(wanted, set(split_words(one.text))) for name, one in memories.items()}
+    wanted_words = set(split_words(text))
+    shares = {name: _compute_word_share(wanted_words, set(split_words(one.text))) for name, one in memories.items()}
     whole = [name for name, share in shares.items() if share == 1.0]
-    same = [name for name in whole if set(split_words(memories[name].text)) == wanted]
+    same = [name for name in whole if set(split_words(memories[name].text)) == wanted_words]
     if len(same or whole) == 1:
         return tuple(same or whole)
     near = sorted((name for name, share in shares.items() if share >= MIN_MATCH_SHARE), key=lambda name: -shares[name])
@@ -124,5 +126,5 @@ def choose_memory_owner(channel: str, user: str, *, is_personal: bool = False) -
     return user if is_personal or channel.startswith("D") else channel
 
 
-def _compute_word_share(wanted: set[str], available: set[str]) -> float:
-    return len(wanted & available) / len(wanted) if wanted else 0.0
+def _compute_word_share(wanted_words: set[str], available: set[str]) -> float:
+    return len(wanted_words & available) / len(wanted_words) if wanted_words else 0.0

@@ -88,15 +88,15 @@ def split_words(text: str) -> list[str]:
 
 def is_thanks(text: str) -> bool:
     """Return True if a text consists of thanks or praise alone, in words of several languages or in emoji."""
-    said = split_words(text)
-    if not said:
+    words = split_words(text)
+    if not words:
         codes = set(_EMOJI_CODE.findall(text))
         signs = {sign for sign in text if not sign.isspace()} - {"\ufe0f", "\u200d"}
         return (bool(codes) and codes <= _GLAD_EMOJI_CODES) or (bool(signs) and not codes and signs <= _GLAD_EMOJI)
-    if is_question(text) or len(said) > 12:
+    if is_question(text) or len(words) > 12:
         return False
-    thankful = [word for word in said if word in THANKS or word in PRAISE]
-    return bool(thankful) and all(word in THANKS or word in PRAISE or word in FILLERS for word in said)
+    thankful = [word for word in words if word in THANKS or word in PRAISE]
+    return bool(thankful) and all(word in THANKS or word in PRAISE or word in FILLERS for word in words)
 
 
 def is_question(text: str) -> bool:
@@ -106,10 +106,10 @@ def is_question(text: str) -> bool:
 
 def is_plain_question(text: str) -> bool:
     """Return True for a question of at most `MAX_QUESTION_WORDS` words with a question word first, and no addressee."""
-    said = split_words(text)
-    if not is_question(text) or not said or len(said) > MAX_QUESTION_WORDS or said[0] not in QUESTION_WORDS:
+    words = split_words(text)
+    if not is_question(text) or not words or len(words) > MAX_QUESTION_WORDS or words[0] not in QUESTION_WORDS:
         return False
-    return not GROUP_WORDS & set(said) and not may_address_somebody(text)
+    return not GROUP_WORDS & set(words) and not may_address_somebody(text)
 
 
 def may_address_somebody(text: str) -> bool:
@@ -122,12 +122,14 @@ def is_addressed_to(text: str, names: Iterable[str]) -> bool:
 
     The name must stand at the beginning, or after a comma at the end.
     """
-    said = " ".join(split_words(text))
+    normalized_text = " ".join(split_words(text))
     for name in names:
         whole = " ".join(split_words(name))
         for form in {whole, whole.partition(" ")[0]} - {""}:
-            rest = said.removeprefix(form)
-            at_start = rest != said and (not rest or rest[0] == " " or _UNSPACED_LETTER.match(rest) is not None)
+            rest = normalized_text.removeprefix(form)
+            at_start = rest != normalized_text and (
+                not rest or rest[0] == " " or _UNSPACED_LETTER.match(rest) is not None
+            )
             if at_start or _ends_with_name(text, form):
                 return True
     return False
@@ -140,11 +142,11 @@ def _ends_with_name(text: str, name: str) -> bool:
 
 def chooses_option(text: str, options: Iterable[str]) -> bool:
     """Return True if a text contains one of the options, or is the number of one, from 1."""
-    said = f" {' '.join(split_words(text))} "
+    padded_text = f" {' '.join(split_words(text))} "
     forms = [" ".join(split_words(option)) for option in options]
-    if said.strip().isdecimal() and 1 <= int(said) <= len(forms):
+    if padded_text.strip().isdecimal() and 1 <= int(padded_text) <= len(forms):
         return True
-    return any(form and f" {form} " in said for form in forms)
+    return any(form and f" {form} " in padded_text for form in forms)
 
 
 def is_short_statement(text: str) -> bool:
@@ -158,6 +160,6 @@ def split_crew_name(text: str, crew_names: Iterable[str]) -> tuple[str, str]:
     If the text begins with no crew's name or nothing follows, return an empty name and the whole text.
     """
     head, colon, rest = text.partition(":")
-    said = head.strip().casefold()
-    name = next((one for one in crew_names if one.casefold() == said), "") if colon and rest.strip() else ""
+    folded_head = head.strip().casefold()
+    name = next((one for one in crew_names if one.casefold() == folded_head), "") if colon and rest.strip() else ""
     return (name, rest.strip()) if name else ("", text)

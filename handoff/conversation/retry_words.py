@@ -106,17 +106,17 @@ _FOREIGN_RETRY_WISHES: Mapping[RetryMode, tuple[str, ...]] = {
 
 def parse_retry_wish(text: str) -> RetryWish | None:
     """Return the wish of a message that asks for a retry and nothing else; None for any other message."""
-    said = " ".join(text.split())
-    if len(said) > MAX_WISH_LENGTH or not said:
+    wish_text = " ".join(text.split())
+    if len(wish_text) > MAX_WISH_LENGTH or not wish_text:
         return None
-    if found := _FROM_STEP.match(said) or _STEP.match(said):
-        return RetryWish(step_words=found["step"].strip(" .!"))
-    if found := _LATER.match(said):
-        return RetryWish("whole", time_words=found["when"].strip())
+    if match := _FROM_STEP.match(wish_text) or _STEP.match(wish_text):
+        return RetryWish(step_words=match["step"].strip(" .!"))
+    if match := _LATER.match(wish_text):
+        return RetryWish("whole", time_words=match["when"].strip())
     patterns: tuple[tuple[re.Pattern[str], RetryMode], ...]
     patterns = ((_RETRY, "retry"), (_CONTINUE, "continue"), (_WHOLE, "whole"))
-    plain = " ".join(split_words(said))
-    modes = [mode for pattern, mode in patterns if pattern.match(said)]
+    plain = " ".join(split_words(wish_text))
+    modes = [mode for pattern, mode in patterns if pattern.match(wish_text)]
     modes += [mode for mode, words in _FOREIGN_RETRY_WISHES.items() if plain in words]
     return RetryWish(modes[0]) if modes else None
 

@@ -78,7 +78,7 @@ def _skip_weekend(local: float, quiet: QuietTimes) -> float:
 def _add_working_time(since: float, seconds: float, asking: AskingTerms, offset: int) -> float:
     """Return the time at which `seconds` of working time have passed since `since`. Quiet hours are ignored."""
     opens, closes = (asking.opens, asking.closes) if asking.closes > asking.opens else (0, 24)
-    now, left = since + offset, seconds
+    now, remaining_seconds = since + offset, seconds
     first = int(now // DAY_SECONDS)
     for day in range(first, first + _MAX_DAYS):
         if (day + _EPOCH_WEEKDAY) % 7 >= asking.days:
@@ -86,9 +86,9 @@ def _add_working_time(since: float, seconds: float, asking: AskingTerms, offset:
         begin, end = max(now, day * DAY_SECONDS + opens * HOUR_SECONDS), day * DAY_SECONDS + closes * HOUR_SECONDS
         if begin >= end:
             continue
-        if left < end - begin:
-            return begin + left - offset
-        left -= end - begin
+        if remaining_seconds < end - begin:
+            return begin + remaining_seconds - offset
+        remaining_seconds -= end - begin
     return since + seconds
 
 
@@ -100,10 +100,10 @@ def parse_duration(text: str) -> float | None:
     """Return the seconds of a duration such as `30 min`, `4h` or `2 days`, 0.0 for `never`; None for any other text."""
     if text.strip().casefold() == NEVER:
         return 0.0
-    found = _DURATION.fullmatch(text.strip().casefold())
-    if found is None or not float(found["number"]):
+    match = _DURATION.fullmatch(text.strip().casefold())
+    if match is None or not float(match["number"]):
         return None
-    return float(found["number"]) * {"m": 60, "h": HOUR_SECONDS, "d": DAY_SECONDS}[found["unit"][0]]
+    return float(match["number"]) * {"m": 60, "h": HOUR_SECONDS, "d": DAY_SECONDS}[match["unit"][0]]
 
 
 def format_duration(seconds: float) -> str:

@@ -79,15 +79,15 @@ def list_draft_faults(request: RequestState, run: PlanRun) -> tuple[str, ...]:
 
     Unanswered parts of the request count only if there are several results: a single result was used in full already.
     """
-    found = run.verification
+    verification = run.verification
     faults: list[str] = []
-    if found is not None:
+    if verification is not None:
         faults += (
             REFUTED_FAULT.format(sentence=one.sentence, source=one.evidence.source, quotation=one.evidence.quotation)
-            for one in found.refuted
+            for one in verification.refuted
         )
         if len(collect_results(request, run)) > 1:
-            faults += (UNANSWERED_FAULT.format(words=words) for words in found.unanswered)
+            faults += (UNANSWERED_FAULT.format(words=words) for words in verification.unanswered)
     return (
         *faults,
         *(UNSOURCED_FAULT.format(figure=one) for one in list_unconfirmed_figures(run, run.invented_figures)),
@@ -129,8 +129,8 @@ def collect_results(request: RequestState, run: PlanRun) -> dict[str, Result]:
 def collect_rivals(request: RequestState, run: PlanRun) -> dict[str, SubtaskState]:
     """Return the subtasks whose result no other result builds on, by id. The strategy `select` chooses among them."""
     there = collect_results(request, run)
-    used = {name for other in there for name in request.subtasks[other].spec.after}
-    return {name: request.subtasks[name] for name in there if name not in used}
+    dependency_ids = {name for other in there for name in request.subtasks[other].spec.after}
+    return {name: request.subtasks[name] for name in there if name not in dependency_ids}
 
 
 def choose_strategy(request: RequestState, run: PlanRun) -> Strategy:
@@ -138,8 +138,8 @@ def choose_strategy(request: RequestState, run: PlanRun) -> Strategy:
     if run.plan is None or run.plan.strategy != "select":
         return run.plan.strategy if run.plan is not None else "merge"
     own = [subtask for subtask in request.list_subtasks(run.within) if not subtask.is_dropped]
-    used = {name for subtask in own for name in subtask.spec.after}
-    return "select" if sum(subtask.spec.id not in used for subtask in own) > 1 else "merge"
+    dependency_ids = {name for subtask in own for name in subtask.spec.after}
+    return "select" if sum(subtask.spec.id not in dependency_ids for subtask in own) > 1 else "merge"
 
 
 def render_contents(request: RequestState, run: PlanRun) -> tuple[dict[str, str], dict[str, int]]:
@@ -148,18 +148,18 @@ def render_contents(request: RequestState, run: PlanRun) -> tuple[dict[str, str]
     A passage that several results have stays in one, preferably one that no other builds on; the others get a pointer.
     Findings that `list_graded_findings` returns are left out. With the strategy `select`, all contents are complete.
     """
-    listed = choose_strategy(request, run) != "select"
+    lists_findings = choose_strategy(request, run) != "select"
     texts = {
-        name: render_subtask_result(request, run, request.subtasks[name], skip_graded=listed)
+        name: render_subtask_result(request, run, request.subtasks[name], skip_graded=lists_findings)
         for name in collect_results(request, run)
     }
-    if not listed:
+    if not lists_findings:
         return texts, {}
     last = collect_rivals(request, run)
     order = (*last, *(name for name in texts if name not in last))
     titles = tuple((name, request.subtasks[name].spec.title) for name in texts)
-    fresh, lost = _drop_repeated_passages(tuple(texts.items()), order, titles)
-    return dict(fresh), dict(lost)
+    fresh, replaced_counts = _drop_repeated_passages(tuple(texts.items()), order, titles)
+    return dict(fresh), dict(replaced_counts)
 
 
 def list_graded_findings(request: RequestState, run: PlanRun) -> tuple[MergedFinding, ...]:
@@ -176,9 +176,10 @@ def list_graded_findings(request: RequestState, run: PlanRun) -> tuple[MergedFin
             else one
             for name, one in results.items()
         }
-    found = merge_graded_findings(results, {name: request.subtasks[name].spec.title for name in results})
+    merged_findings = merge_graded_findings(results, {name: request.subtasks[name].spec.title for name in results})
     return tuple(
-        MergedFinding(one.finding, one.result_titles, find_line_link(one.finding, request.materials)) for one in found
+        MergedFinding(one.finding, one.result_titles, find_line_link(one.finding, request.materials))
+        for one in merged_findings
     )
 
 
@@ -202,8 +203,8 @@ def _drop_repeated_passages(
     texts: tuple[tuple[str, str], ...], order: tuple[str, ...], titles: tuple[tuple[str, str], ...]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, int], ...]]:
     """Return the contents without repeated passages. Cached, since each step of a run needs the same contents."""
-    kept, lost = replace_repeated_passages(dict(texts), order, dict(titles))
-    return tuple(kept.items()), tuple(lost.items())
+    new_contents, replaced_counts = replace_repeated_passages(dict(texts), order, dict(titles))
+    return tuple(new_contents.items()), tuple(replaced_counts.items())
 
 
 def find_reduction_stage(request: RequestState, run: PlanRun) -> ReductionStage:
@@ -241,12 +242,12 @@ def list_unfillable_gaps(request: RequestState, run: PlanRun) -> tuple[str, ...]
 
     These are files that could not be fetched or that no subtask needed, and parts that nobody in the crew can do.
     """
-    passed = {line for one in list_unneeded_thread_files(request) for line in (one.fault, *one.gaps)}
-    files = () if run.within else tuple(fault for fault in request.file_faults if fault not in passed)
+    unneeded_faults = {line for one in list_unneeded_thread_files(request) for line in (one.fault, *one.gaps)}
+    files = () if run.within else tuple(fault for fault in request.file_faults if fault not in unneeded_faults)
     parts = run.plan.missing if run.plan is not None else ()
     unread = () if run.within else list_unneeded_files(request)
-    said = (render_phrase("unread", request.text, what=one.name) for one in unread)
-    return (*files, *said, *(render_phrase("nobody", request.text, what=part) for part in parts))
+    unread_lines = (render_phrase("unread", request.text, what=one.name) for one in unread)
+    return (*files, *unread_lines, *(render_phrase("nobody", request.text, what=part) for part in parts))
 
 
 def list_answer_gaps(request: RequestState, run: PlanRun) -> tuple[str, ...]:
@@ -293,9 +294,9 @@ def apply_material_reduced(request: RequestState, run: PlanRun, event: ev.Materi
     key = (event.round, event.part)
     if key in run.condensed_notes:
         return request
-    reduced = MappingProxyType({**run.condensed_notes, key: event.notes})
+    condensed_notes = MappingProxyType({**run.condensed_notes, key: event.notes})
     request = request.with_run(
-        replace(run, condensed_notes=reduced, left_out_passages=(*run.left_out_passages, *event.left_out))
+        replace(run, condensed_notes=condensed_notes, left_out_passages=(*run.left_out_passages, *event.left_out))
     )
     request = request.with_pack_decision(event.at, run.within, event.pack)
     why = f"the material exceeds {get_results_budget(run):,} tokens"
@@ -319,21 +320,23 @@ def apply_answer_written(request: RequestState, run: PlanRun, event: ev.AnswerWr
     if run.plan is None and event.why:
         request = request.with_decision(event.at, run.within, "answer without a plan", event.why)
     request = request.with_pack_decision(event.at, run.within, event.pack)
-    invented = event.invented if run.draft is None and not is_past_deadline(run, event.at) else ()
-    if invented:
-        request = request.with_decision(event.at, run.within, "figures of no source", ", ".join(invented))
-    if not event.draft and not invented:
+    invented_figures = event.invented if run.draft is None and not is_past_deadline(run, event.at) else ()
+    if invented_figures:
+        request = request.with_decision(event.at, run.within, "figures of no source", ", ".join(invented_figures))
+    if not event.draft and not invented_figures:
         return conclude_run(request, run, event.text, event.at, event.unsupported)
     next_run = replace(run, draft=event.text, is_rewritten=run.draft is not None, verification=None)
-    return request.with_run(replace(next_run, invented_figures=invented, unsupported_figures=event.unsupported))
+    return request.with_run(replace(next_run, invented_figures=invented_figures, unsupported_figures=event.unsupported))
 
 
 def conclude_run(
-    request: RequestState, run: PlanRun, text: str, at: float, unsupported: tuple[str, ...] = ()
+    request: RequestState, run: PlanRun, text: str, at: float, unsupported_figures: tuple[str, ...] = ()
 ) -> RequestState:
     """Conclude a run with an answer. For the request's own run, omissions and refutations are added to the text."""
-    inherited = (one for result in collect_results(request, run).values() for one in result.unsupported if one in text)
-    figures = list_unconfirmed_figures(run, (*unsupported, *inherited))
+    inherited_figures = (
+        one for result in collect_results(request, run).values() for one in result.unsupported if one in text
+    )
+    figures = list_unconfirmed_figures(run, (*unsupported_figures, *inherited_figures))
     answer = text
     if not run.within:
         answer = add_omissions(

@@ -40,8 +40,8 @@ def _list_unknown_figures(
     if not any(sign.isdigit() for sign in text):
         return ()
     sure = {str(each) for result in collect_results(request, run).values() for each in list_confidences(result)}
-    found = [one for one in find_unsupported_figures(text, known_texts) if one.text.rstrip(" %") not in sure]
-    return list_written_figures(text, found)
+    unknown_figures = [one for one in find_unsupported_figures(text, known_texts) if one.text.rstrip(" %") not in sure]
+    return list_written_figures(text, unknown_figures)
 
 
 def list_figure_sources(request: RequestState, run: PlanRun, earlier_texts: Sequence[str] = ()) -> tuple[str, ...]:
@@ -50,8 +50,8 @@ def list_figure_sources(request: RequestState, run: PlanRun, earlier_texts: Sequ
     answers = (note.text for subtask in request.subtasks.values() for note in subtask.answer_notes)
     titles = (f"{subtask.spec.title} {subtask.reason}" for subtask in own)
     ours = (*list_answer_gaps(request, run), *run.left_out_passages)
-    given = (text for result in collect_results(request, run).values() for text in _yield_sourced_texts(result))
-    return (request.text, build_run_brief(request, run), *given, *answers, *titles, *ours, *earlier_texts)
+    result_texts = (text for result in collect_results(request, run).values() for text in _yield_sourced_texts(result))
+    return (request.text, build_run_brief(request, run), *result_texts, *answers, *titles, *ours, *earlier_texts)
 
 
 def _yield_sourced_texts(result: Result) -> Iterator[str]:

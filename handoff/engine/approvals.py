@@ -34,8 +34,8 @@ def list_deciders(terms: ApprovalTerms, requester: str) -> tuple[str, ...]:
 
     If the terms leave nobody else, the admins may decide.
     """
-    named = dict.fromkeys(requester if one == REQUESTER else one for one in terms.approvers)
-    return tuple(one for one in named if terms.own or one != requester) or (ADMINS,)
+    approver_ids = dict.fromkeys(requester if one == REQUESTER else one for one in terms.approvers)
+    return tuple(one for one in approver_ids if terms.own or one != requester) or (ADMINS,)
 
 
 def may_decide(question: Question, requester: str, user: str, groups: tuple[str, ...] = (), *, admin: bool) -> bool:
@@ -46,8 +46,8 @@ def may_decide(question: Question, requester: str, user: str, groups: tuple[str,
 def _is_decider(terms: ApprovalTerms, requester: str, actor: Actor) -> bool:
     if actor.user == requester and not terms.own:
         return False
-    named = list_deciders(terms, requester)
-    return (actor.is_admin and ADMINS in named) or may_answer(named, actor.user, actor.groups)
+    decider_ids = list_deciders(terms, requester)
+    return (actor.is_admin and ADMINS in decider_ids) or may_answer(decider_ids, actor.user, actor.groups)
 
 
 def list_precedents(job: Job, request: RequestState, approval: Approval) -> tuple[tuple[Approval, Ruling], ...]:
@@ -264,9 +264,9 @@ def _apply_ruling(request: RequestState, subtask: SubtaskState, question: Questi
 
 def _close_question(subtask: SubtaskState, question: Question, answer: QuestionAnswer) -> SubtaskState:
     """Close the question of an attempt. The seconds that people took do not count as time of the attempt."""
-    started = subtask.attempt_started + max(0.0, answer.at - question.asked_at)
+    attempt_start = subtask.attempt_started + max(0.0, answer.at - question.asked_at)
     return replace(
-        subtask, question=None, question_answers=(*subtask.question_answers, answer), attempt_started=started
+        subtask, question=None, question_answers=(*subtask.question_answers, answer), attempt_started=attempt_start
     )
 
 
@@ -329,7 +329,7 @@ def _apply_cost_ruling(request: RequestState, subtask: SubtaskState, ruling: Rul
     reason = _COST_UNDECIDED if ruling.outcome == "expired" else _COST_DENIED
     reason += f" (“{ruling.reason}”)" if ruling.reason else ""
     return settle_run(
-        request.with_subtask(replace(subtask, state="skipped", reason=reason, ended=ruling.at)),
+        request.with_subtask(replace(subtask, state="skipped", reason=reason, ended_at=ruling.at)),
         ruling.at,
         subtask.within,
     )

@@ -55,8 +55,8 @@ def apply_edited_request(
     `before` and `request` are the request before and after the edit, and `edit_id` is a unique name for the edit.
     """
     tables = (one for one in request.spec.attachments if one not in before.spec.attachments)
-    changed = (f"\n\n{NEW_TABLE_HEADING.format(name=one.name)}\n{one.text.strip()}" for one in tables)
-    return _apply_correction(request, edit_id, f"{NEW_WORDING_HEADING} {request.text}{''.join(changed)}", at)
+    table_texts = (f"\n\n{NEW_TABLE_HEADING.format(name=one.name)}\n{one.text.strip()}" for one in tables)
+    return _apply_correction(request, edit_id, f"{NEW_WORDING_HEADING} {request.text}{''.join(table_texts)}", at)
 
 
 def find_correction(request: RequestState, message: str) -> Correction | None:

@@ -70,15 +70,17 @@ def list_earlier_writes(request: RequestState, subtask: SubtaskState) -> tuple[E
 
     The calls of a replaced subtask, and of the subtasks inside it, are included.
     """
-    outer, replaced = request.subtasks.get(subtask.within), request.subtasks.get(subtask.replaced_id)
-    found = (
+    outer, replaced_subtask = request.subtasks.get(subtask.within), request.subtasks.get(subtask.replaced_id)
+    earlier_writes = (
         subtask.earlier_writes
-        if replaced is None
-        else (*subtask.earlier_writes, *list_earlier_writes(request, replaced))
+        if replaced_subtask is None
+        else (*subtask.earlier_writes, *list_earlier_writes(request, replaced_subtask))
     )
-    for one in request.list_all_subtasks(replaced.spec.id) if replaced is not None else ():
-        found += one.earlier_writes
-    return tuple(dict.fromkeys(found if outer is None else (*found, *list_earlier_writes(request, outer))))
+    for one in request.list_all_subtasks(replaced_subtask.spec.id) if replaced_subtask is not None else ():
+        earlier_writes += one.earlier_writes
+    return tuple(
+        dict.fromkeys(earlier_writes if outer is None else (*earlier_writes, *list_earlier_writes(request, outer)))
+    )
 
 
 def is_answer_unchanged(request: RequestState, run: PlanRun) -> bool:
@@ -134,10 +136,10 @@ def begin_attempt(
     member = request.find_enclosing_run(subtask).members.get(specialist)
     if member is None or member.crew is None:
         return request, subtask
-    left = max(
+    remaining_seconds = max(
         0.0, min(member.crew.job_seconds - subtask.spent_seconds, request.find_enclosing_run(subtask).terms.job_seconds)
     )
-    own = {"job_seconds": left, "subtask_seconds": min(member.crew.subtask_seconds, left)}
+    own = {"job_seconds": remaining_seconds, "subtask_seconds": min(member.crew.subtask_seconds, remaining_seconds)}
     terms = Terms.model_validate({**member.crew.model_dump(), **own})
     return request, replace(subtask, run=PlanRun(within=subtask.spec.id, terms=terms, clock_started=at))
 
@@ -177,8 +179,8 @@ def _merge_findings(request: RequestState, run: PlanRun, results: list[Result]) 
     each = dict.fromkeys(one for result in results for one in result.findings if one.confidence >= least)
     if len(results) == 1:
         return tuple(each)
-    graded = (one.finding for one in list_graded_findings(request, run))
-    return tuple(dict.fromkeys((*graded, *(one for one in each if not is_graded(one)))))
+    graded_findings = (one.finding for one in list_graded_findings(request, run))
+    return tuple(dict.fromkeys((*graded_findings, *(one for one in each if not is_graded(one)))))
 
 
 def _summarize_results(results: list[tuple[SubtaskState, Result]]) -> str:
@@ -213,15 +215,17 @@ def make_crew_outcome(request: RequestState, subtask: SubtaskState, at: float) -
     if run.answer is None or result is None:
         raise ValueError(f"subtask {subtask.spec.id} is not concluded")
     results = [one.result for one in request.list_subtasks(run.within) if one.result is not None]
-    asked = (request.text, subtask.brief_text)
-    said_by_people = "\n\n".join([*asked, *(note.text for note in subtask.answer_notes)])
+    task_texts = (request.text, subtask.brief_text)
+    said_by_people = "\n\n".join([*task_texts, *(note.text for note in subtask.answer_notes)])
     done_when, sources = subtask.spec.done_when, _list_finding_sources(results)
     subject = result_checks.CheckSubject(
-        result, said_by_people, done_when, _list_comparison_texts(results), sources, tasks=asked
+        result, said_by_people, done_when, _list_comparison_texts(results), sources, tasks=task_texts
     )
-    found = result_checks.run_checks(subject) if not is_answer_unchanged(request, run) else result_checks.CheckRemarks()
+    remarks = (
+        result_checks.run_checks(subject) if not is_answer_unchanged(request, run) else result_checks.CheckRemarks()
+    )
     return ev.ResultReturned.model_validate(
-        {**event_fields, "result": result, "faults": found.faults, "doubts": found.doubts}
+        {**event_fields, "result": result, "faults": remarks.faults, "doubts": remarks.doubts}
     )
 
 
@@ -231,5 +235,5 @@ def _list_comparison_texts(results: list[Result]) -> tuple[str, ...]:
 
 
 def _list_finding_sources(results: list[Result]) -> tuple[str, ...]:
-    found: list[Finding] = [finding for result in results for finding in result.findings]
-    return tuple(dict.fromkeys(finding.source for finding in found if finding.source))
+    findings: list[Finding] = [finding for result in results for finding in result.findings]
+    return tuple(dict.fromkeys(finding.source for finding in findings if finding.source))

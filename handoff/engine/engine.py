@@ -100,8 +100,8 @@ def _cancel_requests(job: Job, event: ev.CancelRequested) -> Job:
         for request in rights.list_stoppable_requests(job, rights.Actor(event.user, event.groups, event.admin))
     }
     requests = tuple(cancel_request(request, event) if request.id in ends else request for request in job.requests)
-    left = any(rights.is_stoppable(request) for request in requests)
-    return replace(job, requests=requests, quarantine=job.quarantine if left else None)
+    has_stoppable_request = any(rights.is_stoppable(request) for request in requests)
+    return replace(job, requests=requests, quarantine=job.quarantine if has_stoppable_request else None)
 
 
 def _apply_thread_event(job: Job, event: MESSAGE_EVENTS | DELETION_EVENTS) -> Job:
@@ -116,8 +116,8 @@ def _apply_thread_event(job: Job, event: MESSAGE_EVENTS | DELETION_EVENTS) -> Jo
         case ev.RequestEdited():
             after = thread_messages.apply_request_edit(job, event)
         case ev.RequestWithdrawn():
-            after, gone = thread_messages.withdraw_message(job, event)
-            for request in gone:
+            after, withdrawn_requests = thread_messages.withdraw_message(job, event)
+            for request in withdrawn_requests:
                 after = after.with_request(end_withdrawn_request(request, event))
             after = mark_deleted_sources(after, event.message)
         case ev.FileDeleted():
@@ -149,8 +149,8 @@ def _apply_request_added(job: Job | None, event: ev.RequestAdded) -> Job:
 
 def needs_material(request: Request) -> bool:
     """Return True if a request may have material to fetch before planning: files, messages, memories, code changes."""
-    wanted = request.attachments or request.look_back or request.recalls or request.reads
-    return bool(wanted) or names_code_change(request.text)
+    material_refs = request.attachments or request.look_back or request.recalls or request.reads
+    return bool(material_refs) or names_code_change(request.text)
 
 
 def _apply_request_event(job: Job, event: ev.RequestEvent) -> Job:
@@ -163,12 +163,12 @@ def _apply_request_event(job: Job, event: ev.RequestEvent) -> Job:
     if place is None or job.requests[place].is_over:
         return replace(job, seq=seq)
     request = job.requests[place]
-    changed = TRANSITIONS[type(event).__name__](request, event)
-    if changed is request:
+    changed_request = TRANSITIONS[type(event).__name__](request, event)
+    if changed_request is request:
         return replace(job, seq=seq)
     if not isinstance(event, CHECKPOINT_EVENTS):
-        changed = _update_states(changed, event.at)
-    job = replace(job, requests=(*job.requests[:place], changed, *job.requests[place + 1 :]), seq=seq)
+        changed_request = _update_states(changed_request, event.at)
+    job = replace(job, requests=(*job.requests[:place], changed_request, *job.requests[place + 1 :]), seq=seq)
     return mark_deleted_materials(job) if isinstance(event, ev.MaterialGathered) else job
 
 
@@ -205,8 +205,8 @@ def _update_states(request: RequestState, at: float) -> RequestState:
         if not _has_visible_end(request):
             return request.with_run(_set_run_state(run, "synthesizing" if run.answer is not None else "working", at))
         if run.answer is not None:
-            return replace(request, run=replace(run, state="completed"), ended=at)
-        return replace(request, run=replace(run, state="cancelled" if request.cancelled_by else "failed"), ended=at)
+            return replace(request, run=replace(run, state="completed"), ended_at=at)
+        return replace(request, run=replace(run, state="cancelled" if request.cancelled_by else "failed"), ended_at=at)
     if run.plan is None:
         return request.with_run(_set_run_state(run, "submitted" if request.question is None else "input_required", at))
     if request.has_cost_limits:
@@ -255,7 +255,7 @@ def _set_run_state(run: PlanRun, state: RequestStatus, at: float) -> PlanRun:
 
 
 def _has_visible_end(request: RequestState) -> bool:
-    needed = [make_answer_key(request.id)]
+    needed_keys = [make_answer_key(request.id)]
     if not request.refusal:
-        needed.append(make_card_end_key(request.id))
-    return all(key in request.posted_ids for key in needed)
+        needed_keys.append(make_card_end_key(request.id))
+    return all(key in request.posted_ids for key in needed_keys)

@@ -137,8 +137,8 @@ def choose_recovery_step(cause: FailureCause, situation: FailureSituation) -> Ne
     for place, step in enumerate(steps):
         if step not in _SELF_LIMITED_STEPS and situation.steps_taken.count(step) >= steps[: place + 1].count(step):
             continue
-        if found := _evaluate_step(step, cause, situation):
-            return found
+        if recovery := _evaluate_step(step, cause, situation):
+            return recovery
     return NextRecovery("without", situation.specialist, situation.tier)
 
 

@@ -41,8 +41,8 @@ def list_outstanding_effects(job: Job, now: float) -> tuple[list[Effect], float 
     request = job.current_request
     effects, due = _list_request_effects(request, now) if request is not None else ([], None)
     copies = [DropCopies(job.requests[0].id, job.copies_to_delete)] if job.copies_to_delete else []
-    heard, later = thread_messages.list_message_effects(job, now)
-    return [*effects, *heard, *copies], _choose_earlier_time(due, later)
+    message_effects, later = thread_messages.list_message_effects(job, now)
+    return [*effects, *message_effects, *copies], _choose_earlier_time(due, later)
 
 
 def _list_request_effects(request: RequestState, now: float) -> tuple[list[Effect], float | None]:
@@ -58,17 +58,17 @@ def _list_request_effects(request: RequestState, now: float) -> tuple[list[Effec
         if make_card_key(request.id) not in request.posted_ids
         else []
     )
-    unsettled = any(subtask.state not in SETTLED_STATES for subtask in request.list_subtasks(""))
-    if unsettled and run.deadline is not None and run.deadline <= now:
+    has_unsettled_subtasks = any(subtask.state not in SETTLED_STATES for subtask in request.list_subtasks(""))
+    if has_unsettled_subtasks and run.deadline is not None and run.deadline <= now:
         return [*effects, RecordDeadline(request.id)], None
     running, due = _list_subtask_effects(request, run, now)
-    waiting, later = _list_question_effects(request, now)
-    effects += [*waiting, *running]
+    question_effects, later = _list_question_effects(request, now)
+    effects += [*question_effects, *running]
     due = _choose_earlier_time(due, later)
     if trigger := replan.find_due_trigger(request):
         effects.append(RevisePlan(request.id, trigger.within, trigger.subtask, trigger.words))
     effects += _list_file_effects(request)
-    if unsettled:
+    if has_unsettled_subtasks:
         return effects, _choose_earlier_time(due, run.deadline)
     steps, due = answer.list_answer_effects(request, run, now)
     return effects + steps, due
@@ -83,12 +83,12 @@ def _list_planning_effects(request: RequestState, now: float) -> tuple[list[Effe
         return [*effects, GatherMaterial(request.id, request.edit_stamp)], None
     if request.question is None:
         return [*effects, _make_plan_effect(request)], None
-    waiting, due = _list_question_effects(request, now)
+    question_effects, due = _list_question_effects(request, now)
     if (
         effects and request.question.is_retry_question
     ):  # the question is there from the start, and would stand above the card
         return effects, due
-    return [*effects, *waiting], due
+    return [*effects, *question_effects], due
 
 
 def _make_plan_effect(request: RequestState) -> MakePlan:
@@ -105,8 +105,8 @@ def _list_subtask_effects(request: RequestState, run: PlanRun, now: float) -> tu
         name = subtask.spec.id
         later: float | None = None
         if subtask.run is not None and is_crew_working(subtask):
-            found, later = _list_crew_run_effects(request, subtask, subtask.run, now)
-            effects += found
+            run_effects, later = _list_crew_run_effects(request, subtask, subtask.run, now)
+            effects += run_effects
         elif (subtask.state == "in_progress" or name in free) and not replan.is_awaiting_revision(request, subtask):
             effect, later = _choose_attempt_effect(request, subtask, now)
             effects += [effect] if effect is not None else []
@@ -182,7 +182,7 @@ def _list_question_effects(request: RequestState, now: float) -> tuple[list[Effe
 
 
 def _list_file_effects(request: RequestState) -> list[Effect]:
-    shown = {artifact for one in request.earlier_tries for artifact in _list_posted_files(one)}
+    posted_file_ids = {artifact for one in request.earlier_tries for artifact in _list_posted_files(one)}
     return [
         PostMessage(request.id, key)
         for subtask in request.list_subtasks("")  # a crew's result contains the files made inside it
@@ -190,16 +190,16 @@ def _list_file_effects(request: RequestState) -> list[Effect]:
         for artifact in subtask.result.artifacts
         if artifact.publish_as != "nothing"
         and (key := make_file_key(request.id, artifact.id)) not in request.posted_ids
-        if not (subtask.is_reused and artifact.id in shown)
+        if not (subtask.is_reused and artifact.id in posted_file_ids)
     ]
 
 
 def _list_posted_files(request: RequestState) -> set[str]:
     """Return the ids of the files that a request has posted in the thread."""
-    made = (
+    artifacts = (
         one for subtask in request.list_subtasks("") if subtask.result is not None for one in subtask.result.artifacts
     )
-    return {one.id for one in made if request.posted_ids.get(make_file_key(request.id, one.id))}
+    return {one.id for one in artifacts if request.posted_ids.get(make_file_key(request.id, one.id))}
 
 
 def _list_closing_effects(request: RequestState, now: float) -> tuple[list[Effect], float | None]:

@@ -47,8 +47,8 @@ def record_planner_answer(request: RequestState, event: ev.QuestionAnswered) -> 
         return request
     if event.number not in {0, question.number}:
         return request
-    answered = QuestionAnswer(question, event.user, event.text, event.at)
-    return replace(request, question=None, question_answers=(*request.question_answers, answered))
+    question_answer = QuestionAnswer(question, event.user, event.text, event.at)
+    return replace(request, question=None, question_answers=(*request.question_answers, question_answer))
 
 
 # ---------------------------------------------------------------- a first plan
@@ -185,11 +185,11 @@ def _find_revision_faults(
     `changeable_ids` are the ids of the subtasks that may be changed.
     """
     new = {subtask.id: subtask for subtask in new_plan.subtasks}
-    known = {subtask.id: subtask for subtask in old_plan.subtasks}
-    changed = {change.subtask for change in event.changes} & set(request.subtasks)
-    changed |= {name for name, subtask in known.items() if new.get(name) != subtask}
-    faults = [f"{name} has started, and would be changed." for name in sorted(changed - changeable_ids)]
-    faults += [f"{name} was dropped before." for name in new if name not in known and name in request.subtasks]
+    old_subtasks = {subtask.id: subtask for subtask in old_plan.subtasks}
+    changed_ids = {change.subtask for change in event.changes} & set(request.subtasks)
+    changed_ids |= {name for name, subtask in old_subtasks.items() if new.get(name) != subtask}
+    faults = [f"{name} has started, and would be changed." for name in sorted(changed_ids - changeable_ids)]
+    faults += [f"{name} was dropped before." for name in new if name not in old_subtasks and name in request.subtasks]
     faults += [
         f"{subtask.id} would wait for {name}, which is not in the plan."
         for subtask in new_plan.subtasks
@@ -222,8 +222,8 @@ def _apply_revision(request: RequestState, run: PlanRun, event: ev.PlanRevised, 
         subtasks.update(
             {
                 other: added_subtasks[other]
-                for other, replaced in replaced_ids.items()
-                if replaced == name and other in added_subtasks
+                for other, replaced_id in replaced_ids.items()
+                if replaced_id == name and other in added_subtasks
             }
         )
     subtasks.update({name: one for name, one in added_subtasks.items() if name not in subtasks})
@@ -233,11 +233,15 @@ def _apply_revision(request: RequestState, run: PlanRun, event: ev.PlanRevised, 
 
 
 def _make_added_subtask(
-    run: PlanRun, subtask: Subtask, change: PlanChange | None, estimate: Estimate | None, replaced: SubtaskState | None
+    run: PlanRun,
+    subtask: Subtask,
+    change: PlanChange | None,
+    estimate: Estimate | None,
+    replaced_subtask: SubtaskState | None,
 ) -> SubtaskState:
     """Return the state of an added subtask.
 
-    If it replaces the subtask `replaced`, it inherits the answers of people.
+    If it replaces the subtask `replaced_subtask`, it inherits the answers of people.
     """
     return SubtaskState(
         spec=subtask,
@@ -246,8 +250,8 @@ def _make_added_subtask(
         tier=subtask.tier or run.members[subtask.specialist].tier,
         estimate=estimate,
         change_note=_describe_plan_change(change),
-        replaced_id=replaced.spec.id if replaced is not None else "",
-        answer_notes=replaced.answer_notes if replaced is not None else (),
+        replaced_id=replaced_subtask.spec.id if replaced_subtask is not None else "",
+        answer_notes=replaced_subtask.answer_notes if replaced_subtask is not None else (),
     )
 
 
@@ -266,7 +270,7 @@ def _revise_subtask(
         )
         return replace(
             ended_subtask,
-            ended=event.at,
+            ended_at=event.at,
             change_note=_describe_plan_change(change),
             refining_error="",
             failure_cause=None,

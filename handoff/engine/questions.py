@@ -45,8 +45,8 @@ def list_askable_people(job: Job, request: RequestState) -> tuple[str, ...]:
     The requester is not among them, and there are at most `MAX_ASKABLE_PEOPLE`.
     """
     spoke = (*request.speakers, *sorted(job.people))
-    found = dict.fromkeys((*find_mentioned_people(request.text), *spoke))
-    return tuple(one for one in found if one != request.spec.user)[:MAX_ASKABLE_PEOPLE]
+    user_ids = dict.fromkeys((*find_mentioned_people(request.text), *spoke))
+    return tuple(one for one in user_ids if one != request.spec.user)[:MAX_ASKABLE_PEOPLE]
 
 
 def choose_answerers(
@@ -60,10 +60,10 @@ def choose_answerers(
     if rule:
         return () if ANYONE in rule else _resolve_requester(request, rule)
     people = request.setting.people if request.setting is not None else ()
-    found = [user for name in named_people if (user := _find_person(name, people))] or _find_addressed_people(
+    user_ids = [user for name in named_people if (user := _find_person(name, people))] or _find_addressed_people(
         message, people
     )
-    return tuple(dict.fromkeys(found)) or (request.spec.user,)
+    return tuple(dict.fromkeys(user_ids)) or (request.spec.user,)
 
 
 def _resolve_requester(request: RequestState, words: Sequence[str]) -> tuple[str, ...]:
@@ -73,8 +73,8 @@ def _resolve_requester(request: RequestState, words: Sequence[str]) -> tuple[str
 def _find_person(name: str, people: Sequence[KnownPerson]) -> str:
     """Return the Slack id of the person with that name or id; empty if there is none, or more than one."""
     sought = " ".join(message_kinds.split_words(name))
-    found = _NAMED_USER.match(name.strip())
-    user_ids = {one.user for one in people if found is not None and found[1] == one.user}
+    match = _NAMED_USER.match(name.strip())
+    user_ids = {one.user for one in people if match is not None and match[1] == one.user}
     user_ids = user_ids or {one.user for one in people if sought and sought in _list_name_forms(one)}
     return user_ids.pop() if len(user_ids) == 1 else ""
 
@@ -86,8 +86,8 @@ def _list_name_forms(person: KnownPerson) -> set[str]:
 
 def _find_addressed_people(message: str, people: Sequence[KnownPerson]) -> list[str]:
     """Return the id of the person that a question addresses, as in “Ben, which year?”; empty if it is unsure."""
-    if found := _NAMED_USER.match(message.strip()):
-        return [one.user for one in people if one.user == found[1]]
+    if match := _NAMED_USER.match(message.strip()):
+        return [one.user for one in people if one.user == match[1]]
     if not message_kinds.may_address_somebody(message):
         return []
     user_ids = [one.user for one in people if message_kinds.is_addressed_to(message, one.names)]
@@ -128,9 +128,9 @@ def make_escalation_question(
     request: RequestState, subtask: SubtaskState, at: float, escalation: Escalation
 ) -> Question:
     """Return the question of a specialist's escalation."""
-    named, assumption = escalation.whom, escalation.assumption
+    named_people, assumption = escalation.whom, escalation.assumption
     return make_subtask_question(
-        request, subtask, at, escalation.message, escalation.options, named_people=named, assumption=assumption
+        request, subtask, at, escalation.message, escalation.options, named_people=named_people, assumption=assumption
     )
 
 
@@ -225,17 +225,17 @@ def apply_expiry(request: RequestState, event: ev.QuestionExpired) -> RequestSta
         return request
     if question.approval is not None:
         return approvals.expire_approval(request, request.subtasks[event.subtask], question, event.at)
-    answered = QuestionAnswer(question, "", question.assumption, event.at)
+    question_answer = QuestionAnswer(question, "", question.assumption, event.at)
     words = f"nobody answered within {format_duration(question.asking_terms.expire_after)}"
     request = request.with_decision(event.at, event.subtask, "question expired", words + _format_assumption(question))
     if not event.subtask:
         return _resume_or_fail(
-            replace(request, question=None, question_answers=(*request.question_answers, answered)),
+            replace(request, question=None, question_answers=(*request.question_answers, question_answer)),
             question,
             words,
             event,
         )
-    return apply_answer(request, request.subtasks[event.subtask], answered, words)
+    return apply_answer(request, request.subtasks[event.subtask], question_answer, words)
 
 
 def _format_assumption(question: Question) -> str:
@@ -269,13 +269,13 @@ def chooses_to_skip(question: Question, text: str) -> bool:
 
 def list_assumptions(request: RequestState) -> list[str]:
     """Return one line for people for each question that expired with an assumption, and the assumption."""
-    answered = (
+    question_answers = (
         *request.question_answers,
         *(one for subtask in request.subtasks.values() for one in subtask.question_answers),
     )
     return [
         f"Nobody answered “{' '.join(one.question.message.split())}” "
         f"within {format_duration(one.question.asking_terms.expire_after)}; I assumed: {one.text}"
-        for one in answered
+        for one in question_answers
         if not one.user and one.text and one.ruling is None
     ]

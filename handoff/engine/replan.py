@@ -29,8 +29,8 @@ MAX_TRIGGER_LENGTH = 600
 
 def join_plan_findings(result: Result) -> str:
     """Return the findings of a result about the plan, joined and in their own words; empty if there are none."""
-    said = (one.message for one in result.findings if one.where.strip(" .:#`'\"").casefold() == PLAN_FINDING_WHERE)
-    return " ".join(" ".join(said).split())[:MAX_TRIGGER_LENGTH]
+    messages = (one.message for one in result.findings if one.where.strip(" .:#`'\"").casefold() == PLAN_FINDING_WHERE)
+    return " ".join(" ".join(messages).split())[:MAX_TRIGGER_LENGTH]
 
 
 def find_replan_reason(request: RequestState, subtask: SubtaskState, result: Result) -> str:
@@ -51,14 +51,14 @@ def _has_unstarted_dependents(request: RequestState, subtask: SubtaskState) -> b
 
     Subtasks with an `only_for` do not count, since the plan foresees findings for them.
     """
-    unstarted = {
+    unstarted_specs = {
         one.spec.id: one.spec for one in list_unstarted_subtasks(request, subtask.within) if one.spec.only_for is None
     }
-    reached, new = {subtask.spec.id}, {subtask.spec.id}
+    reached_ids, new = {subtask.spec.id}, {subtask.spec.id}
     while new:
-        new = {name for name, one in unstarted.items() if name not in reached and reached & {*one.after}}
-        reached |= new
-    return len(reached) > 1
+        new = {name for name, one in unstarted_specs.items() if name not in reached_ids and reached_ids & {*one.after}}
+        reached_ids |= new
+    return len(reached_ids) > 1
 
 
 def list_unstarted_subtasks(request: RequestState, within: str) -> tuple[SubtaskState, ...]:
@@ -71,9 +71,11 @@ def list_unstarted_subtasks(request: RequestState, within: str) -> tuple[Subtask
 def list_changeable_ids(request: RequestState, trigger: ReplanTrigger) -> frozenset[str]:
     """Return the ids of the subtasks that a revision may change: those not started, and the one that failed."""
     unstarted_ids = {subtask.spec.id for subtask in list_unstarted_subtasks(request, trigger.within)}
-    failed = request.subtasks.get(trigger.subtask) if trigger.cause == "failure" else None
+    failed_subtask = request.subtasks.get(trigger.subtask) if trigger.cause == "failure" else None
     return frozenset(
-        unstarted_ids | {failed.spec.id} if failed is not None and failed.state == "pending" else unstarted_ids
+        unstarted_ids | {failed_subtask.spec.id}
+        if failed_subtask is not None and failed_subtask.state == "pending"
+        else unstarted_ids
     )
 
 
@@ -99,8 +101,12 @@ def add_trigger(request: RequestState, trigger: ReplanTrigger) -> RequestState:
 
 def remove_trigger(request: RequestState, trigger: ReplanTrigger) -> RequestState:
     """Remove a trigger, and those that are no longer relevant; count one revision, unless it is a correction."""
-    left = tuple(one for one in _list_open_triggers(request) if one != trigger)
-    return replace(request, replan_triggers=left, revision_count=request.revision_count + (not _is_correction(trigger)))
+    remaining_triggers = tuple(one for one in _list_open_triggers(request) if one != trigger)
+    return replace(
+        request,
+        replan_triggers=remaining_triggers,
+        revision_count=request.revision_count + (not _is_correction(trigger)),
+    )
 
 
 def find_due_trigger(request: RequestState) -> ReplanTrigger | None:

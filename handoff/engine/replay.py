@@ -65,14 +65,14 @@ def parse_log(lines: Sequence[str]) -> Job | None:
         NewerEventError: A newer release wrote one of the events.
         ValueError: A line is not a valid event, or the first event is not RequestAdded.
     """
-    read = [ev.load_event(line) for line in _select_needed_lines(lines)]
-    job = fold_log(read)
+    events = [ev.load_event(line) for line in _select_needed_lines(lines)]
+    job = fold_log(events)
     return replace(job, seq=len(lines)) if job is not None else None
 
 
 def _select_needed_lines(lines: Sequence[str]) -> list[str]:
     """Return the lines of a log without the checkpoints of attempts that have ended. The first line always stays."""
-    kinds, attempts, kept = [], [], []
+    kinds, attempts, kept_lines = [], [], []
     fully_parsed_attempts = {
         ""
     }  # attempts whose lines are all parsed; "" stands for lines without a recognised attempt
@@ -96,20 +96,20 @@ def _select_needed_lines(lines: Sequence[str]) -> list[str]:
             fully_parsed_attempts.add(attempt)
         kinds.append(kind)
         attempts.append(attempt)
-    ended: set[str] = set()
+    ended_attempts: set[str] = set()
     for place in range(len(lines) - 1, 0, -1):
         kind, attempt = kinds[place], attempts[place]
         if kind in ATTEMPT_END_TYPES:
             inner_prefix = (
                 attempt[: attempt.rfind(_ATTEMPT_FIELD)] + PATH_SEPARATOR
             )  # a crew's attempt ends those inside it
-            ended = {one for one in ended if not one.startswith(inner_prefix)}
-            ended.add(attempt)
+            ended_attempts = {one for one in ended_attempts if not one.startswith(inner_prefix)}
+            ended_attempts.add(attempt)
         elif kind not in CHECKPOINT_TYPES and kind not in CHECKPOINT_INDEPENDENT_TYPES:
-            ended.clear()
-        elif attempt in ended and attempt not in fully_parsed_attempts:
+            ended_attempts.clear()
+        elif attempt in ended_attempts and attempt not in fully_parsed_attempts:
             continue
-        kept.append(lines[place])
-    kept += lines[:1]
-    kept.reverse()
-    return kept
+        kept_lines.append(lines[place])
+    kept_lines += lines[:1]
+    kept_lines.reverse()
+    return kept_lines

@@ -147,8 +147,8 @@ def _list_all_writes(job: Job, earlier: RequestState) -> tuple[EarlierWrite, ...
     """Return the calls of writing tools of all tries so far, each once, including tries whose message was deleted."""
     first = (earlier, *earlier.earlier_tries)[-1].id
     tries = (one for one in job.requests if first in {one.id, *(each.id for each in one.earlier_tries)})
-    found = [one for each in tries for subtask in each.subtasks.values() for one in subtask.all_writes]
-    return tuple({one.digest: one for one in found}.values())
+    writes = [one for each in tries for subtask in each.subtasks.values() for one in subtask.all_writes]
+    return tuple({one.digest: one for one in writes}.values())
 
 
 # ---------------------------------------------------------------- which subtasks run again, and which are reused
@@ -192,10 +192,10 @@ def list_rerun_subtasks(request: RequestState, retry_ref: RetryRef) -> frozenset
         return frozenset(subtasks)
     if retry_ref.mode == "continue":
         return frozenset()
-    found = {retry_ref.step} & subtasks.keys() if retry_ref.step else set(list_incomplete_subtasks(request))
-    while more := _find_affected_subtasks(subtasks, found):
-        found |= more
-    return frozenset(found)
+    rerun_ids = {retry_ref.step} & subtasks.keys() if retry_ref.step else set(list_incomplete_subtasks(request))
+    while more := _find_affected_subtasks(subtasks, rerun_ids):
+        rerun_ids |= more
+    return frozenset(rerun_ids)
 
 
 def _find_affected_subtasks(subtasks: Mapping[str, SubtaskState], rerun_ids: set[str]) -> set[str]:
@@ -203,12 +203,12 @@ def _find_affected_subtasks(subtasks: Mapping[str, SubtaskState], rerun_ids: set
 
     Each of these builds on one of `rerun_ids`, is inside one, or is a dependency of one and has no result.
     """
-    changed = {*rerun_ids, *(name for one in rerun_ids for name in _list_enclosing_ids(subtasks, one))}
-    later = {name for name, subtask in subtasks.items() if changed & set(subtask.spec.after)}
+    changed_ids = {*rerun_ids, *(name for one in rerun_ids for name in _list_enclosing_ids(subtasks, one))}
+    later = {name for name, subtask in subtasks.items() if changed_ids & set(subtask.spec.after)}
     inside = {name for name in subtasks if rerun_ids & _list_enclosing_ids(subtasks, name)}
-    needed = {name for one in rerun_ids for name in subtasks[one].spec.after if name in subtasks}
-    missing = {name for name in needed if subtasks[name].result is None}
-    return (later | inside | missing) - rerun_ids
+    dependency_ids = {name for one in rerun_ids for name in subtasks[one].spec.after if name in subtasks}
+    missing_ids = {name for name in dependency_ids if subtasks[name].result is None}
+    return (later | inside | missing_ids) - rerun_ids
 
 
 def _list_enclosing_ids(subtasks: Mapping[str, SubtaskState], name: str) -> set[str]:
@@ -234,11 +234,13 @@ def list_calls_to_repeat(request: RequestState, retry_ref: RetryRef) -> tuple[Ea
 def list_lost_files(job: Job, request: RequestState, retry_ref: RetryRef) -> tuple[str, ...]:
     """Return the names of lost files that the subtasks to run again need, or that a plan still to be made may need."""
     rerun_subtasks = [request.subtasks[name] for name in list_rerun_subtasks(request, retry_ref)]
-    needed = {
+    needed_names = {
         one.name for subtask in rerun_subtasks for one in find_needed_material(job, request, subtask).all_material
     }
     own = [
-        one for one in request.materials if one.fault == DELETED_FAULT and (one.name in needed or not request.subtasks)
+        one
+        for one in request.materials
+        if one.fault == DELETED_FAULT and (one.name in needed_names or not request.subtasks)
     ]
     return tuple(dict.fromkeys((*retry_ref.gone, *(one.name for one in own))))
 
@@ -247,9 +249,9 @@ def _make_retry_question(
     job: Job, request: RequestState, earlier: RequestState, retry_ref: RetryRef, at: float
 ) -> Question | None:
     """Return the question before a second try, about calls to repeat and lost files; None if it may begin at once."""
-    attached = {one.name for one in request.spec.attachments}
+    attached_names = {one.name for one in request.spec.attachments}
     writes = list_calls_to_repeat(earlier, retry_ref)
-    files = tuple(one for one in list_lost_files(job, earlier, retry_ref) if one not in attached)
+    files = tuple(one for one in list_lost_files(job, earlier, retry_ref) if one not in attached_names)
     if not writes and not files:
         return None
     lines = [*_list_write_lines(writes), *_list_file_lines(files)]
@@ -281,12 +283,12 @@ def _list_write_lines(writes: tuple[EarlierWrite, ...]) -> list[str]:
 def _list_file_lines(files: tuple[str, ...]) -> list[str]:
     if not files:
         return []
-    named = ", ".join(_shorten_line(one) for one in files[:MAX_LISTED_ITEMS])
+    names = ", ".join(_shorten_line(one) for one in files[:MAX_LISTED_ITEMS])
     if len(files) == 1:
         return [
-            f"{named} is not here any more. What needs it goes on without, or stop and attach it with a new “retry”."
+            f"{names} is not here any more. What needs it goes on without, or stop and attach it with a new “retry”."
         ]
-    return [f"Not here any more: {named}. What needs them goes on without, or stop and attach them with a new “retry”."]
+    return [f"Not here any more: {names}. What needs them goes on without, or stop and attach them with a new “retry”."]
 
 
 def _shorten_line(words: str) -> str:

@@ -56,26 +56,26 @@ class _SubtaskReuse:
         self._request, self._earlier_try, self._kept_ids, self._at = request, earlier, kept_ids, at
         self._members, self._estimates = members, estimates
         self._stopped_at = earlier.run.concluded_at or at
-        attached = {one.file_id for one in request.spec.attachments}
-        self._new_material_names = tuple(one.name for one in request.materials if one.file_id in attached)
+        attached_ids = {one.file_id for one in request.spec.attachments}
+        self._new_material_names = tuple(one.name for one in request.materials if one.file_id in attached_ids)
 
     def reuse_run(self, within: str) -> dict[str, SubtaskState]:
         """Return the subtasks of a run by id, with those of its inner runs that are reused."""
-        found: dict[str, SubtaskState] = {}
+        subtasks_by_id: dict[str, SubtaskState] = {}
         for subtask in self._earlier_try.list_subtasks(within):
             name = subtask.spec.id
             if has_left_plan(self._earlier_try, subtask):
                 continue
             if name not in self._kept_ids:
-                found[name] = self._restart_subtask(subtask)
+                subtasks_by_id[name] = self._restart_subtask(subtask)
             elif self._is_kept_whole(subtask):
-                found |= {
+                subtasks_by_id |= {
                     each.spec.id: self._keep_or_continue_subtask(each) for each in self._list_with_nested(subtask)
                 }
             else:
-                found[name] = self._reopen_crew_run(subtask)
-                found |= self.reuse_run(name)
-        return found
+                subtasks_by_id[name] = self._reopen_crew_run(subtask)
+                subtasks_by_id |= self.reuse_run(name)
+        return subtasks_by_id
 
     def _list_with_nested(self, subtask: SubtaskState) -> tuple[SubtaskState, ...]:
         return (subtask, *(self._earlier_try.list_all_subtasks(subtask.spec.id) if subtask.run is not None else ()))
@@ -109,8 +109,10 @@ class _SubtaskReuse:
 
     def _find_tier(self, subtask: SubtaskState) -> Tier | None:
         """Return the tier of the plan's specialist in the present crew; for an inner subtask, in the earlier run."""
-        known = self._earlier_try.find_enclosing_run(subtask).members
-        member = (known if subtask.within else {**known, **self._members}).get(subtask.spec.specialist)
+        earlier_members = self._earlier_try.find_enclosing_run(subtask).members
+        member = (earlier_members if subtask.within else {**earlier_members, **self._members}).get(
+            subtask.spec.specialist
+        )
         return member.tier if member is not None else subtask.tier
 
     def _reopen_crew_run(self, subtask: SubtaskState) -> SubtaskState:
@@ -135,7 +137,7 @@ class _SubtaskReuse:
             tier=subtask.tier,
             state="in_progress",
             attempt=max(1, subtask.attempt),
-            started=self._at,
+            started_at=self._at,
             attempt_started=self._at,
             earlier_writes=subtask.earlier_writes,
             answer_notes=subtask.answer_notes,
@@ -172,11 +174,12 @@ def drop_others_approvals(subtask: SubtaskState, requester: str) -> SubtaskState
 
     An open approval goes to the people who may decide for the requester of this try.
     """
-    begun = {point.call for point in subtask.checkpoints if isinstance(point, ev.ToolStarted)}
+    begun_calls = {point.call for point in subtask.checkpoints if isinstance(point, ev.ToolStarted)}
     points = tuple(
         point
         for point in subtask.checkpoints
-        if not (isinstance(point, Ruling) and point.is_approved and point.requester != requester) or point.call in begun
+        if not (isinstance(point, Ruling) and point.is_approved and point.requester != requester)
+        or point.call in begun_calls
     )
     question = subtask.question
     if question is not None and question.approval is not None:

@@ -49,17 +49,21 @@ def complete_subtask(request: RequestState, subtask: SubtaskState, result: Resul
     news = replan.find_replan_reason(request, subtask, result)
     if missing_gaps := _phrase_missing_dependencies(request, subtask):
         result = result.model_copy(update={"gaps": (*result.gaps, *missing_gaps)})
-    done = replace(subtask, state="complete", result=result, ended=at, refining_error="", question=None, not_before=0.0)
-    return settle_run(_add_finding_trigger(request.with_subtask(done), done, news, at), at, subtask.within)
+    ended_subtask = replace(
+        subtask, state="complete", result=result, ended_at=at, refining_error="", question=None, not_before=0.0
+    )
+    return settle_run(
+        _add_finding_trigger(request.with_subtask(ended_subtask), ended_subtask, news, at), at, subtask.within
+    )
 
 
 def _phrase_missing_dependencies(request: RequestState, subtask: SubtaskState) -> tuple[str, ...]:
     """Return a gap that names the dependencies without a result; empty if all have one."""
     others = [request.subtasks[name] for name in subtask.spec.after]
-    lost = [repr(other.spec.title) for other in others if other.result is None and not other.is_dropped]
-    if not lost:
+    missing_titles = [repr(other.spec.title) for other in others if other.result is None and not other.is_dropped]
+    if not missing_titles:
         return ()
-    return (render_phrase("without", request.text, title=subtask.spec.title, others=", ".join(lost)),)
+    return (render_phrase("without", request.text, title=subtask.spec.title, others=", ".join(missing_titles)),)
 
 
 def _add_finding_trigger(request: RequestState, subtask: SubtaskState, words: str, at: float) -> RequestState:
@@ -74,7 +78,7 @@ def _add_finding_trigger(request: RequestState, subtask: SubtaskState, words: st
 
 def fail_subtask(request: RequestState, subtask: SubtaskState, reason: str, at: float) -> RequestState:
     """End a subtask in error, without a result."""
-    failed_subtask = replace(subtask, state="error", reason=reason, ended=at, refining_error="", question=None)
+    failed_subtask = replace(subtask, state="error", reason=reason, ended_at=at, refining_error="", question=None)
     return settle_run(request.with_subtask(failed_subtask), at, subtask.within)
 
 
@@ -88,8 +92,8 @@ def end_with_best_result(request: RequestState, subtask: SubtaskState, message: 
 def add_faults_to_gaps(candidate: Candidate, *more: str) -> Result:
     """Return the candidate's result with its faults and `more` added to its gaps."""
     result = candidate.result
-    named = (*result.gaps, *(f"not mended: {fault}" for fault in candidate.faults), *more)
-    return result.model_copy(update={"gaps": tuple(dict.fromkeys(named))})
+    all_gaps = (*result.gaps, *(f"not mended: {fault}" for fault in candidate.faults), *more)
+    return result.model_copy(update={"gaps": tuple(dict.fromkeys(all_gaps))})
 
 
 def end_subtasks(request: RequestState, ending: list[SubtaskState], reason: str, at: float) -> RequestState:
@@ -105,11 +109,13 @@ def end_subtasks(request: RequestState, ending: list[SubtaskState], reason: str,
             combined_result = combine_results(request, request.get_run(subtask.spec.id))
             best = best if combined_result is None else Candidate(combined_result, is_partial=True)
         if best is not None:
-            ended_subtask = replace(ended_subtask, state="complete", result=add_faults_to_gaps(best, reason), ended=at)
+            ended_subtask = replace(
+                ended_subtask, state="complete", result=add_faults_to_gaps(best, reason), ended_at=at
+            )
         else:
             is_unstarted = subtask.attempt == 0
             ended_subtask = replace(
-                ended_subtask, state="skipped" if is_unstarted else "error", reason=reason, ended=at
+                ended_subtask, state="skipped" if is_unstarted else "error", reason=reason, ended_at=at
             )
         request = request.with_subtask(replace(ended_subtask, refining_error="", question=None))
     return request
@@ -154,10 +160,10 @@ def _skip_blocked_subtasks(request: RequestState, at: float, within: str) -> Req
 
     A subtask is stranded if all its dependencies ended without a result, and needless by its own `only_for`.
     """
-    while blocked := [
+    while blocked_subtasks := [
         one for one in request.list_subtasks(within) if _is_stranded(request, one) or _is_needless(request, one)
     ]:
-        for subtask in blocked:
+        for subtask in blocked_subtasks:
             needless = not _is_stranded(request, subtask)
             titles = ", ".join(repr(request.subtasks[name].spec.title) for name in subtask.spec.after)
             only_for = subtask.spec.only_for
@@ -165,7 +171,7 @@ def _skip_blocked_subtasks(request: RequestState, at: float, within: str) -> Req
                 f"no finding is {only_for.description}" if needless and only_for is not None else f"it needed {titles}"
             )
             request = request.with_subtask(
-                replace(subtask, state="skipped", is_dropped=needless, reason=reason, ended=at)
+                replace(subtask, state="skipped", is_dropped=needless, reason=reason, ended_at=at)
             )
             request = request.with_decision(at, subtask.spec.id, "left out" if needless else "skipped", reason)
     return request
@@ -173,8 +179,8 @@ def _skip_blocked_subtasks(request: RequestState, at: float, within: str) -> Req
 
 def _is_stranded(request: RequestState, subtask: SubtaskState) -> bool:
     after = [request.subtasks[name] for name in subtask.spec.after]
-    lost = all(other.state in {"error", "skipped"} and not other.is_dropped for other in after)
-    return subtask.state == "pending" and bool(after) and lost
+    has_only_failures = all(other.state in {"error", "skipped"} and not other.is_dropped for other in after)
+    return subtask.state == "pending" and bool(after) and has_only_failures
 
 
 def _is_needless(request: RequestState, subtask: SubtaskState) -> bool:
@@ -191,8 +197,10 @@ def _is_needless(request: RequestState, subtask: SubtaskState) -> bool:
         or replan.is_awaiting_revision(request, subtask)
     ):
         return False
-    found = (one for other in after if other.result is not None for one in other.result.findings)
-    return all(other.state in SETTLED_STATES for other in after) and not any(only_for.is_met_by(one) for one in found)
+    findings = (one for other in after if other.result is not None for one in other.result.findings)
+    return all(other.state in SETTLED_STATES for other in after) and not any(
+        only_for.is_met_by(one) for one in findings
+    )
 
 
 def has_only_scope_failures(subtasks: Iterable[SubtaskState]) -> bool:
@@ -200,9 +208,9 @@ def has_only_scope_failures(subtasks: Iterable[SubtaskState]) -> bool:
 
     A subtask with a denied call does not count as out of scope, since people may approve the call next time.
     """
-    failed = [subtask for subtask in subtasks if subtask.state == "error"]
-    return bool(failed) and all(
-        subtask.failure_cause == "out_of_scope" and not _has_unapproved_call(subtask) for subtask in failed
+    failed_subtasks = [subtask for subtask in subtasks if subtask.state == "error"]
+    return bool(failed_subtasks) and all(
+        subtask.failure_cause == "out_of_scope" and not _has_unapproved_call(subtask) for subtask in failed_subtasks
     )
 
 

@@ -255,8 +255,10 @@ def _apply_as_correction(job: Job, heard_message: HeardMessage, at: float) -> Jo
     request = job.current_request
     if request is None or not _may_correct(request, heard_message):
         return _set_outcome(job, heard_message, "request")
-    after, told, waits = corrections.add_correction(request, heard_message.message.id, heard_message.message.text, at)
-    return _set_outcome(job.with_request(after), heard_message, "applied", told_count=told, waiting_count=waits)
+    after, told_count, waits = corrections.add_correction(
+        request, heard_message.message.id, heard_message.message.text, at
+    )
+    return _set_outcome(job.with_request(after), heard_message, "applied", told_count=told_count, waiting_count=waits)
 
 
 def _schedule_sorting(job: Job, heard_message: HeardMessage, at: float) -> Job:
@@ -274,13 +276,13 @@ def _schedule_sorting(job: Job, heard_message: HeardMessage, at: float) -> Job:
             sorting_tries=heard_message.sorting_tries + 1,
             not_before=at + SORTING_DELAY_SECONDS[heard_message.sorting_tries],
         )
-        heard = tuple(retried_message if each is heard_message else each for each in job.pending_messages)
+        pending_messages = tuple(retried_message if each is heard_message else each for each in job.pending_messages)
         receipts = (
             (HeardMessage(f"{heard_message.receipt}?", heard_message.message, outcome="unsorted"),)
             if needs_receipt and not heard_message.sorting_tries
             else ()
         )
-        return replace(job, pending_messages=(*heard, *receipts))
+        return replace(job, pending_messages=(*pending_messages, *receipts))
     if needs_receipt:
         return _set_outcome(job, heard_message, "request" if heard_message.is_mention else "unclear")
     return _drop_message(job, heard_message)
@@ -299,9 +301,10 @@ def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
     )
     if waiting_message is not None and waiting_message.message.user == event.user:
         message = _edit_request(waiting_message.message, event)
-        changed = dataclasses.replace(waiting_message, message=message)
+        edited_message = dataclasses.replace(waiting_message, message=message)
         return replace(
-            job, pending_messages=tuple(changed if one is waiting_message else one for one in job.pending_messages)
+            job,
+            pending_messages=tuple(edited_message if one is waiting_message else one for one in job.pending_messages),
         )
     request = job.find_request(event.message)
     if request is None:
@@ -334,10 +337,10 @@ def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
 
 def _edit_request(request: Request, event: ev.RequestEdited) -> Request:
     """Return a request with the text and the pasted tables after an edit."""
-    pasted = tuple(one for one in request.attachments if one.kind == "table" and not one.author)
+    pasted_tables = tuple(one for one in request.attachments if one.kind == "table" and not one.author)
     attachments = request.attachments
-    if event.tables is not None and event.tables != pasted:
-        attachments = (*(one for one in attachments if one not in pasted), *event.tables)
+    if event.tables is not None and event.tables != pasted_tables:
+        attachments = (*(one for one in attachments if one not in pasted_tables), *event.tables)
     return request.model_copy(update={"text": event.text, "attachments": attachments})
 
 
@@ -381,14 +384,14 @@ def _add_receipt(
     correction_outcome: tuple[RequestState, int, int],
     outcome: MessageOutcome = "applied",
 ) -> Job:
-    request, told, waits_for = correction_outcome
-    receipt = dataclasses.replace(receipt, outcome=outcome, told_count=told, waiting_count=waits_for)
+    request, told_count, waits_for = correction_outcome
+    receipt = dataclasses.replace(receipt, outcome=outcome, told_count=told_count, waiting_count=waits_for)
     return replace(job.with_request(request), pending_messages=(*job.pending_messages, receipt))
 
 
 def _add_late_receipt(job: Job, request: RequestState, receipt: HeardMessage, at: float) -> Job:
     """Add a receipt `too_late` for an edit at most `MAX_LATE_EDIT_SECONDS` seconds after people saw the answer."""
-    fresh = request.run.answer is not None and at - (request.ended or at) <= MAX_LATE_EDIT_SECONDS
+    fresh = request.run.answer is not None and at - (request.ended_at or at) <= MAX_LATE_EDIT_SECONDS
     if not fresh or request.cancelled_by:
         return job
     return replace(job, pending_messages=(*job.pending_messages, dataclasses.replace(receipt, outcome="too_late")))
@@ -399,11 +402,11 @@ def withdraw_message(job: Job, event: ev.RequestWithdrawn) -> tuple[Job, tuple[R
 
     These are the message's own request and the second tries at it, as far as they are under way.
     """
-    kept = tuple(one for one in job.pending_messages if one.message.id != event.message)
-    job = replace(job, pending_messages=kept) if len(kept) < len(job.pending_messages) else job
+    kept_messages = tuple(one for one in job.pending_messages if one.message.id != event.message)
+    job = replace(job, pending_messages=kept_messages) if len(kept_messages) < len(job.pending_messages) else job
     job = _apply_correction_deletion(job, event)
-    found = (one for one in job.requests if event.message in {one.id, *(each.id for each in one.earlier_tries)})
-    return job, tuple(one for one in found if not (one.is_over or one.is_withdrawn or one.refusal))
+    requests = (one for one in job.requests if event.message in {one.id, *(each.id for each in one.earlier_tries)})
+    return job, tuple(one for one in requests if not (one.is_over or one.is_withdrawn or one.refusal))
 
 
 # ---------------------------------------------------------------- helpers
@@ -414,10 +417,10 @@ def list_answerable_questions(job: Job, heard_message: HeardMessage) -> list[tup
 
     The id is empty for the planner's question.
     """
-    found = job.current_request.open_questions.items() if job.current_request is not None else ()
+    open_questions = job.current_request.open_questions.items() if job.current_request is not None else ()
     return [
         (name, question)
-        for name, question in found
+        for name, question in open_questions
         if question.may_answer(heard_message.message.user, heard_message.groups)
     ]
 
@@ -428,35 +431,41 @@ def find_meant_question(job: Job, heard_message: HeardMessage) -> tuple[str, Que
     Among several questions it is the one that the message names (“Place: Oslo”), or the only one with an option that
     the message names.
     """
-    request, asked, text = (
+    request, question_pairs, text = (
         job.current_request,
         list_answerable_questions(job, heard_message),
         heard_message.message.text.strip(),
     )
-    if request is None or len(asked) == 1:
-        return (*asked[0], text) if asked else None
+    if request is None or len(question_pairs) == 1:
+        return (*question_pairs[0], text) if question_pairs else None
     head, colon, rest = text.partition(":")
-    named = [each for each in asked if colon and rest.strip() and _names_subtask(head, request, each[0])]
-    if len(named) == 1:
-        return (*named[0], rest.strip())
-    chosen = [each for each in asked if message_kinds.chooses_option(text, each[1].options)]
-    return (*chosen[0], text) if len(chosen) == 1 and not text.isdecimal() else None
+    named_questions = [
+        each for each in question_pairs if colon and rest.strip() and _names_subtask(head, request, each[0])
+    ]
+    if len(named_questions) == 1:
+        return (*named_questions[0], rest.strip())
+    chosen_questions = [each for each in question_pairs if message_kinds.chooses_option(text, each[1].options)]
+    return (*chosen_questions[0], text) if len(chosen_questions) == 1 and not text.isdecimal() else None
 
 
 def _names_subtask(name: str, request: RequestState, subtask: str) -> bool:
     """Return True if the title of a subtask begins with the words of `name`, or contains its only word."""
-    said, title = (
+    name_words, title = (
         message_kinds.split_words(name),
         message_kinds.split_words(request.subtasks[subtask].spec.title) if subtask else [],
     )
-    return bool(said) and (title[: len(said)] == said or (len(said) == 1 and said[0] in title))
+    return bool(name_words) and (
+        title[: len(name_words)] == name_words or (len(name_words) == 1 and name_words[0] in title)
+    )
 
 
 def find_approval_subtask_id(job: Job, heard_message: HeardMessage) -> str:
     """Return the id of the first subtask with an open approval for the author of a message; empty if there is none."""
-    found = job.current_request.open_questions.items() if job.current_request is not None else ()
+    open_questions = job.current_request.open_questions.items() if job.current_request is not None else ()
     who = (heard_message.message.user, heard_message.groups)
-    theirs = (name for name, asked in found if asked.approval is not None and may_answer(asked.whom, *who))
+    theirs = (
+        name for name, question in open_questions if question.approval is not None and may_answer(question.whom, *who)
+    )
     return next(theirs, "")
 
 
@@ -481,11 +490,11 @@ def _set_outcome(
     told_count: int = 0,
     waiting_count: int = 0,
 ) -> Job:
-    marked = dataclasses.replace(
+    marked_message = dataclasses.replace(
         heard_message, outcome=outcome, question_subtask=question, told_count=told_count, waiting_count=waiting_count
     )
     return replace(
-        job, pending_messages=tuple(marked if each is heard_message else each for each in job.pending_messages)
+        job, pending_messages=tuple(marked_message if each is heard_message else each for each in job.pending_messages)
     )
 
 

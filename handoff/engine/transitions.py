@@ -39,17 +39,17 @@ def apply_deadline(request: RequestState, event: ev.DeadlineReached) -> RequestS
     if overdue:
         request = request.with_decision(event.at, event.subtask, "deadline", text)
     names = [one.spec.id for one in overdue]
-    ended = [one for name in names for one in (request.subtasks[name], *request.list_all_subtasks(name))]
-    request = charge_aborted_turns(request, (one for one in ended if one.state not in SETTLED_STATES))
+    ended_subtasks = [one for name in names for one in (request.subtasks[name], *request.list_all_subtasks(name))]
+    request = charge_aborted_turns(request, (one for one in ended_subtasks if one.state not in SETTLED_STATES))
     request = end_subtasks(request, [request.subtasks[name] for name in names], text, event.at)
     return settle_run(request, event.at, subtask.within if subtask is not None else "") if overdue else request
 
 
 def end_posted_request(request: RequestState, at: float) -> RequestState:
     """End a request whose answer or failure an earlier release has posted, even if this release would continue it."""
-    unsettled = [one for one in request.list_subtasks("") if one.state not in SETTLED_STATES]
+    unsettled_subtasks = [one for one in request.list_subtasks("") if one.state not in SETTLED_STATES]
     request = (
-        settle_run(end_subtasks(request, unsettled, EARLIER_RELEASE_REASON, at), at)
+        settle_run(end_subtasks(request, unsettled_subtasks, EARLIER_RELEASE_REASON, at), at)
         if request.list_subtasks("")
         else request
     )
@@ -77,12 +77,14 @@ def hand_over_to_planner(
         state="skipped",
         is_dropped=True,
         is_handed_over=True,
-        ended=at,
+        ended_at=at,
         reason=f"handed over: {words}",
         question=None,
     )
-    answered = tuple(one for one in subtask.question_answers if one.question.approval is None)
-    request = replace(request.with_subtask(ended_subtask), question_answers=(*request.question_answers, *answered))
+    question_answers = tuple(one for one in subtask.question_answers if one.question.approval is None)
+    request = replace(
+        request.with_subtask(ended_subtask), question_answers=(*request.question_answers, *question_answers)
+    )
     run = replace(run, plan=None, members=MappingProxyType({}), is_first_responder=False, handover_reason=words)
     return request.with_run(run).with_decision(
         at, subtask.spec.id, HANDOVER_DECISION, f"{subtask.specialist} hands it over: {words}"
@@ -112,11 +114,11 @@ def end_withdrawn_request(request: RequestState, event: ev.RequestWithdrawn) -> 
 
 
 def _apply_material_gathered(request: RequestState, event: ev.MaterialGathered) -> RequestState:
-    found = event.materials
+    materials = event.materials
     if request.earlier_try is not None:  # material of a second try replaces earlier material of the same name
-        names = {one.name for one in found}
-        found = (*found, *(one for one in request.earlier_try.materials if one.name not in names))
-    return replace(request, is_gathered=True, speakers=event.speakers, materials=found, file_faults=event.faults)
+        names = {one.name for one in materials}
+        materials = (*materials, *(one for one in request.earlier_try.materials if one.name not in names))
+    return replace(request, is_gathered=True, speakers=event.speakers, materials=materials, file_faults=event.faults)
 
 
 # ---------------------------------------------------------------- attempts
@@ -135,7 +137,7 @@ def _apply_attempt_started(request: RequestState, event: ev.AttemptStarted) -> R
             attempt=event.attempt,
             specialist=event.specialist,
             tier=event.tier,
-            started=subtask.started if subtask.started is not None else event.at,
+            started_at=subtask.started_at if subtask.started_at is not None else event.at,
             attempt_started=event.at,
             checkpoints=(),
             refining_error="",
@@ -181,9 +183,9 @@ def _apply_result_returned(request: RequestState, event: ev.ResultReturned) -> R
     subtask = _find_running_subtask(request, event)
     if subtask is None:
         return request
-    missed = request.correction_texts[event.corrected :] if subtask.run is None else ()
-    if missed:  # the specialist did not know these corrections
-        faults = (*event.faults, *(MISSED_CORRECTION_FAULT.format(words=words) for words in missed))
+    missed_corrections = request.correction_texts[event.corrected :] if subtask.run is None else ()
+    if missed_corrections:  # the specialist did not know these corrections
+        faults = (*event.faults, *(MISSED_CORRECTION_FAULT.format(words=words) for words in missed_corrections))
         event = event.model_copy(update={"faults": faults})
     return returned_results.review_result(request, subtask, event)
 
@@ -243,10 +245,10 @@ def apply_question_answered(request: RequestState, event: ev.QuestionAnswered) -
         return request
     if event.number not in {0, question.number} or not question.may_answer(event.user, event.groups):
         return request
-    answered = QuestionAnswer(question, event.user, event.text, event.at)
+    question_answer = QuestionAnswer(question, event.user, event.text, event.at)
     if question.doubt is None:
-        return questions.apply_answer(request, subtask, answered)
-    subtask = replace(subtask, question=None, question_answers=(*subtask.question_answers, answered))
+        return questions.apply_answer(request, subtask, question_answer)
+    subtask = replace(subtask, question=None, question_answers=(*subtask.question_answers, question_answer))
     return unknown_writes.settle_unknown_write(
         request, subtask, question.doubt, event, waited_seconds=event.at - question.asked_at
     )

@@ -61,7 +61,9 @@ def settle_unknown_write(
     if verdict == "stop":
         request, subtask = request.charge_subtask(subtask.end_attempt(), doubt.usage)
         return fail_subtask(request, subtask, "stopped by a person", event.at)
-    checked = WriteVerdict(event.at, doubt.call, verdict, event.user, event.text)
-    started = subtask.attempt_started + max(0.0, waited_seconds)
-    checkpoints = (*subtask.checkpoints, checked)
-    return request.with_subtask(replace(subtask, state="in_progress", checkpoints=checkpoints, attempt_started=started))
+    write_verdict = WriteVerdict(event.at, doubt.call, verdict, event.user, event.text)
+    attempt_start = subtask.attempt_started + max(0.0, waited_seconds)
+    checkpoints = (*subtask.checkpoints, write_verdict)
+    return request.with_subtask(
+        replace(subtask, state="in_progress", checkpoints=checkpoints, attempt_started=attempt_start)
+    )

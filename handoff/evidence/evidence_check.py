@@ -118,10 +118,10 @@ def check_result(
         people_texts: The words of people and earlier results, the likeliest sources first. Their figures are known.
     """
     materials = [one for one in documents if one.is_material and one.text]
-    result_text, known = join_result_texts(result), _list_known_texts(documents, people_texts)
-    figures = find_unsupported_figures(result_text, known)
+    result_text, known_texts = join_result_texts(result), _list_known_texts(documents, people_texts)
+    figures = find_unsupported_figures(result_text, known_texts)
     if result.invented and not any(one.text for one in documents if not one.is_brief):
-        figures = tuple(one for one in figures if find_misquoted_figure(one.text, known))
+        figures = tuple(one for one in figures if find_misquoted_figure(one.text, known_texts))
     findings = tuple(_locate_finding_evidence(one, documents) for one in result.findings)
     result = _strip_workings(result.model_copy(update={"findings": findings}))
     text = "\n\n".join([result.content, *(f"{one.message} {one.where}" for one in result.findings)])
@@ -136,11 +136,13 @@ def check_result(
     for statement, fault in _yield_misplaced_figures(text, quotations, materials):
         faults.setdefault(statement, fault)
     binder = _make_binder(documents)
-    for statement, fault in chain(binder.yield_faults(text), yield_currency_faults(text, known, binder.find_cells)):
+    for statement, fault in chain(
+        binder.yield_faults(text), yield_currency_faults(text, known_texts, binder.find_cells)
+    ):
         faults.setdefault(statement, fault)
     unbound = tuple(faults)
     for figure in figures:
-        faults.setdefault(figure.text, figure.fault or _describe_unsourced_figure(figure.text, known))
+        faults.setdefault(figure.text, figure.fault or _describe_unsourced_figure(figure.text, known_texts))
     names = list_written_figures(result_text, figures)
     checked_fields = {
         "unbound": unbound,
@@ -173,16 +175,20 @@ def _list_known_texts(documents: Sequence[SourceDocument], people_texts: Iterabl
     may quote earlier faults, and tables, which only tools read.
     """
     people, tables = list(people_texts), [one.text for one in documents if one.is_table]
-    read: list[str] = []
+    read_texts: list[str] = []
     for one in documents:
-        if not one.is_brief and not one.is_table and not find_hardcoded_numbers(one.code, chain(people, read, tables)):
-            read.append(one.text)
-    return [*read, *people]
+        if (
+            not one.is_brief
+            and not one.is_table
+            and not find_hardcoded_numbers(one.code, chain(people, read_texts, tables))
+        ):
+            read_texts.append(one.text)
+    return [*read_texts, *people]
 
 
-def _describe_unsourced_figure(figure: str, known: Sequence[str]) -> str:
+def _describe_unsourced_figure(figure: str, known_texts: Sequence[str]) -> str:
     """Return the fault of an unsupported figure, with the known figure that it may misquote, if there is one."""
-    if near := find_misquoted_figure(figure, known):
+    if near := find_misquoted_figure(figure, known_texts):
         return f"{quote_line(figure)} stands nowhere; what you read has {quote_line(near)}."
     return (
         f"{quote_line(figure)} is said by no tool, file or person, and follows from nothing that they say. "
@@ -196,8 +202,8 @@ def _locate_finding_evidence(finding: Finding, documents: Sequence[SourceDocumen
 
 
 def _locate_evidence(evidence: Evidence, documents: Sequence[SourceDocument]) -> Evidence:
-    wanted = evidence.source.casefold()
-    for one in sorted(documents, key=lambda each: each.name.casefold() != wanted):
+    source_name = evidence.source.casefold()
+    for one in sorted(documents, key=lambda each: each.name.casefold() != source_name):
         at = one.find_quotation(evidence.quotation)
         if at is not None:
             where = name_exact_place(one.text, one.outline, at) if one.is_material else ""
@@ -214,9 +220,9 @@ def _find_quotation_fault(
     """
     if _is_short_quotation(quotation.words):
         return ""
-    found = [(one, at) for one in documents if (at := one.find_quotation(quotation.words)) is not None]
-    if found:
-        in_materials = [(one, at) for one, at in found if one.is_material]
+    quotation_places = [(one, at) for one in documents if (at := one.find_quotation(quotation.words)) is not None]
+    if quotation_places:
+        in_materials = [(one, at) for one, at in quotation_places if one.is_material]
         return _find_misplacement_fault(quotation, in_materials) or _find_attribution_fault(
             quotation, [one for one, _ in in_materials], materials
         )
@@ -244,8 +250,8 @@ def _is_attributed(quotation: Quotation, materials: Sequence[SourceDocument]) ->
 
 def _describe_missing_quotation(words_quoted: str, materials: Sequence[SourceDocument]) -> str:
     names = ", ".join(one.name for one in materials[:5])
-    quoted = quote_line(words_quoted)
-    return f"{quoted} stands nowhere in {names}: quote it word for word, or say it without quotation marks."
+    quotation = quote_line(words_quoted)
+    return f"{quotation} stands nowhere in {names}: quote it word for word, or say it without quotation marks."
 
 
 def _find_misplacement_fault(quotation: Quotation, occurrences: Sequence[tuple[SourceDocument, int]]) -> str:
@@ -279,9 +285,9 @@ def _find_attribution_fault(
 
     `holders` are the documents that contain the quotation.
     """
-    named = find_named_file(quotation, (one.name for one in materials))
-    if holders and named and not any(one.name == named for one in holders):
-        return f"{quote_line(quotation.words)} stands in {holders[0].name}, not in {named}."
+    named_file = find_named_file(quotation, (one.name for one in materials))
+    if holders and named_file and not any(one.name == named_file for one in holders):
+        return f"{quote_line(quotation.words)} stands in {holders[0].name}, not in {named_file}."
     faults = [find_speaker_fault(quotation, one.text) for one in holders]
     return f"{quote_line(quotation.words)} {faults[0]}." if faults and all(faults) else ""
 
@@ -309,10 +315,10 @@ def _yield_misplaced_figures(
     for quotation in quotations:
         text = text[: quotation.start] + "\x00" * (quotation.end - quotation.start) + text[quotation.end :]
     for sentence in SENTENCE_END.split(text):
-        named = find_named_places(sentence)
-        if len(named) != 1:
+        named_places = find_named_places(sentence)
+        if len(named_places) != 1:
             continue
-        kind, number = named[0]
+        kind, number = named_places[0]
         there = [one.figures_by_place[kind] for one in materials if number in one.figures_by_place[kind]]
         for figure in (one for one in _FIGURE.findall(sentence) if one != str(number)):
             numbers_with_figure = [n for each in there for n, figures in each.items() if figure in figures]

@@ -78,15 +78,15 @@ class CellBinder:
 
     @cached_property
     def _sorted_values(self) -> tuple[tuple[float, ...], tuple[tuple[Grid, Cell], ...]]:
-        found = sorted(
+        sorted_cells = sorted(
             ((abs(cell.value), grid, cell) for grid in self.grids for cell in grid.cells), key=lambda one: one[0]
         )
-        return tuple(value for value, _, _ in found), tuple((grid, cell) for _, grid, cell in found)
+        return tuple(value for value, _, _ in sorted_cells), tuple((grid, cell) for _, grid, cell in sorted_cells)
 
     @cached_property
     def _text_values(self) -> tuple[float, ...]:
-        found = (one for text in self.texts_without_grid for one in extract_figures(blank_non_figures(text)))
-        return tuple(sorted(value for one in found for value, _ in one.readings))
+        figures = (one for text in self.texts_without_grid for one in extract_figures(blank_non_figures(text)))
+        return tuple(sorted(value for one in figures for value, _ in one.readings))
 
     def find_cells(self, figure: Numeral) -> list[tuple[Grid, Cell]]:
         """Return the cells that a figure may come from, within its rounding error.
@@ -94,10 +94,10 @@ class CellBinder:
         If replies to queries have such cells, those of material are left out.
         """
         values, cells = self._sorted_values
-        found = [cells[at] for at in _yield_matching_indices(figure, values)]
-        asked = [one for one in found if one[0].is_reply]
+        matching_cells = [cells[at] for at in _yield_matching_indices(figure, values)]
+        reply_cells = [one for one in matching_cells if one[0].is_reply]
         digits = len(str(figure.readings[0][0]).replace(".", "").strip("0")) if figure.readings else 0
-        return asked or (found if digits >= _MIN_MATERIAL_DIGITS else [])
+        return reply_cells or (matching_cells if digits >= _MIN_MATERIAL_DIGITS else [])
 
     def is_in_other_text(self, figure: Numeral) -> bool:
         """Return True if one of the other texts contains the figure."""
@@ -113,24 +113,26 @@ class CellBinder:
 
     def list_filters(self, text: str) -> tuple[str, ...]:
         """Return the filters of the grids that figures of a text must come from."""
-        found: dict[str, None] = {}
+        filters: dict[str, None] = {}
         for one in extract_figures(blank_non_figures(text)) if any(grid.filters for grid in self.grids) else ():
             grids = [grid for grid, _ in self.find_cells(one)]
             if grids and all(grid.filters for grid in grids) and not self.is_in_other_text(one):
-                found.update(dict.fromkeys(grids[0].filters))
-        return tuple(found)
+                filters.update(dict.fromkeys(grids[0].filters))
+        return tuple(filters)
 
     def _find_sentence_fault(self, sentence: str) -> str:
         figures = [one for one in extract_figures(blank_non_figures(sentence), include_small=True) if one.readings]
-        bound = [_BoundFigure(one, self.find_cells(one)) for one in figures]
+        bound_figures = [_BoundFigure(one, self.find_cells(one)) for one in figures]
         grid_figures = [
-            one for one in bound if one.cells and is_figure(one.figure) and not self.is_in_other_text(one.figure)
+            one
+            for one in bound_figures
+            if one.cells and is_figure(one.figure) and not self.is_in_other_text(one.figure)
         ]
         return next(
             filter(
                 None,
                 (
-                    check(sentence, grid_figures, bound)
+                    check(sentence, grid_figures, bound_figures)
                     for check in (
                         _find_row_fault,
                         _find_order_fault,
@@ -181,9 +183,9 @@ class CellBinder:
         tables = [one for one in self.grids if not one.is_reply]
         for grid in tables:
             for column, labels in grid.labels.items():
-                named = [one for one in dict.fromkeys(filter(None, labels)) if _contains_label(words, one)]
-                if len(named) == 1 and len({*labels}) > 1:
-                    yield _TablePart(named[0], named[0], None, column)
+                named_labels = [one for one in dict.fromkeys(filter(None, labels)) if _contains_label(words, one)]
+                if len(named_labels) == 1 and len({*labels}) > 1:
+                    yield _TablePart(named_labels[0], named_labels[0], None, column)
         periods = find_periods(words)
         if len(periods) == 1:
             one = periods[0]
@@ -288,12 +290,12 @@ def _find_clause(sentence: str, figure: Numeral) -> str:
 def _yield_named_rows(sentence: str, grid: Grid) -> Iterator[dict[int, list[int]]]:
     """Yield a dict for each column of labels or periods: by row, the indices at which a sentence names the row."""
     for words in grid.labels.values():
-        found = {word: _find_label_indices(sentence, word) for word in {*words} if word}
-        yield {row: found[word] for row, word in enumerate(words) if word}
-    named = find_periods(sentence)
+        indices_by_word = {word: _find_label_indices(sentence, word) for word in {*words} if word}
+        yield {row: indices_by_word[word] for row, word in enumerate(words) if word}
+    named_periods = find_periods(sentence)
     for periods in grid.periods.values():
         yield {
-            row: [one.start for one in named if one.period.overlaps(period)]
+            row: [one.start for one in named_periods if one.period.overlaps(period)]
             for row, period in enumerate(periods)
             if period
         }
@@ -346,15 +348,17 @@ def _find_order_fault(sentence: str, grid_figures: Sequence[_BoundFigure], all_f
     for grid in {id(grid): grid for one in grid_figures for grid, _ in one.cells}.values():
         columns = [each for each in _yield_named_rows(sentence, grid) if any(each.values())]
         named_rows = {row for row in range(len(grid.rows)) if all(each.get(row) for each in columns)}
-        found = [(one, {cell.row for cell_grid, cell in one.cells if cell_grid is grid}) for one in grid_figures]
-        single = [(one, rows.pop()) for one, rows in found if len(rows) == 1]
+        rows_by_figure = [
+            (one, {cell.row for cell_grid, cell in one.cells if cell_grid is grid}) for one in grid_figures
+        ]
+        single = [(one, rows.pop()) for one, rows in rows_by_figure if len(rows) == 1]
         figure_rows = [row for _, row in single]
         if len(figure_rows) < 2 or len({*figure_rows}) < len(figure_rows) or len(figure_rows) != len(figures):
             continue
         for places in columns:
-            named = sorted((at, row) for row, at_all in places.items() if row in named_rows for at in at_all)
-            order = [row for _, row in named]
-            if sorted(order) != sorted(figure_rows) or len({at for at, _ in named}) < len(named):
+            row_places = sorted((at, row) for row, at_all in places.items() if row in named_rows for at in at_all)
+            order = [row for _, row in row_places]
+            if sorted(order) != sorted(figure_rows) or len({at for at, _ in row_places}) < len(row_places):
                 continue
             wrong = next((each for each, named_row in zip(single, order, strict=True) if each[1] != named_row), None)
             if wrong is not None:
@@ -385,20 +389,20 @@ def _find_column_fault(
     were missed" may count something else. A figure from a column of money is checked in any case.
     """
     for one in grid_figures:
-        found = _FOLLOWING_WORD.match(sentence[one.figure.end :])
-        if found is None:
+        match = _FOLLOWING_WORD.match(sentence[one.figure.end :])
+        if match is None:
             continue
-        name = found["word"].casefold()
+        name = match["word"].casefold()
         faults = [
             grid.columns[cell.column].replace("_", " ")
             for grid, cell in one.cells
             if grid.is_reply
             and name in {column.casefold() for column in grid.columns}
             and name not in grid.columns[cell.column].casefold()
-            and (found["end"] is not None or find_currencies(grid.columns[cell.column].replace("_", " ")))
+            and (match["end"] is not None or find_currencies(grid.columns[cell.column].replace("_", " ")))
         ]
         if len(faults) == len(one.cells):
-            return f"{_get_figure_text(sentence, one.figure)} is in the column {faults[0]}, not in {found['word']}."
+            return f"{_get_figure_text(sentence, one.figure)} is in the column {faults[0]}, not in {match['word']}."
     return ""
 
 

@@ -49,15 +49,15 @@ class Grid:
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """The numbers of the grid, except in columns of years and months, which label rows."""
-        found = []
+        number_cells = []
         for column in range(len(self.columns)):
             if column in self.periods:
                 continue
             for row, cells in enumerate(self.rows):
                 value = parse_number(cells[column])
                 if value is not None:
-                    found.append(Cell(row, column, value))
-        return tuple(found)
+                    number_cells.append(Cell(row, column, value))
+        return tuple(number_cells)
 
     @property
     def is_single_unnamed_row(self) -> bool:
@@ -67,7 +67,7 @@ class Grid:
     @cached_property
     def labels(self) -> dict[int, tuple[str, ...]]:
         """The words of each column of labels, by column index, in the order of rows; "" for an empty cell."""
-        found = {}
+        labels_by_column = {}
         for column in range(len(self.columns)):
             words = tuple(row[column].strip() for row in self.rows)
             if (
@@ -77,19 +77,19 @@ class Grid:
             ):
                 continue
             if self.is_reply or len(set(words)) <= _MAX_DISTINCT_LABELS:
-                found[column] = words
-        return found
+                labels_by_column[column] = words
+        return labels_by_column
 
     @cached_property
     def periods(self) -> dict[int, tuple[CalendarPeriod | None, ...]]:
         """The periods of each column that consists of months and years, by column index, in the order of rows."""
-        found = {}
+        periods_by_column = {}
         for column, name in enumerate(self.columns):
             cells = [row[column] for row in self.rows]
             periods = tuple(parse_period(cell, name) for cell in cells)
             if any(periods) and all(one is not None for one, cell in zip(periods, cells, strict=True) if cell.strip()):
-                found[column] = periods
-        return found
+                periods_by_column[column] = periods
+        return periods_by_column
 
 
 def parse_number(cell: str) -> float | None:
@@ -102,8 +102,8 @@ def parse_number(cell: str) -> float | None:
     bare = re.sub(r"^[€$£¥]\s?|\s?(?:[€$£¥%]|EUR|USD|GBP|CHF)$", "", text)
     if not _NUMBER.fullmatch(bare):
         return None
-    found = parse_numerals(bare)
-    return found[0].readings[0][0] if len(found) == 1 and found[0].readings else None
+    numerals = parse_numerals(bare)
+    return numerals[0].readings[0][0] if len(numerals) == 1 and numerals[0].readings else None
 
 
 def parse_reply_grid(source: str, text: str, query: str) -> Grid | None:
@@ -154,11 +154,11 @@ def insert_rows(text: str, grids: Sequence[Grid]) -> TextWithRows:
 
     `grids` are those of the queries that returned rows, in order.
     """
-    wrong = [found[0] for found in _PLACEHOLDER_PATTERN.finditer(text) if _find_grid(found, grids) is None]
+    wrong = [match[0] for match in _PLACEHOLDER_PATTERN.finditer(text) if _find_grid(match, grids) is None]
     if wrong:
         queries = f"only {format_count(len(grids), 'query', 'queries')}" if grids else "no query"
         return TextWithRows(text, f"{wrong[0]} stands for no rows: {queries} brought rows.")
-    return TextWithRows(_PLACEHOLDER_PATTERN.sub(lambda found: _render_table(_find_grid(found, grids)), text))
+    return TextWithRows(_PLACEHOLDER_PATTERN.sub(lambda match: _render_table(_find_grid(match, grids)), text))
 
 
 def _find_grid(placeholder: re.Match[str], grids: Sequence[Grid]) -> Grid | None:

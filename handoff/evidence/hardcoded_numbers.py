@@ -31,15 +31,15 @@ def find_hardcoded_numbers(code: str, known_texts: Iterable[str]) -> tuple[str, 
     """
     texts = _yield_constant_parts(code) if _SQL_START.match(code) else [code]
     literals = (each for text in texts for each in _yield_literals(_DATE.sub(" ", text)))
-    wanted = {written: value for written, value in literals if not is_common_number(value)}
-    if not wanted:
+    uncommon_literals = {literal: value for literal, value in literals if not is_common_number(value)}
+    if not uncommon_literals:
         return ()
     texts = [normalize_digits(each) for each in known_texts]
     known_values = {round(value, 9) for each in texts for one in parse_numerals(each) for value, _ in one.readings}
     known_values |= {
-        float(found[0]) for each in texts for found in _BARE_NUMBER.finditer(each)
+        float(match[0]) for each in texts for match in _BARE_NUMBER.finditer(each)
     }  # 412.6 billion is 412.6 in code
-    return tuple(written for written, value in wanted.items() if not _is_derivable(value, known_values))
+    return tuple(literal for literal, value in uncommon_literals.items() if not _is_derivable(value, known_values))
 
 
 def _yield_constant_parts(query: str) -> Iterator[str]:
@@ -47,20 +47,20 @@ def _yield_constant_parts(query: str) -> Iterator[str]:
 
     These are columns without a table column, numbers added to a column, and rows of VALUES.
     """
-    for found in _SELECT_LIST.finditer(query):
-        for column in _split_at_commas(found[1]):
+    for match in _SELECT_LIST.finditer(query):
+        for column in _split_at_commas(match[1]):
             bare = _ALIAS.sub("", f" {column.strip()}")
             if not _COLUMN_NAME.search(re.sub(r"'[^']*'", " ", bare)):
                 yield bare
-            elif added := _ADDED_CONSTANT.findall(_STRING_LITERAL.sub(" ", bare)):
-                yield " ".join(added)
-    yield from (found[0] for found in _VALUES_CLAUSE.finditer(query))
+            elif constants := _ADDED_CONSTANT.findall(_STRING_LITERAL.sub(" ", bare)):
+                yield " ".join(constants)
+    yield from (match[0] for match in _VALUES_CLAUSE.finditer(query))
 
 
 def _split_at_commas(text: str) -> Iterator[str]:
     """Yield the items of a list, split at commas outside strings and brackets."""
     depth = start = 0
-    for at, sign in enumerate(_STRING_LITERAL.sub(lambda found: " " * len(found[0]), text)):
+    for at, sign in enumerate(_STRING_LITERAL.sub(lambda match: " " * len(match[0]), text)):
         depth += (sign == "(") - (sign == ")")
         if depth < 0:  # the end of a subquery
             yield text[start:at]
@@ -73,11 +73,15 @@ def _split_at_commas(text: str) -> Iterator[str]:
 
 def _yield_literals(text: str) -> Iterator[tuple[str, float]]:
     """Yield the numbers of code as pairs (text as written, value). Numbers in strings are parsed in any format."""
-    for found in _NUMBER_LITERAL.finditer(_STRING_LITERAL.sub(" ", text)):
-        yield found[0], float(found[1].replace("_", "")) * 10.0 ** int(found[2] or 0)
+    for match in _NUMBER_LITERAL.finditer(_STRING_LITERAL.sub(" ", text)):
+        yield match[0], float(match[1].replace("_", "")) * 10.0 ** int(match[2] or 0)
     for string in _STRING_LITERAL.finditer(text):
-        shown = normalize_digits(string[0][1:-1])
-        yield from ((shown[one.start : one.end], one.readings[0][0]) for one in parse_numerals(shown) if one.readings)
+        normalized_text = normalize_digits(string[0][1:-1])
+        yield from (
+            (normalized_text[one.start : one.end], one.readings[0][0])
+            for one in parse_numerals(normalized_text)
+            if one.readings
+        )
 
 
 def _is_derivable(value: float, known_values: set[float]) -> bool:

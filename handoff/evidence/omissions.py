@@ -38,13 +38,13 @@ def add_omissions(text: str, findings: Sequence[MergedFinding], parts: Mapping[s
     count = ", ".join(
         render_phrase(GRAVE_SEVERITIES[one], request, n=number) for one, number in counts.items() if number
     )
-    omitted = [render_finding(each.finding) for each in grave if not states_message(text, each.finding.message)]
-    omitted += [
+    omitted_lines = [render_finding(each.finding) for each in grave if not states_message(text, each.finding.message)]
+    omitted_lines += [
         f"- **{title}:** {shorten_part(part)}" for title, part in find_omitted_parts(text, parts, request).items()
     ]
-    added = [render_phrase("grave", request, counts=count)] if count else []
-    added += ["\n".join([render_phrase("omitted", request), *omitted])] if omitted else []
-    return "\n\n".join([text.rstrip(), *added]) if added else text
+    added_parts = [render_phrase("grave", request, counts=count)] if count else []
+    added_parts += ["\n".join([render_phrase("omitted", request), *omitted_lines])] if omitted_lines else []
+    return "\n\n".join([text.rstrip(), *added_parts]) if added_parts else text
 
 
 def find_omitted_parts(text: str, parts: Mapping[str, str], request: str) -> dict[str, str]:
@@ -84,13 +84,16 @@ def add_refutations(answer: str, verification: AnswerVerified | None, request: s
     """Append to an answer its refuted sentences, and the contradictions of sources that it does not quote in full."""
     if verification is None:
         return answer
-    refuted = [f"- “{one.sentence}” ↔ {cite_evidence(one.evidence)}" for one in verification.refuted]
+    refuted_lines = [f"- “{one.sentence}” ↔ {cite_evidence(one.evidence)}" for one in verification.refuted]
     contradictions = [
         f"- {cite_evidence(each.one)} ↔ {cite_evidence(each.other)}"
         for each in verification.contradictions
         if not (each.one.quotation in answer and each.other.quotation in answer)
     ]
-    parts = [*_render_section("refuted", refuted, request), *_render_section("contradict", contradictions, request)]
+    parts = [
+        *_render_section("refuted", refuted_lines, request),
+        *_render_section("contradict", contradictions, request),
+    ]
     return "\n\n".join([answer.rstrip(), *parts]) if parts else answer
 
 

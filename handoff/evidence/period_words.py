@@ -82,32 +82,32 @@ class NamedPeriod(NamedTuple):
 def find_periods(text: str) -> tuple[NamedPeriod, ...]:
     """Return the months and years that a text names, in order."""
     text = unicodedata.normalize("NFC", text)
-    found: list[NamedPeriod] = []
+    periods: list[NamedPeriod] = []
     for one in _MONTH_NAME.finditer(text):
         name = one["name"].replace("\u0130", "I").replace("\u0131", "i")  # the pattern takes these for an i
         if name.casefold() in _AMBIGUOUS_NAMES and not name[0].isupper():
             continue
         period = CalendarPeriod(int(one["year"] or 0), _MONTH_NUMBERS[name.casefold()])
-        found.append(NamedPeriod(period, one.start(), one.end()))
+        periods.append(NamedPeriod(period, one.start(), one.end()))
     for pattern in (_ISO_MONTH, _EAST_ASIAN_MONTH):
-        found += [
+        periods += [
             NamedPeriod(CalendarPeriod(int(one["year"] or 0), int(one["month"])), one.start(), one.end())
             for one in pattern.finditer(text)
         ]
     for one in _BARE_YEAR.finditer(text):
-        if not any(each.start <= one.start() < each.end for each in found):
-            found.append(NamedPeriod(CalendarPeriod(int(one["year"]), 0), one.start(), one.end()))
-    return tuple(sorted(found, key=lambda each: each.start))
+        if not any(each.start <= one.start() < each.end for each in periods):
+            periods.append(NamedPeriod(CalendarPeriod(int(one["year"]), 0), one.start(), one.end()))
+    return tuple(sorted(periods, key=lambda each: each.start))
 
 
 def parse_period(cell: str, column: str) -> CalendarPeriod | None:
     """Parse a cell that is a month or year and nothing else; None for any other. `column` is the name of its column."""
     text = cell.strip()
-    if found := _PERIOD_CELL.fullmatch(text):
-        if found["month"] or _YEAR_COLUMN.search(column):
-            return CalendarPeriod(int(found["year"]), int(found["month"] or 0))
+    if match := _PERIOD_CELL.fullmatch(text):
+        if match["month"] or _YEAR_COLUMN.search(column):
+            return CalendarPeriod(int(match["year"]), int(match["month"] or 0))
         return None
     if text.isdigit() and 1 <= int(text) <= 12 and _MONTH_COLUMN.search(column):
         return CalendarPeriod(0, int(text))
-    named = find_periods(text) if len(text) <= 20 else ()
-    return named[0].period if len(named) == 1 and (named[0].start, named[0].end) == (0, len(text)) else None
+    periods = find_periods(text) if len(text) <= 20 else ()
+    return periods[0].period if len(periods) == 1 and (periods[0].start, periods[0].end) == (0, len(text)) else None

@@ -47,14 +47,14 @@ _PAGE_NAME = re.compile(r"(?:page|slide) (\d+)")
 def find_named_places(sentence: str) -> list[tuple[PlaceKind, int]]:
     """Return the sections and pages that a sentence names, as pairs (kind, number)."""
     text = unicodedata.normalize("NFKC", sentence)
-    found: list[tuple[PlaceKind, int]] = []
+    places: list[tuple[PlaceKind, int]] = []
     for one in _WORD_PLACE.finditer(text):
         kind: PlaceKind = "section" if one["section"] else "page"
-        found.append((kind, int(one[f"{kind}_number"])))
+        places.append((kind, int(one[f"{kind}_number"])))
     for one in _SIGN_PLACE.finditer(text):
         number = one["sign"] or one["item"]
-        found.append(("section", int(number)) if number else ("page", int(one["leaf"])))
-    return found
+        places.append(("section", int(number)) if number else ("page", int(one["leaf"])))
+    return places
 
 
 def find_place_spans(kind: PlaceKind, text: str, outline: Sequence[Section]) -> dict[int, tuple[int, int]]:
@@ -64,9 +64,9 @@ def find_place_spans(kind: PlaceKind, text: str, outline: Sequence[Section]) -> 
     inside sections, and nothing is certain. Pages are those of the outline.
     """
     if kind == "page":
-        starts = [(int(found[1]), one.start) for one in outline if (found := _PAGE_NAME.fullmatch(one.name))]
+        starts = [(int(match[1]), one.start) for one in outline if (match := _PAGE_NAME.fullmatch(one.name))]
     else:
-        starts = [(int(found[1]), found.start()) for found in _NUMBERED_LINE.finditer(text)]
+        starts = [(int(match[1]), match.start()) for match in _NUMBERED_LINE.finditer(text)]
     if len(starts) < 2 or [number for number, _ in starts] != list(range(1, len(starts) + 1)):
         return {}
     ends = [*(start for _, start in starts[1:]), len(text)]

@@ -73,13 +73,13 @@ class SearchableText:
     def find_quotation(self, quotation: str) -> int | None:
         """Return the index of the first character of a quotation in the text; None if the text does not contain it."""
         pieces = [piece.strip(_EDGE_PUNCTUATION) for piece in _ELLIPSIS.split(quotation)]
-        wanted = [plain for piece in pieces if (plain := _make_plain_text(piece, is_joined=False))]
-        if not wanted:
+        plain_pieces = [plain for piece in pieces if (plain := _make_plain_text(piece, is_joined=False))]
+        if not plain_pieces:
             return None
-        for joined in (True, False):
-            lines = self._joined_lines if joined else self._unjoined_lines
-            if (at := _find_pieces(lines.plain, wanted)) is not None:
-                return self._find_text_index(lines, at, is_joined=joined)
+        for is_joined in (True, False):
+            lines = self._joined_lines if is_joined else self._unjoined_lines
+            if (at := _find_pieces(lines.plain, plain_pieces)) is not None:
+                return self._find_text_index(lines, at, is_joined=is_joined)
         return None
 
     @cached_property
@@ -131,10 +131,10 @@ def _find_pieces(plain: str, pieces: list[str]) -> int | None:
     for at in _yield_piece_indices(plain, first):
         end = at + len(first)
         for piece in rest:
-            found = plain.find(piece, end, end + MAX_GAP_CHARACTERS + len(piece))
-            if found < 0:
+            piece_start = plain.find(piece, end, end + MAX_GAP_CHARACTERS + len(piece))
+            if piece_start < 0:
                 break
-            end = found + len(piece)
+            end = piece_start + len(piece)
         else:
             return at
     return None
@@ -166,24 +166,24 @@ _BLOCK_QUOTE = re.compile(r"(?:^[ \t]*>[^\n]*(?:\n|\Z))+", re.MULTILINE)
 
 def extract_quotations(text: str) -> list[Quotation]:
     """Return the quotations of a Markdown text, in quotation marks of any language or as block quotes, outside code."""
-    blank = _CODE.sub(lambda found: " " * len(found[0]), text)
-    found = []
+    blank = _CODE.sub(lambda code: " " * len(code[0]), text)
+    quotations = []
     for block in _BLOCK_QUOTE.finditer(blank):
         words = re.sub(r"^[ \t]*>[ \t]?", "", block[0], flags=re.MULTILINE).strip()
         before = blank[: block.start()].rstrip().rpartition("\n")[2]
-        found.append(Quotation(words, block.start(), block.end(), before, before))
+        quotations.append(Quotation(words, block.start(), block.end(), before, before))
     blank = _BLOCK_QUOTE.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), blank)
     last_end = 0
-    for quoted in _QUOTED_TEXT.finditer(blank):
-        words = next(filter(None, quoted.groups()))
+    for match in _QUOTED_TEXT.finditer(blank):
+        words = next(filter(None, match.groups()))
         if "\n\n" not in words:
-            start, end = blank.rfind("\n", 0, quoted.start()) + 1, blank.find("\n", quoted.end())
-            rest_of_line = blank[quoted.end() : end if end >= 0 else len(blank)]
-            line = f"{blank[start : quoted.start()]} {rest_of_line}"
-            before, after = blank[max(start, last_end) : quoted.start()], _OPENING_MARK.split(rest_of_line)[0]
-            found.append(Quotation(words, quoted.start(), quoted.end(), line, before, after))
-        last_end = quoted.end()
-    return sorted(found, key=lambda one: one.start)
+            start, end = blank.rfind("\n", 0, match.start()) + 1, blank.find("\n", match.end())
+            rest_of_line = blank[match.end() : end if end >= 0 else len(blank)]
+            line = f"{blank[start : match.start()]} {rest_of_line}"
+            before, after = blank[max(start, last_end) : match.start()], _OPENING_MARK.split(rest_of_line)[0]
+            quotations.append(Quotation(words, match.start(), match.end(), line, before, after))
+        last_end = match.end()
+    return sorted(quotations, key=lambda one: one.start)
 
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -201,17 +201,19 @@ def find_named_file(quotation: Quotation, names: Iterable[str]) -> str:
     if bracket := _BRACKETED_TEXT.match(quotation.after):
         return _get_only_name(name for name in names if _find_name_ends(bracket[1], name))
     sentence = SENTENCE_END.split(quotation.before)[-1]
-    if not (found := _get_only_name(name for name in names if _find_name_ends(sentence, name))):
+    if not (file_name := _get_only_name(name for name in names if _find_name_ends(sentence, name))):
         return ""
-    rest = sentence[_find_name_ends(sentence, found)[-1] :]
+    rest = sentence[_find_name_ends(sentence, file_name)[-1] :]
     return (
-        found if len(_WORD.findall(rest)) <= (_MAX_PLACE_WORDS if find_named_places(rest) else _MAX_VERB_WORDS) else ""
+        file_name
+        if len(_WORD.findall(rest)) <= (_MAX_PLACE_WORDS if find_named_places(rest) else _MAX_VERB_WORDS)
+        else ""
     )
 
 
 def find_speaker_fault(quotation: Quotation, text: str) -> str:
     """Return a fault if the quotation names a speaker but only other speakers say it in `text`; empty otherwise."""
-    lines = [(found["name"], line) for line in text.splitlines() if (found := _SPEAKER.match(line))]
+    lines = [(match["name"], line) for line in text.splitlines() if (match := _SPEAKER.match(line))]
     names = dict.fromkeys(name for name, _ in lines)
     if len(names) <= 1 or not (named_speaker := _find_named_speaker(quotation, names)):
         return ""
@@ -236,10 +238,10 @@ def _find_named_speaker(quotation: Quotation, names: Iterable[str]) -> str:
 
 def _find_name_ends(text: str, name: str) -> list[int]:
     """Return the end of each mention of a name in a text, without mentions inside longer names, as a.md in data.md."""
-    found = re.finditer(rf"(?<![\w.-]){re.escape(name)}(?![A-Za-z0-9_-]|\.\w)", text, re.IGNORECASE)
-    return [one.end() for one in found]
+    matches = re.finditer(rf"(?<![\w.-]){re.escape(name)}(?![A-Za-z0-9_-]|\.\w)", text, re.IGNORECASE)
+    return [one.end() for one in matches]
 
 
 def _get_only_name(names: Iterator[str]) -> str:
-    found = list(names)
-    return found[0] if len(found) == 1 else ""
+    name_list = list(names)
+    return name_list[0] if len(name_list) == 1 else ""

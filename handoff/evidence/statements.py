@@ -17,7 +17,7 @@ _SKIPPED_LINE = re.compile(r"\s*(?:#{1,6} |\||[-*_]{3,}\s*$)")
 _LIST_MARK = re.compile(r"^\s*(?:>\s*)?(?:[-*\u2022]|\d{1,3}[.)])\s+")
 _CONTEXT_LENGTH = 40
 """The number of characters before and after a figure in an excerpt."""
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_UNSPACED_LETTER = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 
 
 def split_statements(answer: str) -> list[str]:
@@ -37,8 +37,8 @@ def find_figure_context(figure: str, answer: str) -> str:
             text = " ".join(sentence.strip(" \t*_#.").split())
             if text in {figure, whole}:
                 return ""
-            if (found := figure_pattern.search(text)) is not None:
-                return _cut_at_words(text, found.start(), found.end())
+            if (match := figure_pattern.search(text)) is not None:
+                return _cut_at_words(text, match.start(), match.end())
     return ""
 
 
@@ -56,6 +56,8 @@ def _split_sentences(answer: str) -> Iterator[str]:
             continue
         for sentence in SENTENCE_END.split(_LIST_MARK.sub("", line).replace("**", "")):
             text = sentence.strip(" \t*_")
-            is_long_enough = len(text) >= MIN_CHARACTERS if _UNSPACED.search(text) else len(text.split()) >= MIN_WORDS
+            is_long_enough = (
+                len(text) >= MIN_CHARACTERS if _UNSPACED_LETTER.search(text) else len(text.split()) >= MIN_WORDS
+            )
             if is_long_enough:
                 yield text

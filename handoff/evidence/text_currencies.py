@@ -28,8 +28,8 @@ def yield_currency_faults(
                 continue
             source_currencies = [each for other in known_texts for each in _list_figure_currencies(other, one)]
             if source_currencies and all(source_currencies) and not beside & set().union(*source_currencies):
-                written = sentence[one.start : one.end].strip()
-                yield sentence.strip(), f"{written} is in {min(source_currencies[0])}, not in {min(beside)}."
+                amount_text = sentence[one.start : one.end].strip()
+                yield sentence.strip(), f"{amount_text} is in {min(source_currencies[0])}, not in {min(beside)}."
                 break
 
 
@@ -37,14 +37,14 @@ def _list_figure_currencies(text: str, figure: Numeral) -> list[frozenset[str]]:
     """Return for each occurrence of a figure in a text the set of currencies beside it, which may be empty."""
     if len(text) > MAX_SOURCE_LENGTH:
         return [frozenset()]
-    wanted = {value for value, _ in figure.readings}
-    return [currencies for values, currencies in _list_amounts(text) if wanted & values]
+    figure_values = {value for value, _ in figure.readings}
+    return [currencies for values, currencies in _list_amounts(text) if figure_values & values]
 
 
 @lru_cache(maxsize=64)
 def _list_amounts(text: str) -> tuple[tuple[frozenset[float], frozenset[str]], ...]:
-    shown = normalize_digits(text)
+    normalized_text = normalize_digits(text)
     return tuple(
-        (frozenset(value for value, _ in one.readings), frozenset(find_currencies_beside(shown, one)))
-        for one in parse_numerals(shown)
+        (frozenset(value for value, _ in one.readings), frozenset(find_currencies_beside(normalized_text, one)))
+        for one in parse_numerals(normalized_text)
     )

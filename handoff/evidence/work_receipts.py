@@ -65,13 +65,13 @@ def collect_receipts(request: RequestState) -> Receipts:
     ]
     whole = dict.fromkeys(one.name for one in readings if one.is_whole)
     parts = dict.fromkeys(one.name for one in readings if one.name not in whole)
-    known = {*whole, *parts}
+    known_names = {*whole, *parts}
     files = (one for one in request.materials if one.kind == "file" and not one.fault)
-    known |= {one.name for one in list_unneeded_files(request)}  # these are named as gaps
+    known_names |= {one.name for one in list_unneeded_files(request)}  # these are named as gaps
     return Receipts(
         sources_read=tuple(whole),
         sources_read_partly=tuple(parts),
-        unopened_files=tuple(one.name for one in files if one.name not in known),
+        unopened_files=tuple(one.name for one in files if one.name not in known_names),
         queries=tuple(dict.fromkeys(query for result in results for query in result.queries)),
         filters=tuple(dict.fromkeys(_render_condition(one) for result in results for one in result.filters)),
         workings=tuple(dict.fromkeys((*request.run.workings, *(one for result in results for one in result.workings)))),
@@ -98,9 +98,9 @@ def _list_posted_files(subtasks: Iterable[SubtaskState]) -> Iterable[str]:
 def _yield_failed_writes(subtasks: Iterable[SubtaskState]) -> Iterable[str]:
     """Yield the calls that failed, without those that people denied, which are gaps of the answer."""
     for subtask in subtasks:
-        denied = {approval.tool for approval, _ in subtask.unapproved_calls}
-        failed = subtask.result.failed_writes if subtask.result is not None else ()
-        yield from (one for one in failed if one.partition(":")[0] not in denied)
+        denied_tools = {approval.tool for approval, _ in subtask.unapproved_calls}
+        failed_writes = subtask.result.failed_writes if subtask.result is not None else ()
+        yield from (one for one in failed_writes if one.partition(":")[0] not in denied_tools)
 
 
 def render_receipt_lines(request: RequestState) -> list[str]:
@@ -110,27 +110,29 @@ def render_receipt_lines(request: RequestState) -> list[str]:
     """
     if not any(subtask.result is not None for subtask in request.list_all_subtasks("")):
         return []
-    found, text = collect_receipts(request), request.text
-    rows = tuple(dict.fromkeys(filter(None, map(_render_condition_without_sql, found.filters))))
-    read = _list_document_names((*found.sources_read, *found.sources_read_partly))
+    receipts, text = collect_receipts(request), request.text
+    rows = tuple(dict.fromkeys(filter(None, map(_render_condition_without_sql, receipts.filters))))
+    document_names = _list_document_names((*receipts.sources_read, *receipts.sources_read_partly))
     reading_parts = [
         render_phrase(
-            "read", text, what=_join_limited_names(tuple(_add_message_count(one, request) for one in read), text)
+            "read",
+            text,
+            what=_join_limited_names(tuple(_add_message_count(one, request) for one in document_names), text),
         )
-        if read
+        if document_names
         else "",
-        render_phrase("not_opened", text, what=_join_limited_names(found.unopened_files, text))
-        if found.unopened_files
+        render_phrase("not_opened", text, what=_join_limited_names(receipts.unopened_files, text))
+        if receipts.unopened_files
         else "",
         render_phrase("filters", text, what=_join_limited_names(rows, text)) if rows else "",
-        render_phrase("queries", text, n=len(found.queries)) if found.queries else "",
+        render_phrase("queries", text, n=len(receipts.queries)) if receipts.queries else "",
     ]
     action_parts = [
-        render_phrase("done", text, what=_join_limited_names(found.completed_actions, text))
-        if found.completed_actions
+        render_phrase("done", text, what=_join_limited_names(receipts.completed_actions, text))
+        if receipts.completed_actions
         else render_phrase("nothing_done", text),
-        render_phrase("not_done", text, what=_join_limited_names(found.failed_calls, text))
-        if found.failed_calls
+        render_phrase("not_done", text, what=_join_limited_names(receipts.failed_calls, text))
+        if receipts.failed_calls
         else "",
     ]
     return [line for line in (" · ".join(filter(None, parts)) for parts in (reading_parts, action_parts)) if line]
@@ -159,8 +161,8 @@ def _render_condition_without_sql(condition: str) -> str:
 
     If it cannot be written without SQL, return its count alone, such as `6/10`.
     """
-    found = _CONDITION.fullmatch(condition)
-    words, count = (found["words"], found["count"] or "") if found else (condition, "")
+    match = _CONDITION.fullmatch(condition)
+    words, count = (match["words"], match["count"] or "") if match else (condition, "")
     plain = re.sub(r"\bDATE (?=\d)", "", re.sub(r" AND ", ", ", words))
     return count if _SQL_SYNTAX.search(plain) else condition.replace(words, plain)
 

@@ -82,10 +82,10 @@ def _mark_deleted_sections(material: Material, deleted_ids: tuple[str, ...], cop
     for section, end in zip(material.outline, ends, strict=True):
         if section.message in deleted_ids and material.text:
             copies.append(CopyToDelete(material.text, section.start, end))
-    kept = (
+    sections = (
         each.model_copy(update={"message": ""}) if each.message in deleted_ids else each for each in material.outline
     )
-    return material.model_copy(update={"outline": tuple(kept)}) if deleted_ids else material
+    return material.model_copy(update={"outline": tuple(sections)}) if deleted_ids else material
 
 
 def _list_copy_digests(material: Material) -> tuple[str, ...]:

@@ -49,16 +49,16 @@ def list_material(job: Job, request: RequestState) -> tuple[Material, ...]:
     Memories of earlier requests are left out, since each request gathers them anew.
     """
     before = job.list_earlier_requests(request)[::-1]
-    found = [
+    materials = [
         *_list_request_materials(request),
         *_list_materials_of_kind(request, "thread"),
         *_list_materials_of_kind(request, "memory"),
         *_list_materials_of_kind(request, "file"),
     ]
-    found += _list_answer_materials(before)
-    found += [one for earlier in before if earlier.materials for one in _list_inheritable_materials(earlier)]
-    found += [one for earlier in before for one in _list_made_files(earlier)]
-    return tuple(_yield_uniquely_named(found))
+    materials += _list_answer_materials(before)
+    materials += [one for earlier in before if earlier.materials for one in _list_inheritable_materials(earlier)]
+    materials += [one for earlier in before for one in _list_made_files(earlier)]
+    return tuple(_yield_uniquely_named(materials))
 
 
 def _list_request_materials(request: RequestState) -> list[Material]:
@@ -113,18 +113,18 @@ def _make_file_material(file: Artifact) -> Material:
 
 def _yield_uniquely_named(materials: Sequence[Material]) -> Iterator[Material]:
     """Yield each material once. If several have the same name, the first keeps it and the others get a number."""
-    taken: set[str] = set()
-    seen: set[tuple[str, str, str]] = set()
+    taken_names: set[str] = set()
+    seen_identities: set[tuple[str, str, str]] = set()
     for one in materials:
         identity = (one.kind, one.file.id if one.file is not None else one.text, one.name)
-        if one.kind in {"file", "thread"} and identity in seen:
+        if one.kind in {"file", "thread"} and identity in seen_identities:
             continue
-        seen.add(identity)
+        seen_identities.add(identity)
         name, number = one.name, 1
-        while name.casefold() in taken:
+        while name.casefold() in taken_names:
             number += 1
             name = _make_numbered_name(one, number)
-        taken.add(name.casefold())
+        taken_names.add(name.casefold())
         yield one if name == one.name else one.model_copy(update={"name": name})
 
 
@@ -147,8 +147,8 @@ def find_needed_material(job: Job, request: RequestState, subtask: SubtaskState)
     if subtask.spec.needs is None:
         return there
     by_name = {one.name: one for one in there.all_material}
-    named = (*subtask.spec.needs, *(one.name for one in there.brief_material if one.kind == "memory"))
-    return NeededMaterial(tuple(by_name[name] for name in dict.fromkeys(named) if name in by_name))
+    needed_names = (*subtask.spec.needs, *(one.name for one in there.brief_material if one.kind == "memory"))
+    return NeededMaterial(tuple(by_name[name] for name in dict.fromkeys(needed_names) if name in by_name))
 
 
 def _choose_default_needs(job: Job, request: RequestState) -> NeededMaterial:
@@ -174,8 +174,8 @@ def list_unneeded_files(request: RequestState) -> tuple[Material, ...]:
             *_list_materials_of_kind(request, "file"),
         ]
     )
-    attached = (one for one in own if one.file is not None and not one.fault and not one.author)
-    return tuple(one for one in attached if one.name not in needs)
+    attached_files = (one for one in own if one.file is not None and not one.fault and not one.author)
+    return tuple(one for one in attached_files if one.name not in needs)
 
 
 def list_unneeded_thread_files(request: RequestState) -> tuple[Material, ...]:
@@ -184,7 +184,7 @@ def list_unneeded_thread_files(request: RequestState) -> tuple[Material, ...]:
     Their faults and gaps are no gaps of the answer.
     """
     needs = {name for subtask in request.subtasks.values() for name in subtask.spec.needs or ()}
-    said = request.text.casefold()
+    request_text = request.text.casefold()
     own = _yield_uniquely_named(
         [
             *_list_request_materials(request),
@@ -193,7 +193,7 @@ def list_unneeded_thread_files(request: RequestState) -> tuple[Material, ...]:
         ]
     )
     theirs = (one for one in own if one.kind == "file" and one.author)
-    return tuple(one for one in theirs if one.name not in needs and one.name.casefold() not in said)
+    return tuple(one for one in theirs if one.name not in needs and one.name.casefold() not in request_text)
 
 
 def collect_log_texts(job: Job, request: RequestState) -> dict[str, str]:

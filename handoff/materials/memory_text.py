@@ -51,14 +51,14 @@ def render_memories(
     order = sorted(memories, key=lambda name: memories[name].at)
     titles = {name: _render_memory_title(memories[name], names, utc_offset_seconds) for name in order}
     lines = {name: f"[{titles[name]}] {memories[name].text}" for name in order}
-    chosen = _select_fitting_memories(order, lines, request_text, max_tokens - estimate_token_count(heading))
-    left = len(order) - len(chosen)
-    text = heading + (f"\n({left} more left out here: they fit this request less.)" if left else "")
+    chosen_names = _select_fitting_memories(order, lines, request_text, max_tokens - estimate_token_count(heading))
+    left_out_count = len(order) - len(chosen_names)
+    text = heading + (f"\n({left_out_count} more left out here: they fit this request less.)" if left_out_count else "")
     outline = []
-    for name in chosen:
+    for name in chosen_names:
         outline.append(Section(name=titles[name], start=len(text) + 1, message=f"{MEMORY_ID_PREFIX}{name}"))
         text += f"\n{lines[name]}"
-    return MemoryText(text, tuple(outline), left)
+    return MemoryText(text, tuple(outline), left_out_count)
 
 
 def _select_fitting_memories(
@@ -71,12 +71,12 @@ def _select_fitting_memories(
     if sum(estimate_token_count(lines[name]) for name in order) <= max_tokens:
         return list(order)
     scores = _score_lines(order, lines, request_text)
-    chosen = set()
+    chosen_names = set()
     for name in sorted(order, key=lambda name: (-scores[name], -order.index(name))):
         if (size := estimate_token_count(lines[name])) <= max_tokens:
             max_tokens -= size
-            chosen.add(name)
-    return [name for name in order if name in chosen]
+            chosen_names.add(name)
+    return [name for name in order if name in chosen_names]
 
 
 def _score_lines(order: Sequence[str], lines: Mapping[str, str], request_text: str) -> dict[str, float]:
@@ -84,8 +84,8 @@ def _score_lines(order: Sequence[str], lines: Mapping[str, str], request_text: s
     for name in order:
         starts[name] = len(text)
         text += f"{lines[name]}\n"
-    found = score_passages(text, [Section(name=name, start=start) for name, start in starts.items()], request_text)
-    scores = {one.start: one.score for one in found}
+    passages = score_passages(text, [Section(name=name, start=start) for name, start in starts.items()], request_text)
+    scores = {one.start: one.score for one in passages}
     return {name: scores.get(start, 0.0) for name, start in starts.items()}
 
 
@@ -101,5 +101,5 @@ def _render_memory_title(memory: Memory, names: Mapping[str, str], utc_offset_se
 
 
 def _render_author_name(user: str, names: Mapping[str, str]) -> str:
-    named = " ".join((names.get(user) or "somebody").replace("[", " ").replace("]", " ").split())
-    return named[:MAX_NAME_LENGTH].strip()
+    author_name = " ".join((names.get(user) or "somebody").replace("[", " ").replace("]", " ").split())
+    return author_name[:MAX_NAME_LENGTH].strip()

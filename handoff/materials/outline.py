@@ -36,11 +36,13 @@ def name_place(text: str, outline: Sequence[Section], index: int) -> str:
 
     If the outline leaves sections out, they are found in the text itself.
     """
-    found = bisect_right(outline, index, key=lambda one: one.start)
-    if not found or (found > 1 and outline[found - 2].start == outline[found - 1].start):  # an outline of columns
+    section_number = bisect_right(outline, index, key=lambda one: one.start)
+    if not section_number or (
+        section_number > 1 and outline[section_number - 2].start == outline[section_number - 1].start
+    ):  # an outline of columns
         return f"line {text.count(chr(10), 0, index) + 1:,}"
-    hidden_sections = [one for one in _list_hidden_sections(text, outline, found - 1) if one.start <= index]
-    section = hidden_sections[-1] if hidden_sections else outline[found - 1]
+    hidden_sections = [one for one in _list_hidden_sections(text, outline, section_number - 1) if one.start <= index]
+    section = hidden_sections[-1] if hidden_sections else outline[section_number - 1]
     # If the section is not certain, the line is.
     return (
         section.name
@@ -52,9 +54,11 @@ def name_place(text: str, outline: Sequence[Section], index: int) -> str:
 def name_exact_place(text: str, outline: Sequence[Section], index: int) -> str:
     """Return the place of the index `index` like `name_place`, but with its own line, not the section's first line."""
     name = name_place(text, outline, index)
-    found = bisect_right(outline, index, key=lambda one: one.start)
+    section_number = bisect_right(outline, index, key=lambda one: one.start)
     return (
-        f"line {_find_line_number(text, outline[found - 1], index):,}" if found and _LINE_PREFIX.match(name) else name
+        f"line {_find_line_number(text, outline[section_number - 1], index):,}"
+        if section_number and _LINE_PREFIX.match(name)
+        else name
     )
 
 
@@ -73,13 +77,13 @@ def _list_hidden_sections(text: str, outline: Sequence[Section], index: int) -> 
     if not there or there[0][0] > 0:
         return [section]
     by_line = _LINE_NUMBER.match(section.name) is not None
-    named = [section.model_copy(update={"unnamed": 0})]
+    sections = [section.model_copy(update={"unnamed": 0})]
     for start, name in there[1:]:
         at = section.start + start
-        named.append(
+        sections.append(
             Section(name=f"line {_find_line_number(text, section, at)}: {name}" if by_line else name, start=at)
         )
-    return named
+    return sections
 
 
 def _find_line_number(text: str, section: Section, index: int) -> int:
@@ -100,12 +104,12 @@ def _yield_sections(text: str, *, by_marks: bool) -> Iterator[tuple[int, str]]:
     fence, before, before_start, start = "", "", 0, 0
     for line in text.split("\n"):
         if by_marks:
-            if found := _SECTION_MARK.fullmatch(line):
-                yield start, found[1]
+            if match := _SECTION_MARK.fullmatch(line):
+                yield start, match[1]
         elif mark := _FENCE.match(line):
             fence = "" if fence == mark[1] else fence or mark[1]
-        elif found := None if fence else _HEADING.fullmatch(line):
-            yield start, found[1]
+        elif match := None if fence else _HEADING.fullmatch(line):
+            yield start, match[1]
         elif not fence and before.strip() and "|" not in before and _UNDERLINE.fullmatch(line):
             yield before_start, before.strip()
         before, before_start = line, start
@@ -121,7 +125,7 @@ def summarize_outline(material: Material, max_length: int) -> str:
     whole = sum(1 + one.unnamed for one in material.outline)
     if names and all(_PAGE_NAME.fullmatch(name) for name in names):
         return f"{whole:,} pages" if whole > 1 else "1 page"
-    kept: list[str] = []
+    kept_headings: list[str] = []
     length = 0
     headings = [heading for name in names if (heading := _strip_line_number(name))]
     files = [heading for heading in headings if not _HUNK_NAME.fullmatch(heading)]
@@ -130,9 +134,13 @@ def summarize_outline(material: Material, max_length: int) -> str:
     for heading in headings:
         length += len(heading) + 2
         if length > max_length:
-            return f"{', '.join(kept)}, … ({len(headings):,} in all)" if kept else f"{len(headings):,} sections"
-        kept.append(heading)
-    return ", ".join(kept)
+            return (
+                f"{', '.join(kept_headings)}, … ({len(headings):,} in all)"
+                if kept_headings
+                else f"{len(headings):,} sections"
+            )
+        kept_headings.append(heading)
+    return ", ".join(kept_headings)
 
 
 def describe_columns(material: Material, max_length: int) -> str:
@@ -157,17 +165,17 @@ def find_part(text: str, outline: Sequence[Section], part_name: str, max_length:
         return TextSpan(0, min(len(text), max_length)) if text else None
     outline = complete_outline(text, outline)
     names = [" ".join(one.name.split()).casefold() for one in outline]
-    chosen = next((index for index, one in enumerate(names) if name in {one, _strip_line_number(one)}), None)
+    section_index = next((index for index, one in enumerate(names) if name in {one, _strip_line_number(one)}), None)
     number = _NUMBERED_PART.fullmatch(name)
-    if chosen is None and number:
+    if section_index is None and number:
         start = _find_offset(text, number[1].casefold(), int(number[2]))
         return TextSpan(start, min(len(text), start + max_length)) if 0 <= start < len(text) else None
-    if chosen is None:
-        chosen = next((index for index, one in enumerate(names) if len(name) > 2 and name in one), None)
-    if chosen is None:
+    if section_index is None:
+        section_index = next((index for index, one in enumerate(names) if len(name) > 2 and name in one), None)
+    if section_index is None:
         return None
-    start = outline[chosen].start
-    end = outline[chosen + 1].start if chosen + 1 < len(outline) else len(text)
+    start = outline[section_index].start
+    end = outline[section_index + 1].start if section_index + 1 < len(outline) else len(text)
     return TextSpan(start, min(end, start + max_length))
 
 

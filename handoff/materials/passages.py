@@ -26,7 +26,7 @@ PIECE_LENGTH = 4
 MIN_PIECE_SHARE = 0.5
 """The least share of a word's pieces that must be in a passage for the passage to count as containing the word."""
 _WORD = re.compile(r"[^\W_]+")
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_UNSPACED_RUN = re.compile(r"[\u0e00-\u0eff\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
 _CUT_MARKS = ("\n", ". ", "\u3002", " ")
 _PARAGRAPH_BREAK = re.compile(r"\n\s*\n|\n(?=\s*(?:#{1,6} |[-*•] ))")
 
@@ -43,23 +43,23 @@ class Passage:
 def split_passages(text: str, outline: Sequence[Section] = ()) -> list[tuple[int, int]]:
     """Split a text into the spans of its passages: at sections and paragraphs, and if these are long, inside them."""
     borders = {0, len(text), *(one.start for one in complete_outline(text, outline) if one.start < len(text))}
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for start, end in pairwise(sorted(borders)):
         ends = [*(match.end() for match in _PARAGRAPH_BREAK.finditer(text, start, end)), end]
         begin = start
         for stop in ends:
             if stop - begin < MIN_PASSAGE_LENGTH and stop != end and not text.startswith("#", stop):
                 continue
-            found += _split_paragraph(text, begin, stop)
+            spans += _split_paragraph(text, begin, stop)
             begin = stop
-    return [(start, end) for start, end in found if text[start:end].strip()]
+    return [(start, end) for start, end in spans if text[start:end].strip()]
 
 
 def _split_paragraph(text: str, start: int, end: int) -> Iterable[tuple[int, int]]:
     """Yield the spans of a paragraph's parts, cut after a line, a sentence or a word if possible."""
     while end - start > MAX_PASSAGE_LENGTH:
-        found = (text.rfind(mark, start + MIN_PASSAGE_LENGTH, start + MAX_PASSAGE_LENGTH) for mark in _CUT_MARKS)
-        stop = next((at + 1 for at in found if at > 0), start + MAX_PASSAGE_LENGTH)
+        cut_indexes = (text.rfind(mark, start + MIN_PASSAGE_LENGTH, start + MAX_PASSAGE_LENGTH) for mark in _CUT_MARKS)
+        stop = next((at + 1 for at in cut_indexes if at > 0), start + MAX_PASSAGE_LENGTH)
         yield start, stop
         start = stop
     if end > start:
@@ -69,10 +69,10 @@ def _split_paragraph(text: str, start: int, end: int) -> Iterable[tuple[int, int
 def score_passages(text: str, outline: Sequence[Section], query: str) -> list[Passage]:
     """Return all passages of a text in order, each with its score for the query `query`."""
     parts = split_passages(text, outline)
-    folded = [_fold_text(text[start:end]) for start, end in parts]
+    folded_texts = [_fold_text(text[start:end]) for start, end in parts]
     scores = [0.0] * len(parts)
     for pieces in _list_word_pieces(query):
-        shares = [_compute_piece_share(pieces, one) for one in folded]
+        shares = [_compute_piece_share(pieces, one) for one in folded_texts]
         matching_count = sum(share > 0 for share in shares)
         if not matching_count:
             continue
@@ -112,39 +112,39 @@ def make_excerpt(
             -passage.start if prefer_newest else passage.start,
         )
 
-    chosen: list[Passage] = []
-    left = max_length
+    chosen_passages: list[Passage] = []
+    remaining_length = max_length
     for one in sorted(passages, key=rank_passage):
         size = one.end - one.start + 30  # with the line that names its place
-        if size <= left:
-            chosen.append(one)
-            left -= size
-    return _join_passages(text, outline, sorted(chosen, key=lambda one: one.start)) or text[:max_length]
+        if size <= remaining_length:
+            chosen_passages.append(one)
+            remaining_length -= size
+    return _join_passages(text, outline, sorted(chosen_passages, key=lambda one: one.start)) or text[:max_length]
 
 
-def _join_passages(text: str, outline: Sequence[Section], chosen: Sequence[Passage]) -> str:
+def _join_passages(text: str, outline: Sequence[Section], passages: Sequence[Passage]) -> str:
     lines: list[str] = []
-    before, said = 0, ""
-    for one in chosen:
+    before, last_place = 0, ""
+    for one in passages:
         where = name_place(text, outline, one.start)
-        if not lines or one.start != before or (outline and where != said):
+        if not lines or one.start != before or (outline and where != last_place):
             lines.append(f"[{where}]")
         lines.append(text[one.start : one.end].strip("\n"))
-        before, said = one.end, where
+        before, last_place = one.end, where
     return "\n".join(lines)
 
 
 def _list_word_pieces(query: str) -> list[tuple[str, ...]]:
     """Return the pieces of each word of a query, the longest words first, at most `MAX_QUERY_WORDS` words."""
-    found: dict[tuple[str, ...], None] = {}
+    word_pieces: dict[tuple[str, ...], None] = {}
     for word in _WORD.findall(_fold_text(query)):
-        for run in _UNSPACED.findall(word):
+        for run in _UNSPACED_RUN.findall(word):
             pairs = tuple(run[at : at + 2] for at in range(max(1, len(run) - 1)))
-            found.update({pairs[at : at + 3]: None for at in range(0, len(pairs), 3)})
-        spaced = _UNSPACED.sub("", word)
-        if len(spaced) > 1:
-            found[_split_word(spaced)] = None
-    return sorted(found, key=lambda pieces: -sum(map(len, pieces)))[:MAX_QUERY_WORDS]
+            word_pieces.update({pairs[at : at + 3]: None for at in range(0, len(pairs), 3)})
+        spaced_part = _UNSPACED_RUN.sub("", word)
+        if len(spaced_part) > 1:
+            word_pieces[_split_word(spaced_part)] = None
+    return sorted(word_pieces, key=lambda pieces: -sum(map(len, pieces)))[:MAX_QUERY_WORDS]
 
 
 def _split_word(word: str) -> tuple[str, ...]:
@@ -153,9 +153,9 @@ def _split_word(word: str) -> tuple[str, ...]:
     return tuple(word[at : at + PIECE_LENGTH] for at in range(len(word) - PIECE_LENGTH + 1))
 
 
-def _compute_piece_share(pieces: tuple[str, ...], folded: str) -> float:
+def _compute_piece_share(pieces: tuple[str, ...], folded_text: str) -> float:
     """Return the share of a word's pieces that a passage has; 0 if it is below `MIN_PIECE_SHARE`."""
-    share = sum(piece in folded for piece in pieces) / len(pieces)
+    share = sum(piece in folded_text for piece in pieces) / len(pieces)
     return share if share >= MIN_PIECE_SHARE else 0.0
 
 

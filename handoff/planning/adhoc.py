@@ -48,7 +48,7 @@ def clean_made_specialists(plan: Plan) -> Plan:
     """Return the plan without invisible characters in the fields of its ad-hoc specialists."""
     if not plan.made:
         return plan
-    made = tuple(
+    made_specialists = tuple(
         one.model_copy(
             update={
                 "name": one.name.strip(),
@@ -59,7 +59,7 @@ def clean_made_specialists(plan: Plan) -> Plan:
         )
         for one in plan.made
     )
-    return plan.model_copy(update={"made": made})
+    return plan.model_copy(update={"made": made_specialists})
 
 
 def find_made_specialist(plan: Plan | None, name: str) -> MadeSpecialist | None:
@@ -128,38 +128,38 @@ def _find_name_faults(specialist: MadeSpecialist, reserved_names: Iterable[str])
 
 
 def _find_text_faults(specialist: MadeSpecialist) -> list[str]:
-    found = []
+    faults = []
     if not specialist.description:
-        found.append("has no description; say in a line what it can do")
+        faults.append("has no description; say in a line what it can do")
     elif len(specialist.description) > MAX_DESCRIPTION_LENGTH:
-        found.append(
+        faults.append(
             f"has a description of {len(specialist.description)} characters; at most "
             f"{MAX_DESCRIPTION_LENGTH} are allowed"
         )
     if not specialist.why:
-        found.append("has no `why`; say what it is needed for and why nobody there can do it")
+        faults.append("has no `why`; say what it is needed for and why nobody there can do it")
     elif len(specialist.why) > MAX_WHY_LENGTH:
-        found.append(f"has a `why` of {len(specialist.why)} characters; at most {MAX_WHY_LENGTH} are allowed")
+        faults.append(f"has a `why` of {len(specialist.why)} characters; at most {MAX_WHY_LENGTH} are allowed")
     if not specialist.brief:
-        found.append("has no brief; say how it works, what a good result is and what it leaves alone")
+        faults.append("has no brief; say how it works, what a good result is and what it leaves alone")
     elif len(specialist.brief) > MAX_BRIEF_LENGTH:
-        found.append(f"has a brief of {len(specialist.brief):,} characters; at most {MAX_BRIEF_LENGTH:,} are allowed")
-    return found
+        faults.append(f"has a brief of {len(specialist.brief):,} characters; at most {MAX_BRIEF_LENGTH:,} are allowed")
+    return faults
 
 
 def _find_rights_faults(specialist: MadeSpecialist, allowance: AdhocAllowance) -> list[str]:
     lent = ", ".join(allowance.tools) or "none"
-    found = []
+    faults = []
     for tool in dict.fromkeys(specialist.tools):
         if tool in allowance.writing_tools:
-            found.append(f"asks for the tool {tool}, which writes; a made one only reads (it may have: {lent})")
+            faults.append(f"asks for the tool {tool}, which writes; a made one only reads (it may have: {lent})")
         elif tool not in allowance.tools:
-            found.append(f"asks for the tool {tool[:_MAX_QUOTE_LENGTH]!r}, which is not lent; it may have: {lent}")
+            faults.append(f"asks for the tool {tool[:_MAX_QUOTE_LENGTH]!r}, which is not lent; it may have: {lent}")
         elif specialist.tools.count(tool) > 1:
-            found.append(f"asks for the tool {tool} twice")
+            faults.append(f"asks for the tool {tool} twice")
     if specialist.tier not in allowance.tiers:
-        found.append(f"asks for the tier {specialist.tier}; it may have: {', '.join(allowance.tiers)}")
-    return found
+        faults.append(f"asks for the tier {specialist.tier}; it may have: {', '.join(allowance.tiers)}")
+    return faults
 
 
 def list_adhoc_reasons(plan: Plan) -> tuple[str, ...]:

@@ -104,12 +104,12 @@ def estimate_subtask(subtask: Subtask, worker: SpecialistProfile, past: PastUsag
     trust = past.attempts / (past.attempts + PRIOR_WEIGHT)
     tokens_in = round(tokens_in + (past.tokens_in - tokens_in) * trust)
     tokens_out = round(tokens_out + (past.tokens_out - tokens_out) * trust)
-    named = (worker.model,) if worker.model else ()
+    model_names = (worker.model,) if worker.model else ()
     return Estimate(
         subtask=subtask.id,
         calls=max(1, round(calls + (past.calls - calls) * trust)),
         tokens=tokens_in + tokens_out,
-        cost=price(subtask.tier or worker.tier, tokens_in, tokens_out, *named),
+        cost=price(subtask.tier or worker.tier, tokens_in, tokens_out, *model_names),
     )
 
 

@@ -38,18 +38,20 @@ def repair_needs(
     if not materials:
         bare = (one if one.needs is None else one.model_copy(update={"needs": None}) for one in plan.subtasks)
         return RepairedNeeds(plan.model_copy(update={"subtasks": tuple(bare)}))
-    done = RepairedNeeds(plan)
+    repaired_needs = RepairedNeeds(plan)
     ids = {one.id for one in plan.subtasks}
-    subtasks = [_repair_subtask_needs(one, materials, ids, done, is_second_try=is_second_try) for one in plan.subtasks]
-    done.plan = plan.model_copy(update={"subtasks": tuple(subtasks)})
-    if not done.faults:
-        _assign_leftover_material(done, [one for one in materials if one.name in own_names and not one.fault])
-    return done
+    subtasks = [
+        _repair_subtask_needs(one, materials, ids, repaired_needs, is_second_try=is_second_try) for one in plan.subtasks
+    ]
+    repaired_needs.plan = plan.model_copy(update={"subtasks": tuple(subtasks)})
+    if not repaired_needs.faults:
+        _assign_leftover_material(repaired_needs, [one for one in materials if one.name in own_names and not one.fault])
+    return repaired_needs
 
 
 def match_materials(needs: Iterable[str], materials: Sequence[Material]) -> tuple[str, ...]:
     """Return the names of the materials that `needs` certainly means, each once. Unknown names are left out."""
-    return tuple(dict.fromkeys(found for one in needs if (found := _match_material(one, materials))))
+    return tuple(dict.fromkeys(name for one in needs if (name := _match_material(one, materials))))
 
 
 def _repair_subtask_needs(
@@ -64,21 +66,21 @@ def _repair_subtask_needs(
         return subtask
     needs: list[str] = []
     after = list(subtask.after)
-    for wanted in subtask.needs:
-        if found := _match_material(wanted, materials):
-            needs.append(found)
-        elif wanted in ids:
-            after += [wanted] if wanted != subtask.id else []
-            repaired_needs.reasons.append(f"{subtask.id} waits for {wanted}, which it needs")
-        elif wanted.strip() and is_second_try:
-            repaired_needs.reasons.append(f"{subtask.id} no longer needs {wanted!r}, which is not there")
-        elif wanted.strip():
+    for need in subtask.needs:
+        if name := _match_material(need, materials):
+            needs.append(name)
+        elif need in ids:
+            after += [need] if need != subtask.id else []
+            repaired_needs.reasons.append(f"{subtask.id} waits for {need}, which it needs")
+        elif need.strip() and is_second_try:
+            repaired_needs.reasons.append(f"{subtask.id} no longer needs {need!r}, which is not there")
+        elif need.strip():
             names = ", ".join(each.name for each in materials[:MAX_LISTED_NAMES])
             repaired_needs.faults.append(
-                f"Subtask {subtask.id!r} needs {wanted!r}, which is not there; there are: {names}."
+                f"Subtask {subtask.id!r} needs {need!r}, which is not there; there are: {names}."
             )
-    changed = {"needs": tuple(dict.fromkeys(needs)), "after": tuple(dict.fromkeys(after))}
-    return subtask.model_copy(update=changed)
+    changes = {"needs": tuple(dict.fromkeys(needs)), "after": tuple(dict.fromkeys(after))}
+    return subtask.model_copy(update=changes)
 
 
 def _match_material(need: str, materials: Sequence[Material]) -> str:
@@ -114,15 +116,15 @@ def _assign_leftover_material(repaired_needs: RepairedNeeds, own_materials: Sequ
     subtasks = list(repaired_needs.plan.subtasks)
     if any(one.needs is None for one in subtasks):
         return
-    needed = {name for one in subtasks for name in one.needs or ()}
+    needed_names = {name for one in subtasks for name in one.needs or ()}
     for material in own_materials:
-        if material.name in needed:
+        if material.name in needed_names:
             continue
-        concerned = list(_find_concerned_subtasks(subtasks, material))
-        for place in concerned:
+        concerned_places = list(_find_concerned_subtasks(subtasks, material))
+        for place in concerned_places:
             one = subtasks[place]
             subtasks[place] = one.model_copy(update={"needs": (*(one.needs or ()), material.name)})
-        subtask_ids = ", ".join(subtasks[place].id for place in concerned)
+        subtask_ids = ", ".join(subtasks[place].id for place in concerned_places)
         repaired_needs.reasons.append(
             f"{material.name}: given to {subtask_ids}" if subtask_ids else f"{material.name}: no part needs it"
         )
@@ -132,6 +134,6 @@ def _assign_leftover_material(repaired_needs: RepairedNeeds, own_materials: Sequ
 def _find_concerned_subtasks(subtasks: Sequence[Subtask], material: Material) -> Iterator[int]:
     """Yield the indices of the subtasks whose briefs name the file; if none, of the only one without dependencies."""
     name = material.name.casefold()
-    named = [place for place, one in enumerate(subtasks) if material.file and name in one.intent.casefold()]
+    matching_places = [place for place, one in enumerate(subtasks) if material.file and name in one.intent.casefold()]
     first = [place for place, one in enumerate(subtasks) if not one.after]
-    yield from named or (first if len(first) == 1 else ())
+    yield from matching_places or (first if len(first) == 1 else ())

@@ -80,8 +80,8 @@ def build_pipeline_plan(pipeline: Pipeline, brief: PlanBrief) -> Plan:
 
 def find_pipeline_faults(pipeline: Pipeline, members: Sequence[str]) -> tuple[str, ...]:
     """Return the faults of the steps according to `plan_check`. `members` are the names of the crew's members."""
-    known: Mapping[str, Member] = {name: Member(name=name) for name in members}
-    return plan_check.find_plan_faults(build_pipeline_plan(pipeline, PlanBrief(_SAMPLE_REQUEST)), known)
+    members_by_name: Mapping[str, Member] = {name: Member(name=name) for name in members}
+    return plan_check.find_plan_faults(build_pipeline_plan(pipeline, PlanBrief(_SAMPLE_REQUEST)), members_by_name)
 
 
 def _make_step_subtask(

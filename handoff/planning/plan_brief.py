@@ -58,7 +58,7 @@ class PlanBrief:
             for subtask in one.subtasks.values()
             if subtask.result is not None
         ]
-        made = [file.name for result in results for file in result.artifacts]
+        made_file_names = [file.name for result in results for file in result.artifacts]
         notes = [note.text for note in self.notes]
         names = dict.fromkeys((*(file.name for file in self.files), *(one.name for one in self.materials)))
         return (
@@ -67,7 +67,7 @@ class PlanBrief:
             *self.file_faults,
             *notes,
             *earlier,
-            *made,
+            *made_file_names,
             *(text for texts in self.beginnings.values() for text in texts[:1]),
         )
 
@@ -112,12 +112,12 @@ def list_excerpted_materials(job: Job, request: RequestState) -> tuple[Material,
     Of tables, only small pasted ones are among them.
     """
     kinds = {"file", "thread", "memory"}
-    found = [
+    materials = [
         one
         for one in list_material(job, request)
         if one.kind in kinds and one.text and (not one.is_table or one.is_small_paste)
     ]
-    return tuple(found[:MAX_BEGINNINGS])
+    return tuple(materials[:MAX_BEGINNINGS])
 
 
 def _drop_memories(materials: Sequence[Material]) -> tuple[Material, ...]:
@@ -148,13 +148,15 @@ def _excerpt_material(material: Material, text: str) -> tuple[str, ...]:
 def make_subtask_brief(handoff: Handoff, job: Job, request: RequestState, subtask: SubtaskState) -> PlanBrief:
     """Return the planner's brief for a crew's subtask, from the handoff of the subtask."""
     materials = find_needed_material(job, request, subtask).all_material
-    given = {note.source.partition(AUTHOR_PREFIX)[0]: (note.text[:MAX_BEGINNING_LENGTH],) for note in handoff.given}
+    given_texts = {
+        note.source.partition(AUTHOR_PREFIX)[0]: (note.text[:MAX_BEGINNING_LENGTH],) for note in handoff.given
+    }
     return PlanBrief(
         handoff.intent,
         handoff.artifacts,
         notes=handoff.context,
         materials=_drop_memories(materials),
         own_material_names=frozenset(one.name for one in materials if subtask.spec.needs is not None),
-        beginnings={one.name: given[one.name] for one in materials if one.name in given},
+        beginnings={one.name: given_texts[one.name] for one in materials if one.name in given_texts},
         handover_reason=subtask.run.handover_reason if subtask.run is not None else "",
     )

@@ -28,20 +28,20 @@ def yield_unknown_file_faults(plan: Plan, known_texts: Sequence[str]) -> Iterato
     the plan is to make it.
     """
     known_text = "\n".join(known_texts).casefold()
-    made = {name.casefold() for one in plan.subtasks for name, new in _yield_named_files(one.intent) if new}
+    made_names = {name.casefold() for one in plan.subtasks for name, new in _yield_named_files(one.intent) if new}
     for one in plan.subtasks:
         unknown_names = [name for name, _ in _yield_named_files(one.intent) if name.casefold() not in known_text]
-        if lost := [name for name in dict.fromkeys(unknown_names) if name.casefold() not in made]:
+        if missing_names := [name for name in dict.fromkeys(unknown_names) if name.casefold() not in made_names]:
             yield (
-                f"Subtask {one.id!r} names {', '.join(lost)}, which is not attached and which nobody mentioned; "
-                "name only files that are listed, or none."
+                f"Subtask {one.id!r} names {', '.join(missing_names)}, which is not attached and which nobody "
+                "mentioned; name only files that are listed, or none."
             )
 
 
 def _yield_named_files(text: str) -> Iterable[tuple[str, bool]]:
     """Yield the files that a text names, as pairs (name, True if the file is to be made)."""
-    for found in _FILE_NAME.finditer(text):
-        yield found[0], bool(_NEW_FILE_WORDS.search(text[: found.start()]))
+    for match in _FILE_NAME.finditer(text):
+        yield match[0], bool(_NEW_FILE_WORDS.search(text[: match.start()]))
 
 
 MAX_SUBTASKS = 20
@@ -136,9 +136,9 @@ def _find_id_faults(plan: Plan) -> list[str]:
 
 
 def _find_specialist_faults(plan: Plan, members: Mapping[str, Member]) -> list[str]:
-    known = ", ".join(sorted(members))
+    known_names = ", ".join(sorted(members))
     return [
-        f"Subtask {subtask.id!r} names the unknown specialist {subtask.specialist!r}; there are: {known}. "
+        f"Subtask {subtask.id!r} names the unknown specialist {subtask.specialist!r}; there are: {known_names}. "
         "A part that none of them can do is left out and named in `missing`."
         for subtask in plan.subtasks
         if subtask.specialist not in members
@@ -157,11 +157,11 @@ def _find_tier_faults(plan: Plan, members: Mapping[str, Member]) -> list[str]:
 
 
 def _find_empty_field_faults(plan: Plan) -> list[str]:
-    named = (("title", "title"), ("brief", "intent"))
+    required_fields = (("title", "title"), ("brief", "intent"))
     return [
         f"Subtask {subtask.id!r} has no {what}."
         for subtask in plan.subtasks
-        for what, key in named
+        for what, key in required_fields
         if not getattr(subtask, key).strip()
     ]
 
@@ -191,11 +191,11 @@ def _find_missing_faults(plan: Plan) -> list[str]:
 
 def _find_chain_faults(plan: Plan, layers: Sequence[Sequence[Subtask]]) -> list[str]:
     """Return a fault for each chain of more than `MAX_CHAIN_LENGTH` subtasks of one specialist without branches."""
-    needed = Counter(other for subtask in plan.subtasks for other in subtask.after)
+    dependent_counts = Counter(other for subtask in plan.subtasks for other in subtask.after)
     chains: dict[str, tuple[str, ...]] = {}
     for subtask in chain.from_iterable(layers):
         chain_ids: tuple[str, ...] = ()
-        if len(subtask.after) == 1 and needed[subtask.after[0]] == 1:
+        if len(subtask.after) == 1 and dependent_counts[subtask.after[0]] == 1:
             before = subtask.after[0]
             chain_ids = chains.pop(before) if plan.get_subtask(before).specialist == subtask.specialist else ()
         chains[subtask.id] = (*chain_ids, subtask.id)
@@ -211,13 +211,13 @@ def _find_chain_faults(plan: Plan, layers: Sequence[Sequence[Subtask]]) -> list[
 def _sort_into_layers(plan: Plan) -> tuple[list[list[Subtask]], list[str]]:
     """Sort the subtasks into layers, each after all its dependencies. Return (layers, ids in or after a cycle)."""
     layers: list[list[Subtask]] = []
-    done: set[str] = set()
-    left = list(plan.subtasks)
-    while ready := [subtask for subtask in left if done.issuperset(subtask.after)]:
+    done_ids: set[str] = set()
+    remaining_subtasks = list(plan.subtasks)
+    while ready := [subtask for subtask in remaining_subtasks if done_ids.issuperset(subtask.after)]:
         layers.append(ready)
-        done.update(subtask.id for subtask in ready)
-        left = [subtask for subtask in left if subtask.id not in done]
-    return layers, [subtask.id for subtask in left]
+        done_ids.update(subtask.id for subtask in ready)
+        remaining_subtasks = [subtask for subtask in remaining_subtasks if subtask.id not in done_ids]
+    return layers, [subtask.id for subtask in remaining_subtasks]
 
 
 def cap_faults(faults: list[str]) -> tuple[str, ...]:
@@ -273,12 +273,12 @@ def yield_duplicate_decision_faults(plan: Plan) -> Iterator[str]:
 def _find_decisions(intent: str) -> dict[str, frozenset[str]]:
     """Return the things that a brief asks to define, such as `schema`, each with the words that say of what."""
     return {
-        " ".join(found["what"].lower().split()): frozenset(
+        " ".join(match["what"].lower().split()): frozenset(
             word.lower()
-            for word in re.findall(_WORD, found["before"] + found["after"])
+            for word in re.findall(_WORD, match["before"] + match["after"])
             if not _FILLER_WORD.fullmatch(word)
         )
-        for found in _DECISION.finditer(intent)
+        for match in _DECISION.finditer(intent)
     }
 
 
@@ -290,11 +290,11 @@ def _have_common_subject(words: frozenset[str], other_words: frozenset[str]) -> 
 def _list_all_dependencies(plan: Plan, name: str) -> frozenset[str]:
     """Return the ids of all subtasks that a subtask waits for, directly or through others."""
     after: Mapping[str, tuple[str, ...]] = {subtask.id: subtask.after for subtask in plan.subtasks}
-    found: set[str] = set()
-    left = list(after[name])
-    while left:
-        other = left.pop()
-        if other not in found:
-            found.add(other)
-            left += after[other]
-    return frozenset(found)
+    dependency_ids: set[str] = set()
+    pending_ids = list(after[name])
+    while pending_ids:
+        other = pending_ids.pop()
+        if other not in dependency_ids:
+            dependency_ids.add(other)
+            pending_ids += after[other]
+    return frozenset(dependency_ids)

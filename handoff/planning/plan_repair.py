@@ -59,19 +59,19 @@ def _yield_ordered_dependencies(plan: Plan, ids: list[str]) -> Iterator[tuple[st
 
 def _depends_on(dependencies: dict[str, list[str]], name: str, other: str) -> bool:
     """Return True if the subtask `name` waits for `other`, directly or through other subtasks."""
-    left, seen = [name], set[str]()
-    while left:
-        one = left.pop()
+    pending_ids, seen_ids = [name], set[str]()
+    while pending_ids:
+        one = pending_ids.pop()
         if one == other:
             return True
-        left += [each for each in dependencies[one] if each not in seen]
-        seen.update(dependencies[one])
+        pending_ids += [each for each in dependencies[one] if each not in seen_ids]
+        seen_ids.update(dependencies[one])
     return False
 
 
 def _keep_dependencies(subtask: Subtask, dependencies: list[str]) -> Subtask:
-    ordered = tuple(other for other in dict.fromkeys(subtask.after) if other in dependencies)
-    return subtask if ordered == subtask.after else subtask.model_copy(update={"after": ordered})
+    ordered_ids = tuple(other for other in dict.fromkeys(subtask.after) if other in dependencies)
+    return subtask if ordered_ids == subtask.after else subtask.model_copy(update={"after": ordered_ids})
 
 
 def _explain_merge(plan: Plan) -> str:
@@ -80,8 +80,8 @@ def _explain_merge(plan: Plan) -> str:
         return "there is one part"
     if plan.strategy != "select":
         return ""
-    needed = {other for subtask in plan.subtasks for other in subtask.after}
-    last = [subtask for subtask in plan.subtasks if subtask.id not in needed]
+    needed_ids = {other for subtask in plan.subtasks for other in subtask.after}
+    last = [subtask for subtask in plan.subtasks if subtask.id not in needed_ids]
     if len(last) < 2:
         return "only one part has a result that nothing builds on"
     if any(not _have_same_question(one, other) for one, other in combinations(last, 2)):

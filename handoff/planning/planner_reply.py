@@ -58,10 +58,10 @@ def parse_reply(
         allowance: The ad-hoc specialists that the crew allows; None: none.
         is_second_try: True for the planner's second try, see `plan_check.find_plan_faults`.
     """
-    if not (found := extract_json(text)):
+    if not (json_text := extract_json(text)):
         return PlannerReply(faults=("The reply holds no JSON object; answer with one JSON object.",))
     try:
-        fields = replace_surrogates(json.loads(found))
+        fields = replace_surrogates(json.loads(json_text))
     except (ValueError, RecursionError):  # RecursionError: deeply nested JSON
         return PlannerReply(faults=("The reply is no valid JSON; answer with one JSON object.",))
     why = _limit_line(fields.pop("why", ""), "why")
@@ -83,8 +83,8 @@ def parse_reply(
     if who == WHO_NOBODY:
         fields = {"goal": brief.text, "subtasks": [], **fields}
     elif who != WHO_SEVERAL and "subtasks" not in fields:
-        known = ", ".join(sorted(members))
-        return PlannerReply(faults=(f"There is no specialist {who!r}; there are: {known}.",))
+        known_names = ", ".join(sorted(members))
+        return PlannerReply(faults=(f"There is no specialist {who!r}; there are: {known_names}.",))
     return _parse_plan(fields, brief, members, allowance, reasons, is_second_try=is_second_try)
 
 
@@ -96,8 +96,8 @@ def _parse_answer(
         return PlannerReply(faults=("This is a part of a request, so nobody reads an answer; hand it on or plan it.",))
     if not any(letter.isalpha() for letter in text) or text.endswith("..."):  # small models copy the example
         return PlannerReply(faults=("The answer has no text.",))
-    known = (*brief.all_texts, *(f"{one.name} {one.planner_line}" for one in members.values()), str(len(members)))
-    if new := [figure.text for figure in find_unsupported_figures(text, known)]:
+    known_texts = (*brief.all_texts, *(f"{one.name} {one.planner_line}" for one in members.values()), str(len(members)))
+    if new := [figure.text for figure in find_unsupported_figures(text, known_texts)]:
         return PlannerReply(faults=(f"The answer states {', '.join(new[:5])}: that is work; hand it on or plan it.",))
     return PlannerReply(answer=text, reasons=reasons)
 
@@ -108,15 +108,15 @@ def _parse_question(fields: dict[str, Any], brief: PlanBrief, reasons: tuple[str
         return PlannerReply(faults=("Nobody can be asked any more; decide by what is known.",))
     if not text:
         return PlannerReply(faults=("The question has no text.",))
-    given = fields.get("options")
-    options = [_limit_line(one, "option") for one in given] if isinstance(given, list) else []
-    kept = tuple(dict.fromkeys(one for one in options if one))[:MAX_OPTIONS]
-    named = fields.get("whom")
-    whom = tuple(_limit_line(one, "option") for one in (named if isinstance(named, list) else [named]) if one)[
-        :MAX_OPTIONS
-    ]
+    option_values = fields.get("options")
+    options = [_limit_line(one, "option") for one in option_values] if isinstance(option_values, list) else []
+    kept_options = tuple(dict.fromkeys(one for one in options if one))[:MAX_OPTIONS]
+    whom_value = fields.get("whom")
+    whom = tuple(
+        _limit_line(one, "option") for one in (whom_value if isinstance(whom_value, list) else [whom_value]) if one
+    )[:MAX_OPTIONS]
     assumption = _limit_line(fields.get("assumption"), "option")
-    return PlannerReply(question=text, options=kept, whom=whom, assumption=assumption, reasons=reasons)
+    return PlannerReply(question=text, options=kept_options, whom=whom, assumption=assumption, reasons=reasons)
 
 
 def _parse_plan(
@@ -131,20 +131,20 @@ def _parse_plan(
     plan, faults = plan_check.parse_plan(json.dumps(fields))
     if plan is None:
         return PlannerReply(faults=faults)
-    settled = needs.repair_needs(plan, brief.materials, brief.own_material_names, is_second_try=is_second_try)
-    plan, changed = repair_plan(settled.plan)
+    repaired_needs = needs.repair_needs(plan, brief.materials, brief.own_material_names, is_second_try=is_second_try)
+    plan, repair_reasons = repair_plan(repaired_needs.plan)
     faults = plan_check.find_plan_faults(
         plan, members, allowance, is_second_try=is_second_try, known_texts=brief.all_texts
     )
-    if faults or settled.faults:
-        return PlannerReply(faults=plan_check.cap_faults([*settled.faults, *faults]))
+    if faults or repaired_needs.faults:
+        return PlannerReply(faults=plan_check.cap_faults([*repaired_needs.faults, *faults]))
     tolerated_faults = (
         plan_check.find_plan_faults(plan, members, allowance, known_texts=brief.all_texts) if is_second_try else ()
     )
-    changed = (*settled.reasons, *changed)
+    repair_reasons = (*repaired_needs.reasons, *repair_reasons)
     all_reasons = (
         *reasons,
-        *(f"mended: {one}" for one in changed),
+        *(f"mended: {one}" for one in repair_reasons),
         *(f"taken as it is: {fault}" for fault in tolerated_faults),
     )
     return PlannerReply(plan, reasons=all_reasons)

@@ -104,10 +104,12 @@ def parse_revision(
         return Revision(faults=_cap_faults(draft.faults))
     if not draft.changes:
         return Revision(faults=(f"{NOTHING_TO_CHANGE}{f': {why}' if (why := _limit_line(reply.why)) else ''}.",))
-    plan, mended = repair_plan(plan)
+    plan, repair_reasons = repair_plan(plan)
     faults = _find_new_faults(run, run.plan, plan)
     return (
-        Revision(faults=_cap_faults(faults)) if faults else Revision(plan, _add_repair_reasons(draft.changes, mended))
+        Revision(faults=_cap_faults(faults))
+        if faults
+        else Revision(plan, _add_repair_reasons(draft.changes, repair_reasons))
     )
 
 
@@ -126,8 +128,8 @@ def _find_new_faults(run: PlanRun, old_plan: Plan, new_plan: Plan) -> list[str]:
     before, after = (one.model_copy(update={"made": ()}) for one in (old_plan, new_plan))
     if faults := plan_check.find_plan_faults(after, run.members, is_second_try=True):
         return list(faults)
-    known = plan_check.find_plan_faults(before, run.members)
-    return [fault for fault in plan_check.find_plan_faults(after, run.members) if fault not in known]
+    known_faults = plan_check.find_plan_faults(before, run.members)
+    return [fault for fault in plan_check.find_plan_faults(after, run.members) if fault not in known_faults]
 
 
 @dataclass
@@ -163,7 +165,7 @@ class _RevisedPlanDraft:
         after = {
             name: self._rewire_dependencies(one.after, replacements, removed_ids) for name, one in subtasks.items()
         }
-        added = [self._add_subtask(one, names, replacements, removed_ids) for one in reply.add]
+        added_subtasks = [self._add_subtask(one, names, replacements, removed_ids) for one in reply.add]
         for one in reply.add:
             for other in one.needed_by:
                 name = names.get(other, other)
@@ -171,12 +173,14 @@ class _RevisedPlanDraft:
                     after[name] = (*after[name], names[one.id])
                 elif name in after:
                     self.faults.append(f"{name} cannot wait for {names[one.id]}: it has started or is dropped.")
-        kept = [
+        kept_subtasks = [
             one.model_copy(update={"after": tuple(dict.fromkeys(after[name]))}) if name in self.changeable_ids else one
             for name, one in subtasks.items()
             if name not in removed_ids
         ]
-        return self.old_plan.model_copy(update={"subtasks": _order_subtasks(kept, added, replacements, self.old_plan)})
+        return self.old_plan.model_copy(
+            update={"subtasks": _order_subtasks(kept_subtasks, added_subtasks, replacements, self.old_plan)}
+        )
 
     def _make_subtask_id(self, reply_id: str) -> str:
         """Return the full id of an added subtask, with the id of its enclosing subtask as a prefix if there is one."""
@@ -195,15 +199,15 @@ class _RevisedPlanDraft:
 
         `names` are the full ids of added subtasks, by the ids in the reply.
         """
-        found: dict[str, tuple[str, ...]] = {}
+        replacements: dict[str, tuple[str, ...]] = {}
         for one in reply.add:
             name = one.instead_of.strip()
             if name and self._require_changeable(name, "replaced"):
-                found[name] = (*found.get(name, ()), names[one.id])
-        for name, by in found.items():
+                replacements[name] = (*replacements.get(name, ()), names[one.id])
+        for name, by in replacements.items():
             why = next(one.why for one in reply.add if one.instead_of.strip() == name)
             self.changes.append(PlanChange(kind="replaced", subtask=name, why=self._require_reason(name, why), by=by))
-        return found
+        return replacements
 
     def _drop_subtasks(self, reply: RevisionReply, replacements: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
         """Return the ids of the subtasks that leave the plan, because they are replaced or needless.
@@ -239,8 +243,8 @@ class _RevisedPlanDraft:
             if brief.id in whys:
                 update = {"intent": brief.intent.strip(), "done_when": brief.done_when.strip()}
                 subtasks[brief.id] = subtasks[brief.id].model_copy(update={k: v for k, v in update.items() if v})
-        moved = {one.id: one.specialist for one in reply.reassign if one.id in whys}
-        for name, specialist in moved.items():
+        new_specialists = {one.id: one.specialist for one in reply.reassign if one.id in whys}
+        for name, specialist in new_specialists.items():
             if specialist == self.request.subtasks[name].specialist:
                 self.faults.append(f"{name} is {specialist}'s as it is.")
             member, tier = self.run.members.get(specialist), subtasks[name].tier
@@ -248,8 +252,8 @@ class _RevisedPlanDraft:
             updates: dict[str, Any] = {"specialist": specialist, "tier": tier if keeps_tier else None}
             subtasks[name] = subtasks[name].model_copy(update=updates)
         for name, why in whys.items():
-            reason = f"to {moved[name]}: {why}" if name in moved else why
-            kind = "reassigned" if name in moved else "rebriefed"
+            reason = f"to {new_specialists[name]}: {why}" if name in new_specialists else why
+            kind = "reassigned" if name in new_specialists else "rebriefed"
             self.changes.append(
                 PlanChange.model_validate({"kind": kind, "subtask": name, "why": self._require_reason(name, reason)})
             )
@@ -285,11 +289,11 @@ class _RevisedPlanDraft:
             done_when=addition.done_when.strip(),
         )
 
-    def _resolve_needs(self, addition: _Addition, replaced: str) -> tuple[str, ...] | None:
-        """Return the needs of an added subtask; if it names none, those of the subtask `replaced`, else None."""
+    def _resolve_needs(self, addition: _Addition, replaced_id: str) -> tuple[str, ...] | None:
+        """Return the needs of an added subtask; if it names none, those of the subtask `replaced_id`, else None."""
         if addition.needs is not None and self.materials:
             return needs.match_materials(addition.needs, self.materials)
-        return self.request.subtasks[replaced].spec.needs if replaced else None
+        return self.request.subtasks[replaced_id].spec.needs if replaced_id else None
 
     def _rewire_dependencies(
         self, after: Iterable[str], replacements: Mapping[str, tuple[str, ...]], removed_ids: frozenset[str]
@@ -298,21 +302,23 @@ class _RevisedPlanDraft:
 
         A replaced subtask becomes its replacements, and a needless one becomes its own dependencies.
         """
-        found: list[str] = []
+        dependencies: list[str] = []
         for name in after:
             if name in replacements:
-                found += replacements[name]
+                dependencies += replacements[name]
             elif name in removed_ids:
-                found += self._rewire_dependencies(self.request.subtasks[name].spec.after, replacements, removed_ids)
+                dependencies += self._rewire_dependencies(
+                    self.request.subtasks[name].spec.after, replacements, removed_ids
+                )
             else:
-                found.append(name)
-        return tuple(dict.fromkeys(found))
+                dependencies.append(name)
+        return tuple(dict.fromkeys(dependencies))
 
     def _require_changeable(self, name: str, what: str) -> bool:
         if name in self.changeable_ids:
             return True
-        known = name in self.request.subtasks
-        self.faults.append(f"{name} cannot be {what}: {'it has started' if known else 'there is none'}.")
+        is_known = name in self.request.subtasks
+        self.faults.append(f"{name} cannot be {what}: {'it has started' if is_known else 'there is none'}.")
         return False
 
     def _require_reason(self, name: str, why: str) -> str:
@@ -323,16 +329,16 @@ class _RevisedPlanDraft:
 
 
 def _order_subtasks(
-    remaining: list[Subtask], added: list[Subtask], replacements: Mapping[str, tuple[str, ...]], old_plan: Plan
+    remaining: list[Subtask], added_subtasks: list[Subtask], replacements: Mapping[str, tuple[str, ...]], old_plan: Plan
 ) -> tuple[Subtask, ...]:
     """Return the subtasks in order: replacements in the place of the replaced subtask, other added ones at the end."""
     there = {one.id: one for one in remaining}
-    fresh = {one.id: one for one in added}
-    ordered: list[Subtask] = []
+    fresh = {one.id: one for one in added_subtasks}
+    ordered_subtasks: list[Subtask] = []
     for one in old_plan.subtasks:
-        ordered += [fresh.pop(name) for name in replacements.get(one.id, ()) if name in fresh]
-        ordered += [there[one.id]] if one.id in there else []
-    return (*ordered, *fresh.values())
+        ordered_subtasks += [fresh.pop(name) for name in replacements.get(one.id, ()) if name in fresh]
+        ordered_subtasks += [there[one.id]] if one.id in there else []
+    return (*ordered_subtasks, *fresh.values())
 
 
 def _limit_line(text: str) -> str:

@@ -122,8 +122,8 @@ def spread_load(plan: Plan, equals: Sequence[tuple[str, ...]], get_load: LoadRea
     assigned_counts: Counter[str] = Counter()
 
     def get_current_load(name: str) -> KnownLoad:
-        known = get_load(name)
-        return KnownLoad(known.running_attempts + assigned_counts[name], known.attempt_seconds, known.has_open_breaker)
+        load = get_load(name)
+        return KnownLoad(load.running_attempts + assigned_counts[name], load.attempt_seconds, load.has_open_breaker)
 
     subtasks, reasons = [], []
     for subtask in plan.subtasks:
@@ -142,25 +142,25 @@ def choose_least_loaded(names: Sequence[str], get_load: LoadReader) -> tuple[str
     """
     if len(names) == 1:
         return names[0], ""
-    known: Mapping[str, KnownLoad] = {name: get_load(name) for name in names}
-    times = [load.attempt_seconds for load in known.values() if load.attempt_seconds is not None]
+    loads: Mapping[str, KnownLoad] = {name: get_load(name) for name in names}
+    times = [load.attempt_seconds for load in loads.values() if load.attempt_seconds is not None]
     usual = sum(times) / len(times) if times else 1.0
 
     def rank_specialist(name: str) -> tuple[bool, float]:
-        load = known[name]
+        load = loads[name]
         return load.has_open_breaker, (load.running_attempts + 1) * (
             usual if load.attempt_seconds is None else load.attempt_seconds
         )
 
-    chosen = min(names, key=rank_specialist)
-    return chosen, f"{chosen} of {_describe_loads(known)}"
+    chosen_name = min(names, key=rank_specialist)
+    return chosen_name, f"{chosen_name} of {_describe_loads(loads)}"
 
 
 def _describe_loads(loads: Mapping[str, KnownLoad]) -> str:
-    told = []
+    descriptions = []
     for name, load in loads.items():
         seconds = "" if load.attempt_seconds is None else f", {load.attempt_seconds:.1f} s each"
-        told.append(
+        descriptions.append(
             f"{name} ({load.running_attempts} under way{seconds}{', breaker open' if load.has_open_breaker else ''})"
         )
-    return ", ".join(told)
+    return ", ".join(descriptions)

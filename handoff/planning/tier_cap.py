@@ -35,8 +35,8 @@ def cap_members(members: Sequence[Member], highest: Tier, *, own_model_names: fr
 
 
 def _cap_member(member: Member, highest: Tier) -> Member:
-    allowed = member.tiers or TIERS
-    allowed_tiers = tuple(tier for tier in list_tiers_up_to(highest) if tier in allowed) or (highest,)
+    member_tiers = member.tiers or TIERS
+    allowed_tiers = tuple(tier for tier in list_tiers_up_to(highest) if tier in member_tiers) or (highest,)
     return member.model_copy(update={"tier": cap_tier(member.tier, highest), "tiers": allowed_tiers})
 
 

@@ -181,11 +181,11 @@ class SubtaskState:
     """The number of the last attempt, from 1; 0: none has begun."""
     not_before: float = 0.0
     """The earliest time of the next attempt."""
-    started: float | None = None
+    started_at: float | None = None
     """The start of the first attempt."""
     attempt_started: float = 0.0
     """The start of the present attempt, moved on by the time that people took for questions during the attempt."""
-    ended: float | None = None
+    ended_at: float | None = None
     checkpoints: tuple[Checkpoint, ...] = ()
     """The steps of the present attempt."""
     earlier_writes: tuple[EarlierWrite, ...] = ()
@@ -257,7 +257,7 @@ class SubtaskState:
     @property
     def duration(self) -> float:
         """Seconds from the first start to the end, including waits for people; 0 while the subtask runs."""
-        return self.ended - self.started if self.started is not None and self.ended is not None else 0.0
+        return self.ended_at - self.started_at if self.started_at is not None and self.ended_at is not None else 0.0
 
     def end_attempt(
         self, seconds: float = 0.0, *, private: bool | None = None, sources: tuple[PrivateSource, ...] = ()
@@ -325,18 +325,22 @@ class SubtaskState:
 
         A call is left out if people approved a call of the same tool that was asked for after the denial.
         """
-        found: dict[tuple[str, str], tuple[Approval, Ruling]] = {}
+        unapproved_rulings: dict[tuple[str, str], tuple[Approval, Ruling]] = {}
         for one in self.question_answers:
             approval, ruling = one.question.approval, one.ruling
             if approval is None or ruling is None or approval.kind == "cost":
                 continue
             for call in approval.calls:
                 if ruling.is_approved:
-                    asked = one.question.asked_at
-                    found = {key: each for key, each in found.items() if key[0] != call.tool or each[1].at >= asked}
+                    asked_at = one.question.asked_at
+                    unapproved_rulings = {
+                        key: each
+                        for key, each in unapproved_rulings.items()
+                        if key[0] != call.tool or each[1].at >= asked_at
+                    }
                 else:
-                    found[call.tool, call.digest] = (call, ruling)
-        return tuple((call, ruling.outcome) for call, ruling in found.values())
+                    unapproved_rulings[call.tool, call.digest] = (call, ruling)
+        return tuple((call, ruling.outcome) for call, ruling in unapproved_rulings.values())
 
 
 ENDED_STATES: frozenset[RequestStatus] = frozenset({"completed", "failed", "cancelled"})
@@ -389,7 +393,7 @@ class RequestState:
     posted_ids: Mapping[str, str] = field(default_factory=lambda: EMPTY_MAPPING)
     """The Slack ids of its messages by key; an empty id: the message can never be posted."""
     usage: Usage = Usage()
-    ended: float | None = None
+    ended_at: float | None = None
     """The time at which people saw its end, in seconds since the epoch; None: it has not ended."""
     retry_ref: RetryRef | None = None
     """For a second try: what is tried again, and how; None: it is no second try."""
@@ -443,8 +447,8 @@ class RequestState:
         if self.run.is_concluded:
             return EMPTY_MAPPING
         own = {"": self.question} if self.question is not None else {}
-        waiting = (subtask for subtask in self.subtasks.values() if subtask.state == "input_required")
-        return own | {subtask.spec.id: subtask.question for subtask in waiting if subtask.question is not None}
+        waiting_subtasks = (subtask for subtask in self.subtasks.values() if subtask.state == "input_required")
+        return own | {subtask.spec.id: subtask.question for subtask in waiting_subtasks if subtask.question is not None}
 
     @property
     def has_cost_limits(self) -> bool:
@@ -521,10 +525,10 @@ class RequestState:
 
     def list_all_subtasks(self, within: str) -> tuple[SubtaskState, ...]:
         """Return the subtasks of a run and of all its inner runs, each subtask before its inner ones."""
-        found: tuple[SubtaskState, ...] = ()
+        all_subtasks: tuple[SubtaskState, ...] = ()
         for subtask in self.list_subtasks(within):
-            found += (subtask, *(self.list_all_subtasks(subtask.spec.id) if subtask.run is not None else ()))
-        return found
+            all_subtasks += (subtask, *(self.list_all_subtasks(subtask.spec.id) if subtask.run is not None else ()))
+        return all_subtasks
 
     @property
     def unknown_writes(self) -> tuple[str, ...]:
@@ -567,11 +571,11 @@ class Job:
         The leading requests that have ended are cached in `__dict__`, since a thread may have hundreds of requests. A
         copy of the job inherits the cache, which counts only while these requests are equal.
         """
-        ended: tuple[RequestState, ...] = self.__dict__.get(ENDED_REQUESTS_KEY, ())
-        place = len(ended) if self.requests[: len(ended)] == ended else 0
+        ended_requests: tuple[RequestState, ...] = self.__dict__.get(ENDED_REQUESTS_KEY, ())
+        place = len(ended_requests) if self.requests[: len(ended_requests)] == ended_requests else 0
         while place < len(self.requests) and self.requests[place].run.state in ENDED_STATES:
             place += 1
-        if place != len(ended):
+        if place != len(ended_requests):
             self.__dict__[ENDED_REQUESTS_KEY] = self.requests[:place]
         return self.requests[place] if place < len(self.requests) else None
 
@@ -592,7 +596,7 @@ class Job:
         Tries that a later, answered try replaced are left out.
         """
         own, first = request.id, (request, *request.earlier_tries)[-1].spec.at
-        before = [one for one in self.requests if (asked := one.spec).at < first and asked.id != own]
+        before = [one for one in self.requests if (spec := one.spec).at < first and spec.id != own]
         tries = [one for one in before if one.earlier_try is not None and one.run.answer is not None]
         replaced_ids = {other.id for one in tries for other in one.earlier_tries}
         return tuple([one for one in before if one.spec.id not in replaced_ids] if replaced_ids else before)
@@ -600,10 +604,10 @@ class Job:
     def list_changed_requests(self, earlier: Job | None) -> list[tuple[RequestState, RequestState | None]]:
         """Return the requests that differ from those in `earlier`, as pairs (request, earlier state or None if new)."""
         earlier_requests = earlier.requests if earlier is not None else ()
-        changed = [
+        changed_pairs = [
             (request, was) for request, was in zip(self.requests, earlier_requests, strict=False) if request is not was
         ]
-        return [*changed, *((request, None) for request in self.requests[len(earlier_requests) :])]
+        return [*changed_pairs, *((request, None) for request in self.requests[len(earlier_requests) :])]
 
     def with_request(self, request: RequestState) -> Job:
         """Return the job with `request` in place of the earlier version of that request."""
@@ -632,8 +636,8 @@ def list_open_intents(checkpoints: Sequence[Checkpoint]) -> tuple[ToolStarted, .
 
 def list_written_calls(checkpoints: Sequence[Checkpoint]) -> tuple[EarlierWrite, ...]:
     """Return the calls of writing tools that an attempt made or may have made, in order."""
-    kept = (_make_earlier_write(intent, end) for intent, end in _pair_writes(checkpoints))
-    return tuple(one for one in kept if one is not None)
+    earlier_writes = (_make_earlier_write(intent, end) for intent, end in _pair_writes(checkpoints))
+    return tuple(one for one in earlier_writes if one is not None)
 
 
 def _pair_writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, ToolReturned | WriteVerdict | None]]:
@@ -641,17 +645,17 @@ def _pair_writes(checkpoints: Iterable[Checkpoint]) -> list[tuple[ToolStarted, T
 
     Call ids may repeat in later turns, so an outcome belongs to the first open intent of its id.
     """
-    found: list[tuple[ToolStarted, ToolReturned | WriteVerdict | None]] = []
+    pairs: list[tuple[ToolStarted, ToolReturned | WriteVerdict | None]] = []
     for point in checkpoints:
         if isinstance(point, ToolStarted):
-            found.append((point, None))
+            pairs.append((point, None))
         elif isinstance(point, ToolReturned | WriteVerdict):
             call = point.call if isinstance(point, WriteVerdict) else point.reply.call_id
-            for index, (intent, end) in enumerate(found):
+            for index, (intent, end) in enumerate(pairs):
                 if end is None and intent.call == call:
-                    found[index] = (intent, point)
+                    pairs[index] = (intent, point)
                     break
-    return found
+    return pairs
 
 
 def _make_earlier_write(intent: ToolStarted, outcome: ToolReturned | WriteVerdict | None) -> EarlierWrite | None:
@@ -665,5 +669,7 @@ def _make_earlier_write(intent: ToolStarted, outcome: ToolReturned | WriteVerdic
         )
     if isinstance(outcome, WriteVerdict) and outcome.verdict == "not_happened":
         return None
-    known = isinstance(outcome, WriteVerdict) and outcome.verdict == "happened"
-    return EarlierWrite(intent.what, intent.digest, known, outcome.words if isinstance(outcome, WriteVerdict) else "")
+    is_confirmed = isinstance(outcome, WriteVerdict) and outcome.verdict == "happened"
+    return EarlierWrite(
+        intent.what, intent.digest, is_confirmed, outcome.words if isinstance(outcome, WriteVerdict) else ""
+    )

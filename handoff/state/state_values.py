@@ -142,14 +142,14 @@ Checkpoint = TurnTaken | ToolReturned | ToolStarted | WriteVerdict | Ruling
 
 def list_private_sources(checkpoints: Iterable[Checkpoint]) -> tuple[PrivateSource, ...]:
     """Return the private sources among the tool replies of an attempt, in order, each once."""
-    found: list[PrivateSource] = []
+    sources: list[PrivateSource] = []
     names: dict[str, str] = {}
     for point in checkpoints:
         if isinstance(point, TurnTaken):
             names = {call.id: call.name for call in point.turn.calls}
         elif isinstance(point, ToolReturned) and point.private:
-            found.append(make_reply_source(names.get(point.reply.call_id, "a tool"), point.target, point.reply.text))
-    return tuple(dict.fromkeys(found))
+            sources.append(make_reply_source(names.get(point.reply.call_id, "a tool"), point.target, point.reply.text))
+    return tuple(dict.fromkeys(sources))
 
 
 def make_reply_source(tool: str, target: str, text: str) -> PrivateSource:

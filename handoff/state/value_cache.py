@@ -33,10 +33,10 @@ def cache_on_value(function: Callable[Concatenate[V, P], R]) -> Callable[Concate
         if cache is None:
             cache = value.__dict__[CACHE_KEY] = {}
         key = (function, *map(id, parts)) if parts else function
-        found = cache.get(key)
-        if found is None:
-            found = cache[key] = (function(value, *parts, **no_keywords), parts)  # stored parts keep their ids
-        result: R = found[0]
+        entry = cache.get(key)
+        if entry is None:
+            entry = cache[key] = (function(value, *parts, **no_keywords), parts)  # stored parts keep their ids
+        result: R = entry[0]
         return result
 
     return call_cached

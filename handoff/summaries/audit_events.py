@@ -34,8 +34,8 @@ def derive_audit_entries(before: Job | None, event: ev.Event, after: Job) -> tup
         "channel": after.place.channel,
         "job": after.id,
     }
-    found = [*_yield_request_deeds(before, after), *_yield_event_deeds(event, before, after)]
-    return tuple(AuditEntry(deed=deed, **common_fields, **more) for deed, more in found)
+    deeds = [*_yield_request_deeds(before, after), *_yield_event_deeds(event, before, after)]
+    return tuple(AuditEntry(deed=deed, **common_fields, **more) for deed, more in deeds)
 
 
 AuditedDeed = tuple[AuditAction, dict[str, Any]]
@@ -46,12 +46,14 @@ def _yield_request_deeds(before: Job | None, after: Job) -> Iterator[AuditedDeed
     for request, old in after.list_changed_requests(before):
         request_fields = {"request": request.id}
         if old is None:
-            refused = {"outcome": "refused", "why": NO_REQUEST_REASON} if request.refusal else {}
+            extra_fields = {"outcome": "refused", "why": NO_REQUEST_REASON} if request.refusal else {}
             if request.retry_ref is not None:
-                refused["target"] = f"{request.retry_ref.mode} {request.retry_ref.of} {request.retry_ref.step}".strip()[
-                    :MAX_TARGET_LENGTH
-                ]
-            yield "asked", {**request_fields, "user": request.spec.user, **refused}
+                extra_fields["target"] = (
+                    f"{request.retry_ref.mode} {request.retry_ref.of} {request.retry_ref.step}".strip()[
+                        :MAX_TARGET_LENGTH
+                    ]
+                )
+            yield "asked", {**request_fields, "user": request.spec.user, **extra_fields}
         for subtask, user in (_count_answers(request) - _count_answers(old)).elements():
             yield "answered", {**request_fields, "user": user, "target": subtask}
         if request.cancelled_by and (old is None or not old.cancelled_by):
@@ -127,11 +129,11 @@ def _find_approval(job: Job | None, event: ev.ApprovalDecided) -> Approval | Non
     subtask = request.subtasks.get(event.subtask) if request is not None else None
     if subtask is None:
         return None
-    asked = [
+    questions = [
         *(one.question for one in subtask.question_answers),
         *([subtask.question] if subtask.question is not None else []),
     ]
-    return next((one.approval for one in asked if one.number == event.number and one.approval is not None), None)
+    return next((one.approval for one in questions if one.number == event.number and one.approval is not None), None)
 
 
 def _make_deed_fields(job: Job, event: ev.RequestEvent) -> dict[str, Any]:

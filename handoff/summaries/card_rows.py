@@ -32,17 +32,17 @@ def make_rows_field(job: Job) -> dict[str, str]:
 
 def _encode_rows(request: RequestState) -> str:
     card_rows = list_card_rows(request)
-    kept = [
+    kept_rows = [
         [subtask.state, render_title(request, subtask)[:MAX_STEP_TITLE_LENGTH], subtask.specialist]
         for subtask in card_rows[:MAX_ROWS]
     ]
-    return json.dumps([kept, len(card_rows) - len(kept)], separators=(",", ":"))
+    return json.dumps([kept_rows, len(card_rows) - len(kept_rows)], separators=(",", ":"))
 
 
 def parse_rows(fields: Mapping[str, str]) -> tuple[tuple[CardRow, ...], int]:
     """Parse the rows from the summary fields of a job. Return (rows, number of further rows); ((), 0) if unreadable."""
     try:
-        kept, more = json.loads(fields.get(ROWS_FIELD) or "[[],0]")
-        return tuple(CardRow(*row) for row in kept), int(more)
+        kept_rows, more = json.loads(fields.get(ROWS_FIELD) or "[[],0]")
+        return tuple(CardRow(*row) for row in kept_rows), int(more)
     except (ValueError, TypeError):
         return (), 0  # a newer release wrote them

@@ -22,17 +22,17 @@ def find_step(request: RequestState, step_words: str) -> str | tuple[str, ...]:
     there = [subtask for subtask in request.list_all_subtasks("") if not subtask.is_dropped]
     if not there:
         return ()
-    shown = list_card_rows(request)
+    card_rows = list_card_rows(request)
     if (number := _STEP_NUMBER.match(words)) and not any(_has_id(subtask, words) for subtask in there):
         place = int(number[1])
-        return shown[place - 1].spec.id if 1 <= place <= len(shown) else _find_similar_steps(there, words)
+        return card_rows[place - 1].spec.id if 1 <= place <= len(card_rows) else _find_similar_steps(there, words)
     for text in dict.fromkeys((words, _STEP_NOUN.sub("", words))):
         for fits in (_has_id, _has_title, _title_begins_with, _contains_words):
-            found = [subtask for subtask in there if fits(subtask, text)]
-            if len(found) == 1:
-                return found[0].spec.id
-            if found:
-                return tuple(subtask.spec.id for subtask in found[:MAX_SUGGESTED_STEPS])
+            matches = [subtask for subtask in there if fits(subtask, text)]
+            if len(matches) == 1:
+                return matches[0].spec.id
+            if matches:
+                return tuple(subtask.spec.id for subtask in matches[:MAX_SUGGESTED_STEPS])
     return _find_similar_steps(there, words)
 
 
@@ -54,22 +54,22 @@ def _has_title(subtask: SubtaskState, words: str) -> bool:
 
 
 def _title_begins_with(subtask: SubtaskState, words: str) -> bool:
-    title, wanted = split_words(subtask.spec.title), split_words(words)
-    return bool(wanted) and title[: len(wanted)] == wanted
+    title, wanted_words = split_words(subtask.spec.title), split_words(words)
+    return bool(wanted_words) and title[: len(wanted_words)] == wanted_words
 
 
 def _contains_words(subtask: SubtaskState, words: str) -> bool:
-    wanted = set(split_words(words))
-    return bool(wanted) and wanted <= {*split_words(subtask.spec.title), *split_words(subtask.spec.id)}
+    wanted_words = set(split_words(words))
+    return bool(wanted_words) and wanted_words <= {*split_words(subtask.spec.title), *split_words(subtask.spec.id)}
 
 
 def _find_similar_steps(subtasks: list[SubtaskState], words: str) -> tuple[str, ...]:
     """Return the ids of the steps with the most similar ids or titles."""
-    wanted = " ".join(split_words(words))
+    wanted_text = " ".join(split_words(words))
 
     def compute_likeness(subtask: SubtaskState) -> float:
         names = (subtask.spec.id, subtask.spec.title, *split_words(subtask.spec.title))
-        return max(SequenceMatcher(None, wanted, name.casefold()).ratio() for name in names)
+        return max(SequenceMatcher(None, wanted_text, name.casefold()).ratio() for name in names)
 
     return tuple(
         subtask.spec.id for subtask in sorted(subtasks, key=compute_likeness, reverse=True)[:MAX_SUGGESTED_STEPS]

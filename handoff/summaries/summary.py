@@ -109,8 +109,10 @@ def list_awaited_people(request: RequestState, within: str = "") -> tuple[str, .
     answer. None: there is no open question.
     """
     works = {within, *(subtask.spec.id for subtask in request.list_all_subtasks(within))}
-    found = [question.whom for name, question in request.open_questions.items() if name in works or not within]
-    return merge_answerers(found) if found else None
+    answerer_groups = [
+        question.whom for name, question in request.open_questions.items() if name in works or not within
+    ]
+    return merge_answerers(answerer_groups) if answerer_groups else None
 
 
 def merge_answerers(addressee_lists: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -144,7 +146,7 @@ class OpenQuestion:
 
 def parse_open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
     """Parse the open questions from the summary fields of a job, whichever release wrote them."""
-    found = json.loads(fields.get("questions") or "[]")
+    encoded_questions = json.loads(fields.get("questions") or "[]")
     return tuple(
         OpenQuestion(
             one["request"],
@@ -154,7 +156,7 @@ def parse_open_questions(fields: Mapping[str, str]) -> tuple[OpenQuestion, ...]:
             tuple(one.get("options", ())),
             bool(one.get("approval")),
         )
-        for one in found
+        for one in encoded_questions
     )
 
 
@@ -186,8 +188,8 @@ def _describe_working(request: RequestState, subtasks: Sequence[SubtaskState]) -
     if find_due_trigger(request) is not None and not any(subtask.state == "in_progress" for subtask in subtasks):
         return "taking a second look at the plan"
     for state in ("in_progress", "pending", "input_required"):
-        if found := [subtask for subtask in subtasks if subtask.state == state]:
-            return _describe_workers(request, found)
+        if current_subtasks := [subtask for subtask in subtasks if subtask.state == state]:
+            return _describe_workers(request, current_subtasks)
     return "working"
 
 
@@ -198,11 +200,11 @@ def _describe_answering(request: RequestState) -> str:
 
 
 def _describe_workers(request: RequestState, subtasks: Sequence[SubtaskState]) -> str:
-    shown = [
+    step_texts = [
         f"{render_title(request, subtask)[:MAX_STEP_TITLE_LENGTH]} ({subtask.specialist})" for subtask in subtasks[:2]
     ]
-    more = len(subtasks) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    more = len(subtasks) - len(step_texts)
+    return ", ".join(step_texts) + (f" and {more} more" if more else "")
 
 
 def compute_speed_up(request: RequestState) -> float:
@@ -224,15 +226,15 @@ def measure_parallel_work(request: RequestState) -> tuple[float, float]:
     subtasks = [
         subtask
         for subtask in request.subtasks.values()
-        if subtask.started is not None
-        and subtask.ended is not None
+        if subtask.started_at is not None
+        and subtask.ended_at is not None
         and subtask.spec.id not in enclosing_ids
         and not subtask.is_reused
     ]
     if len(subtasks) < 2:
         return 0.0, 0.0
-    elapsed_seconds = max(subtask.ended or 0.0 for subtask in subtasks) - min(
-        subtask.started or 0.0 for subtask in subtasks
+    elapsed_seconds = max(subtask.ended_at or 0.0 for subtask in subtasks) - min(
+        subtask.started_at or 0.0 for subtask in subtasks
     )
     return sum(subtask.duration for subtask in subtasks), max(0.0, elapsed_seconds)
 
@@ -242,7 +244,7 @@ def describe_speed_up(request: RequestState) -> str:
     if (gain := compute_speed_up(request)) <= _MIN_SPEED_UP:
         return ""
     workers = sum(
-        subtask.started is not None and subtask.run is None and not subtask.is_reused
+        subtask.started_at is not None and subtask.run is None and not subtask.is_reused
         for subtask in request.subtasks.values()
     )
     return f"{workers} specialists side by side: {gain:.1f}x faster than one by one"
@@ -274,12 +276,12 @@ def list_card_rows(request: RequestState) -> tuple[SubtaskState, ...]:
     counts them.
     """
     own = [subtask.spec.id for subtask in request.list_subtasks("") if not subtask.is_dropped]
-    done = {subtask.spec.id for subtask in request.list_all_subtasks("") if subtask.state == "complete"}
-    done -= set(own) if len(own) == 1 else set()
+    done_ids = {subtask.spec.id for subtask in request.list_all_subtasks("") if subtask.state == "complete"}
+    done_ids -= set(own) if len(own) == 1 else set()
     return tuple(
         subtask
         for subtask in request.list_all_subtasks("")
-        if not subtask.is_handed_over and not done & _list_enclosing_ids(request, subtask)
+        if not subtask.is_handed_over and not done_ids & _list_enclosing_ids(request, subtask)
     )
 
 
@@ -310,10 +312,15 @@ def list_notes(request: RequestState) -> list[str]:
     """
     results = [subtask.result for subtask in request.subtasks.values() if subtask.result is not None]
     replan_reasons = [one.why for one in request.decisions if one.what == PLANNED_ANEW_DECISION]
-    unneeded = {one.name for one in list_unneeded_thread_files(request)}
-    read = [note for one in request.materials if one.name not in unneeded for note in one.notes]
-    told = [*replan_reasons, *list_assumptions(request), *read, *(note for result in results for note in result.notes)]
-    return list(dict.fromkeys(told))
+    unneeded_names = {one.name for one in list_unneeded_thread_files(request)}
+    reading_notes = [note for one in request.materials if one.name not in unneeded_names for note in one.notes]
+    notes = [
+        *replan_reasons,
+        *list_assumptions(request),
+        *reading_notes,
+        *(note for result in results for note in result.notes),
+    ]
+    return list(dict.fromkeys(notes))
 
 
 def list_innermost_subtasks(request: RequestState) -> tuple[SubtaskState, ...]:

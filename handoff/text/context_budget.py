@@ -79,18 +79,18 @@ def fits_budget(size: int, budget: int) -> bool:
 
 def pack_pieces(pieces: Sequence[Piece], budget: int) -> PackedTexts:
     """Pack pieces into a budget of tokens: shorten them one by one, the lightest first, until all fit."""
-    chosen = [0] * len(pieces)
+    form_indexes = [0] * len(pieces)
     sizes = [estimate_token_count(piece.forms[0]) for piece in pieces]
     order = sorted(range(len(pieces)), key=lambda place: (pieces[place].weight, -sizes[place], place))
     total = sum(sizes)
     for place in order:
-        while not fits_budget(total, budget) and chosen[place] < len(pieces[place].forms) - 1:
-            chosen[place] += 1
+        while not fits_budget(total, budget) and form_indexes[place] < len(pieces[place].forms) - 1:
+            form_indexes[place] += 1
             total -= sizes[place]
-            sizes[place] = estimate_token_count(pieces[place].forms[chosen[place]])
+            sizes[place] = estimate_token_count(pieces[place].forms[form_indexes[place]])
             total += sizes[place]
-    texts = tuple(piece.forms[form] for piece, form in zip(pieces, chosen, strict=True))
-    left_out = tuple(_describe_cut(piece, form) for piece, form in zip(pieces, chosen, strict=True) if form)
+    texts = tuple(piece.forms[form] for piece, form in zip(pieces, form_indexes, strict=True))
+    left_out = tuple(_describe_cut(piece, form) for piece, form in zip(pieces, form_indexes, strict=True) if form)
     return PackedTexts(texts, PackedSize(tokens=sum(sizes), budget=budget, left_out=left_out))
 
 
@@ -139,5 +139,9 @@ def _shorten_piece(piece: Piece, max_tokens: int, whole_tokens: int) -> str:
 
 
 def _describe_cut(piece: Piece, form_index: int) -> str:
-    whole, kept = len(piece.forms[0]), len(piece.forms[form_index])
-    return f"{piece.name}: {kept:,} of {whole:,} characters" if kept else f"{piece.name}: all {whole:,} characters"
+    whole, kept_length = len(piece.forms[0]), len(piece.forms[form_index])
+    return (
+        f"{piece.name}: {kept_length:,} of {whole:,} characters"
+        if kept_length
+        else f"{piece.name}: all {whole:,} characters"
+    )

@@ -15,22 +15,22 @@ def demote_headings(text: str) -> str:
     """
     if "#" not in text:
         return text.strip()
-    finished: list[str] = []
+    finished_lines: list[str] = []
     code: list[str] = []
     fence = ""
     for line in text.split("\n"):
         mark = _FENCE.fullmatch(line)
         if not fence:
             fence = mark[1] if mark else ""
-            (code if mark else finished).append(line if mark else _demote_heading(line))
+            (code if mark else finished_lines).append(line if mark else _demote_heading(line))
             continue
         code.append(line)
         if mark and mark[1].startswith(fence) and not mark[2].strip():
-            finished += code
+            finished_lines += code
             code, fence = [], ""
-    return "\n".join([*finished, *map(_demote_heading, code)]).strip()
+    return "\n".join([*finished_lines, *map(_demote_heading, code)]).strip()
 
 
 def _demote_heading(line: str) -> str:
-    found = _HEADING.match(line)
-    return line if found is None else f"{found[1]}{'#' * min(6, len(found[2]) + 2)}{line[found.end() :]}"
+    match = _HEADING.match(line)
+    return line if match is None else f"{match[1]}{'#' * min(6, len(match[2]) + 2)}{line[match.end() :]}"

@@ -56,7 +56,7 @@ def spell_out(text: str) -> str:
     text = _WHITE_SPACE.sub(lambda run: _render_white_space(run.group(), run.start(), run.end(), len(text)), text)
     if remove_invisible(text) == text and not _OVERLAID_MARKS.search(text):
         return text
-    text = _OVERLAID_MARKS.sub(lambda found: "".join(map(_make_code_mark, found.group())), text)
+    text = _OVERLAID_MARKS.sub(lambda match: "".join(map(_make_code_mark, match.group())), text)
     return "".join(_spell_out_character(one, len(list(same))) for one, same in itertools.groupby(text))
 
 

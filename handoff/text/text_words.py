@@ -37,27 +37,27 @@ _DOT_PLACEHOLDER = "\u2024"
 def extract_words(text: str) -> frozenset[str]:
     """Return the words of a text without stop words and English endings; in unspaced scripts, pairs of letters."""
     plain = unicodedata.normalize("NFKC", text).casefold()
-    found: set[str] = set()
+    words: set[str] = set()
     for word in _WORD.findall(plain):
         if _UNSPACED_LETTER.search(word):
-            found |= {word[place : place + 2] for place in range(max(1, len(word) - 1))}
+            words |= {word[place : place + 2] for place in range(max(1, len(word) - 1))}
         elif word not in STOP_WORDS:
-            found.add(stem_word(re.sub(r"['\u2019]s$", "", word)))
-    return frozenset(found)
+            words.add(stem_word(re.sub(r"['\u2019]s$", "", word)))
+    return frozenset(words)
 
 
 def split_sentences(text: str) -> list[str]:
     """Return the sentences of a Markdown text without Markdown marks. Headings, tables and code are left out."""
     prose = _LINK.sub(r"\1", _CODE_BLOCK.sub("\n", text)).splitlines()
     lines = [_MARKDOWN_MARKS.sub("", line).strip() for line in prose if not line.lstrip().startswith(("#", "|"))]
-    joined = _ABBREVIATION.sub(lambda found: found[0][:-1] + _DOT_PLACEHOLDER, "\n".join(lines))
-    parts = (part.replace(_DOT_PLACEHOLDER, ".").strip() for part in _SENTENCE.split(joined))
+    joined_text = _ABBREVIATION.sub(lambda match: match[0][:-1] + _DOT_PLACEHOLDER, "\n".join(lines))
+    parts = (part.replace(_DOT_PLACEHOLDER, ".").strip() for part in _SENTENCE.split(joined_text))
     return [part for part in parts if part]
 
 
 def normalize_words(text: str) -> str:
     """Return the words and numbers of a text in order, in lower case, with a space between them."""
-    return " ".join([found.casefold() for found in _WORD_OR_NUMBER.findall(text)])
+    return " ".join([word.casefold() for word in _WORD_OR_NUMBER.findall(text)])
 
 
 def stem_word(word: str) -> str:
@@ -69,6 +69,6 @@ def stem_word(word: str) -> str:
     for ending in ("ing", "ed", "es", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
             bare = word[: -len(ending)]
-            doubled = ending in {"ing", "ed"} and bare[-1:] == bare[-2:-1] and bare[-1] not in "ls"
-            return bare[:-1] if doubled else bare
+            is_doubled = ending in {"ing", "ed"} and bare[-1:] == bare[-2:-1] and bare[-1] not in "ls"
+            return bare[:-1] if is_doubled else bare
     return word

@@ -88,9 +88,9 @@ def describe_value(value: Any) -> str:
     return form if other_item is None else f"{form}, and an item of it is {describe_value(other_item)}"
 
 
-def suggest_name(word: str, known: Iterable[str]) -> str:
+def suggest_name(word: str, known_names: Iterable[str]) -> str:
     """Return a hint with the known name nearest to a wrong one; "" if none is near."""
-    near = difflib.get_close_matches(word, list(known), n=1)
+    near = difflib.get_close_matches(word, list(known_names), n=1)
     return f" (did you mean {near[0]}?)" if near else ""
 
 
@@ -176,16 +176,16 @@ def read_invalid_keys(page: MarkdownPage, keys: Collection[str]) -> dict[str, ob
 
     A line that begins with no known key continues the value of the last key.
     """
-    found: dict[str, list[str]] = {}
+    lines_by_key: dict[str, list[str]] = {}
     last = ""
     for line in page.front_matter.splitlines():
         match = _KEY_LINE.fullmatch(line.rstrip())
         if match is not None and match[1] in keys:
             last = match[1]
-            found[last] = [match[2]]
+            lines_by_key[last] = [match[2]]
         elif last:
-            found[last].append(line.strip())
-    return {key: _parse_value(lines) for key, lines in found.items()}
+            lines_by_key[last].append(line.strip())
+    return {key: _parse_value(lines) for key, lines in lines_by_key.items()}
 
 
 def _parse_value(lines: list[str]) -> object:

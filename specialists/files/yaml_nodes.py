@@ -26,8 +26,8 @@ def _describe_node(node: yaml.Node) -> str:
         return "a list, each item behind a dash or a comma" if node.value else "an empty list"
     if isinstance(node, yaml.MappingNode):
         return "a mapping of `key: value` lines"
-    said = str(node.value).strip()
-    return f"the text {said[:40]!r}" if said else "empty"
+    value_text = str(node.value).strip()
+    return f"the text {value_text[:40]!r}" if value_text else "empty"
 
 
 def read_mapping(collector: FaultCollector, node: yaml.Node, keys: tuple[str, ...], mapping_name: str) -> NodeMapping:
@@ -39,16 +39,16 @@ def read_mapping(collector: FaultCollector, node: yaml.Node, keys: tuple[str, ..
         fault_text = f"{mapping_name} is not a list of `key: value` lines; the keys are {', '.join(keys)}"
         collector.add_fault(node, f"{fault_text}: this is {_describe_node(node)}")
         return {}
-    found: NodeMapping = {}
+    mapping: NodeMapping = {}
     for key_node, value in node.value:
         key = str(key_node.value)
         if key not in keys:
             collector.add_fault(key_node, f"unknown key {key}{suggest_name(key, keys)}; the keys are {', '.join(keys)}")
-        elif key in found:
+        elif key in mapping:
             collector.add_fault(key_node, f"the key {key} is there twice; keep one")
         else:
-            found[key] = (key_node, value)
-    return found
+            mapping[key] = (key_node, value)
+    return mapping
 
 
 def read_sequence(collector: FaultCollector, node: yaml.Node, key: str) -> list[yaml.Node]:
@@ -71,13 +71,13 @@ def read_text(collector: FaultCollector, node: yaml.Node, key: str) -> str:
 
 def read_texts(collector: FaultCollector, node: yaml.Node, key: str) -> list[str]:
     """Return the texts of a list; other items are faults and left out."""
-    return [said for one in read_sequence(collector, node, key) if (said := read_text(collector, one, key))]
+    return [text for one in read_sequence(collector, node, key) if (text := read_text(collector, one, key))]
 
 
 def read_names(collector: FaultCollector, node: yaml.Node, key: str, known_names: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names of specialists and crews in a text or list; unknown or repeated ones are faults, left out."""
     nodes = [node] if isinstance(node, yaml.ScalarNode) else read_sequence(collector, node, key)
-    found = []
+    names = []
     for one in nodes:
         name = read_text(collector, one, key)
         if name and name not in known_names:
@@ -85,11 +85,11 @@ def read_names(collector: FaultCollector, node: yaml.Node, key: str, known_names
             collector.add_fault(
                 one, f"there is no specialist {name}{suggest_name(name, known_names)}; there are {available_names}"
             )
-        elif name in found:
+        elif name in names:
             collector.add_fault(one, f"{key} names {name} twice; keep one")
         elif name:
-            found.append(name)
-    return tuple(found)
+            names.append(name)
+    return tuple(names)
 
 
 def read_number(collector: FaultCollector, node: yaml.Node, key: str, bounds: tuple[int, int]) -> int:

@@ -68,8 +68,8 @@ class FileContents:
 
     def add_picture(self, name: str, media_type: str, data: bytes) -> bool:
         """Add a picture. Return False, and add nothing, if there would be too many pictures or bytes of pictures."""
-        held = sum(len(picture.data) for picture in self.pictures)
-        if len(self.pictures) >= MAX_PICTURES or held + len(data) > MAX_TOTAL_PICTURE_BYTES:
+        picture_bytes = sum(len(picture.data) for picture in self.pictures)
+        if len(self.pictures) >= MAX_PICTURES or picture_bytes + len(data) > MAX_TOTAL_PICTURE_BYTES:
             return False
         self.pictures.append(Blob(name, media_type, data))
         return True
@@ -107,11 +107,15 @@ class FileContents:
         left_out = len(text) - 2 * half
         mark = f"\n[{left_out:,} characters left out here]\n"
         self.add_gap(f"{left_out:,} of {len(text):,} characters, in the middle, are left out")
-        kept = [(name, start) for name, start in self.outline if start < half]
+        kept_sections = [(name, start) for name, start in self.outline if start < half]
         continued_names = [name for name, start in self.outline if half <= start < half + left_out][-1:]
-        kept += [(name, half + len(mark)) for name in continued_names]  # the section in which the kept end begins
-        kept += [(name, start - left_out + len(mark)) for name, start in self.outline if start >= half + left_out]
-        self.outline = kept
+        kept_sections += [
+            (name, half + len(mark)) for name in continued_names
+        ]  # the section in which the kept end begins
+        kept_sections += [
+            (name, start - left_out + len(mark)) for name, start in self.outline if start >= half + left_out
+        ]
+        self.outline = kept_sections
         return text[:half] + mark + text[half + left_out :]
 
 
@@ -122,11 +126,11 @@ def replace_unencodable(text: str) -> str:
 
 def _number_repeated_names(outline: list[tuple[str, int]]) -> list[tuple[str, int]]:
     """Return the outline with repeated names numbered, so that each section can be cited."""
-    seen: dict[str, int] = {}
+    name_counts: dict[str, int] = {}
     numbered_outline = []
     for name, start in outline:
-        seen[name] = seen.get(name, 0) + 1
-        numbered_outline.append((f"{name} ({seen[name]})" if seen[name] > 1 else name, start))
+        name_counts[name] = name_counts.get(name, 0) + 1
+        numbered_outline.append((f"{name} ({name_counts[name]})" if name_counts[name] > 1 else name, start))
     return numbered_outline
 
 
@@ -143,13 +147,13 @@ class InnerFileAllowance:
     def __init__(self, contents: FileContents) -> None:
         """Start with the full allowance. Accepted files are added to `contents`."""
         self._contents = contents
-        self._left = MAX_TOTAL_FILE_BYTES
+        self._bytes_left = MAX_TOTAL_FILE_BYTES
         self._names = {blob.name for blob in contents.inner_files}
-        self._refused: list[str] = []
+        self._refused_names: list[str] = []
 
     def has_room(self, size: int) -> bool:
         """Return True if a file of that size would be accepted."""
-        return len(self._contents.inner_files) < MAX_INNER_FILES and size <= min(MAX_INNER_FILE_BYTES, self._left)
+        return len(self._contents.inner_files) < MAX_INNER_FILES and size <= min(MAX_INNER_FILE_BYTES, self._bytes_left)
 
     def accept_or_refuse(self, blob: Blob) -> None:
         """Accept a file if there is room, under a unique name; otherwise refuse it."""
@@ -162,21 +166,22 @@ class InnerFileAllowance:
             stem, dot, ending = make_safe_name(blob.name).rpartition(".")
             name = f"{stem} ({number}).{ending}" if dot else f"{ending} ({number})"
         self._names.add(name)
-        self._left -= len(blob.data)
+        self._bytes_left -= len(blob.data)
         self._contents.inner_files.append(Blob(name, blob.media_type, blob.data))
 
     def refuse(self, name: str) -> None:
         """Record a file that is not passed on, since the files are too many or too large."""
-        self._refused.append(make_safe_name(name))
+        self._refused_names.append(make_safe_name(name))
 
     def report_refused(self) -> None:
         """Add a gap about the refused files."""
-        if self._refused:
-            named = ", ".join(self._refused[:_MAX_LISTED_NAMES]) + (
-                " and others" if len(self._refused) > _MAX_LISTED_NAMES else ""
+        if self._refused_names:
+            listed_names = ", ".join(self._refused_names[:_MAX_LISTED_NAMES]) + (
+                " and others" if len(self._refused_names) > _MAX_LISTED_NAMES else ""
             )
             self._contents.add_gap(
-                f"{len(self._refused):,} of the files inside are not read, too many or too large at once: {named}"
+                f"{len(self._refused_names):,} of the files inside are not read, "
+                f"too many or too large at once: {listed_names}"
             )
 
 

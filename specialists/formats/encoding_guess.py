@@ -104,8 +104,8 @@ def guess_encoding(data: bytes, *, usual_encoding: str = "") -> EncodingGuess:
     """
     fields = _FIELD_SEPARATOR.split(b"\n".join(_yield_non_ascii_lines(data)))
     sample = b"\n".join(dict.fromkeys(fields))  # repeated fields are no further evidence
-    tried = (*_ENCODINGS, _EncodingCandidate(usual_encoding, _WESTERN)) if usual_encoding else _ENCODINGS
-    readings = [(*_rate_encoding(sample, one), one.name) for one in tried]
+    candidates = (*_ENCODINGS, _EncodingCandidate(usual_encoding, _WESTERN)) if usual_encoding else _ENCODINGS
+    readings = [(*_rate_encoding(sample, one), one.name) for one in candidates]
     readings.sort(key=lambda each: -each[0])
     best, text, name = readings[0]
     for likelihood, other_text, other in readings[1:]:
@@ -119,16 +119,16 @@ def guess_encoding(data: bytes, *, usual_encoding: str = "") -> EncodingGuess:
 
 def _yield_non_ascii_lines(data: bytes) -> Iterator[bytes]:
     """Yield the lines with bytes beyond ASCII, until they have `_MAX_RATED_BYTES` such bytes."""
-    seen = at = 0
-    while seen < _MAX_RATED_BYTES and (found := _NON_ASCII.search(data, at)):
-        start = max(data.rfind(b"\n", at, found.start()) + 1, at)
-        if found.start() - start > _MAX_LINE_BYTES:
-            start = found.start()
-        end = data.find(b"\n", found.start(), start + _MAX_LINE_BYTES)
+    byte_count = at = 0
+    while byte_count < _MAX_RATED_BYTES and (match := _NON_ASCII.search(data, at)):
+        start = max(data.rfind(b"\n", at, match.start()) + 1, at)
+        if match.start() - start > _MAX_LINE_BYTES:
+            start = match.start()
+        end = data.find(b"\n", match.start(), start + _MAX_LINE_BYTES)
         at = end + 1 if end >= 0 else start + _MAX_LINE_BYTES
         line = data[start:at].rstrip(b"\r\n")
         yield line
-        seen += len(_NON_ASCII.findall(line))
+        byte_count += len(_NON_ASCII.findall(line))
 
 
 def _find_difference(text: str, other: str) -> tuple[str, str]:
@@ -153,7 +153,7 @@ def _rate_encoding(sample: bytes, candidate: _EncodingCandidate) -> tuple[float,
             letters[letter] += 1
             log_likelihood += _rate_letter_place(text, at, letter, is_eastern=candidate.is_multibyte)
     best = max(
-        sum(times * known(letter) for letter, times in letters.items()) for known in _make_models(candidate.languages)
+        sum(times * model(letter) for letter, times in letters.items()) for model in _make_models(candidate.languages)
     )
     return log_likelihood + best, text
 
@@ -164,8 +164,11 @@ def _make_models(languages: tuple[str, ...]) -> tuple[_LetterModel, ...]:
     language_models = [_make_model(language) for language in languages]
     if len(language_models) == 1:
         return tuple(language_models)
-    mixed = _mix_models(language_models, [1 / _MIX_DIVISOR] * len(language_models))
-    return (*(_mix_models([one, mixed], [1 - _FOREIGN_SHARE, _FOREIGN_SHARE]) for one in language_models), mixed)
+    mixed_model = _mix_models(language_models, [1 / _MIX_DIVISOR] * len(language_models))
+    return (
+        *(_mix_models([one, mixed_model], [1 - _FOREIGN_SHARE, _FOREIGN_SHARE]) for one in language_models),
+        mixed_model,
+    )
 
 
 class _LetterModel:

@@ -95,8 +95,8 @@ def decode_text(data: bytes, *, charset: str = "") -> DecodedText:
     Raises:
         NotText: The bytes are binary.
     """
-    found = _decode_bytes(data, charset)
-    return replace(found, text=found.text.replace("\r\n", "\n").replace("\r", "\n"))
+    decoded_text = _decode_bytes(data, charset)
+    return replace(decoded_text, text=decoded_text.text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
 def _decode_bytes(data: bytes, charset: str) -> DecodedText:
@@ -105,14 +105,14 @@ def _decode_bytes(data: bytes, charset: str) -> DecodedText:
             return _decode_with_losses(data, encoding)
     if b"\x00" in data[:_HEAD_BYTES]:
         return _decode_unmarked(data) or _decode_without_zeros(data, charset)
-    if (said := charset or _find_declared_charset(data)) and (encoding := _find_codec(said)):
+    if (declared_charset := charset or _find_declared_charset(data)) and (encoding := _find_codec(declared_charset)):
         try:
             return DecodedText(data.decode(encoding), _make_readable_name(encoding))
         except UnicodeDecodeError:
             pass  # the declared encoding is wrong
-    if escaped := next((name for mark, name in _ESCAPE_SEQUENCES if mark in data), ""):
+    if escape_encoding := next((name for mark, name in _ESCAPE_SEQUENCES if mark in data), ""):
         try:
-            return DecodedText(data.decode(escaped), "ISO 2022")
+            return DecodedText(data.decode(escape_encoding), "ISO 2022")
         except UnicodeDecodeError:
             pass
     try:
@@ -124,23 +124,25 @@ def _decode_bytes(data: bytes, charset: str) -> DecodedText:
 def _decode_by_guess(data: bytes) -> DecodedText:
     """Decode bytes that are neither marked nor clean UTF-8: as UTF-8 if few letters are broken, else by a guess."""
     text = data.decode(errors="replace")
-    broken, non_ascii_count = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
-    if broken <= _MAX_BROKEN_SHARE * non_ascii_count and non_ascii_count - broken > 1:
+    broken_count, non_ascii_count = text.count("\ufffd"), len(text) - len(text.encode("ascii", "ignore"))
+    if broken_count <= _MAX_BROKEN_SHARE * non_ascii_count and non_ascii_count - broken_count > 1:
         return _decode_with_losses(data, "utf-8")
     _refuse_binary(data)
     from specialists.formats.encoding_guess import guess_encoding  # noqa: PLC0415 - its tables are for rare texts alone
 
-    found = guess_encoding(data)
-    read = _decode_with_losses(data, found.encoding)
-    note = f"it does not name its encoding, so it was read as {_make_readable_name(found.encoding)}"
-    if not found.other_encoding:
-        return replace(read, note=note)
+    guess = guess_encoding(data)
+    decoded_text = _decode_with_losses(data, guess.encoding)
+    note = f"it does not name its encoding, so it was read as {_make_readable_name(guess.encoding)}"
+    if not guess.other_encoding:
+        return replace(decoded_text, note=note)
     example = (
-        f"“{found.word}” may be “{found.other_word}”, which is {_make_readable_name(found.other_encoding)}"
-        if found.word
+        f"“{guess.word}” may be “{guess.other_word}”, which is {_make_readable_name(guess.other_encoding)}"
+        if guess.word
         else ""
     )
-    return replace(read, doubt="; ".join(filter(None, (f"{note}: some letters may be wrong", example, read.doubt))))
+    return replace(
+        decoded_text, doubt="; ".join(filter(None, (f"{note}: some letters may be wrong", example, decoded_text.doubt)))
+    )
 
 
 def decode_name(data: bytes, usual_encoding: str) -> str:
@@ -159,8 +161,8 @@ def _make_readable_name(encoding: str) -> str:
 
 def _decode_with_losses(data: bytes, encoding: str) -> DecodedText:
     text = data.decode(encoding, errors="replace")
-    lost = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
-    doubt = f"{lost:,} broken characters stand as \ufffd" if lost > 0 else ""
+    lost_count = text.count("\ufffd") - data.count(b"\xef\xbf\xbd")
+    doubt = f"{lost_count:,} broken characters stand as \ufffd" if lost_count > 0 else ""
     return DecodedText(text, _make_readable_name(encoding), doubt=doubt)
 
 
@@ -179,9 +181,9 @@ def _decode_unmarked(data: bytes) -> DecodedText | None:
         if here > 0.02 * len(head) and there * 10 <= here:
             candidates.append(encoding)
     for encoding in candidates:
-        read = _decode_with_losses(data, encoding)
-        if "\x00" not in read.text[:_HEAD_BYTES] and read.text[:_HEAD_BYTES].count("\ufffd") <= 1:
-            return read
+        decoded_text = _decode_with_losses(data, encoding)
+        if "\x00" not in decoded_text.text[:_HEAD_BYTES] and decoded_text.text[:_HEAD_BYTES].count("\ufffd") <= 1:
+            return decoded_text
     return None
 
 
@@ -194,8 +196,8 @@ def _decode_without_zeros(data: bytes, charset: str) -> DecodedText:
     if len(rest) * 2 < len(data):
         raise NotText
     _refuse_binary(rest)
-    read = _decode_bytes(rest, charset)
-    return replace(read, doubt=read.doubt or f"{len(data) - len(rest):,} zero bytes in it are left out")
+    decoded_text = _decode_bytes(rest, charset)
+    return replace(decoded_text, doubt=decoded_text.doubt or f"{len(data) - len(rest):,} zero bytes in it are left out")
 
 
 def _refuse_binary(data: bytes) -> None:
@@ -206,16 +208,16 @@ def _refuse_binary(data: bytes) -> None:
 
 
 def _find_declared_charset(data: bytes) -> str:
-    said = _DECLARED_CHARSET.search(data[:_HEAD_BYTES])
-    return (said[1] or said[2] or said[3]).decode("ascii") if said else ""
+    match = _DECLARED_CHARSET.search(data[:_HEAD_BYTES])
+    return (match[1] or match[2] or match[3]).decode("ascii") if match else ""
 
 
 def _find_codec(charset: str) -> str:
     """Return Python's name for a charset; "" if it is unknown or no encoding of texts."""
-    asked = charset.strip().lower()
-    asked = _BROWSER_ENCODINGS.get(asked, asked)
+    charset_name = charset.strip().lower()
+    charset_name = _BROWSER_ENCODINGS.get(charset_name, charset_name)
     try:
-        name = codecs.lookup(asked).name
+        name = codecs.lookup(charset_name).name
         b"".decode(name)
     except (LookupError, ValueError):
         return ""

@@ -139,8 +139,8 @@ def _find_zip_kind(data: bytes, name: str) -> str:
         is_office = is_declared and any(member.startswith(folder) for member in members)
         if main in members or is_office:
             return kind
-    if found := re.search(r"opendocument\.(text|presentation|spreadsheet)", declared_type.decode("ascii", "replace")):
-        return _OPEN_DOCUMENT_KINDS[found[1]]
+    if match := re.search(r"opendocument\.(text|presentation|spreadsheet)", declared_type.decode("ascii", "replace")):
+        return _OPEN_DOCUMENT_KINDS[match[1]]
     return "zip"
 
 
@@ -176,8 +176,10 @@ def _find_text_kind(data: bytes, name: str, media_type: str) -> str:
         return "calendar"
     if ending not in _KINDS_BY_NAME and _DIFF.search(head):
         return "diff"
-    if found := _find_markup_kind(head) or (_find_disguised_kind(data, head) if ending in TABLE_SUFFIXES else ""):
-        return found
+    if content_kind := _find_markup_kind(head) or (
+        _find_disguised_kind(data, head) if ending in TABLE_SUFFIXES else ""
+    ):
+        return content_kind
     if (kind := _KINDS_BY_NAME.get(ending)) or (
         kind := _KINDS_BY_MEDIA_TYPE.get(media_type.partition(";")[0].strip().lower())
     ):

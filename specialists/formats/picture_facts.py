@@ -45,10 +45,10 @@ def read_pixel_size(data: bytes) -> Pixels | None:
     }
     kind = detect_picture_type(data)
     try:
-        found = readers[kind](data) if kind else None
+        size = readers[kind](data) if kind else None
     except (struct.error, IndexError):
         return None
-    return found if found and min(found) > 0 else None
+    return size if size and min(size) > 0 else None
 
 
 def estimate_picture_tokens(data: bytes) -> int:

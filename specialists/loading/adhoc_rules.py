@@ -57,11 +57,11 @@ def read_role_tiers(collector: FaultCollector, node: yaml.Node) -> dict[str, Tie
 
 
 def _read_lent_tools(collector: FaultCollector, node: yaml.Node, tools: Mapping[str, Tool]) -> tuple[str, ...]:
-    listed = (
+    tool_nodes = (
         [] if isinstance(node, yaml.SequenceNode) and not node.value else nodes.read_sequence(collector, node, "tools")
     )
     names: list[str] = []
-    for one in listed:
+    for one in tool_nodes:
         name = nodes.read_text(collector, one, "tools")
         if name in finish_tools.FINISH_TOOLS:
             collector.add_fault(one, f"every specialist has {name}; take it out of tools")
@@ -80,8 +80,8 @@ def _read_lent_tools(collector: FaultCollector, node: yaml.Node, tools: Mapping[
 
 
 def _read_tiers(collector: FaultCollector, node: yaml.Node) -> tuple[Tier, ...]:
-    named = [str(one.value) for one in nodes.read_sequence(collector, node, "tiers")]
-    tiers = tuple(tier for tier in _TIERS if tier in named)
-    if named and len(tiers) != len(named):
+    tier_names = [str(one.value) for one in nodes.read_sequence(collector, node, "tiers")]
+    tiers = tuple(tier for tier in _TIERS if tier in tier_names)
+    if tier_names and len(tiers) != len(tier_names):
         collector.add_fault(node, f"tiers takes some of {', '.join(_TIERS)}, each once")
     return tiers

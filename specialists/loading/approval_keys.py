@@ -101,15 +101,15 @@ def read_approval_rules(
 
     `own_tools` are the tools of the specialist whose page it is; None for a crew's page, which may name any tool.
     """
-    given = {key: page.values[key] for key in APPROVAL_KEYS if key in page.values}
-    if not given:
+    given_values = {key: page.values[key] for key in APPROVAL_KEYS if key in page.values}
+    if not given_values:
         return NO_APPROVAL_RULES
-    approver_lines = [page.key_lines.get(key, 1) for key in APPROVAL_KEYS[1:] if key in given]
+    approver_lines = [page.key_lines.get(key, 1) for key in APPROVAL_KEYS[1:] if key in given_values]
     return ApprovalRules(
-        modes=_read_modes(page, given["approve"], tools, own_tools) if "approve" in given else {},
-        approvers=_read_approvers(page, given["approvers"]) if "approvers" in given else None,
-        quorum=_read_quorum(page, given["quorum"]) if "quorum" in given else None,
-        own=_read_self_approval(page, given["self"]) if "self" in given else None,
+        modes=_read_modes(page, given_values["approve"], tools, own_tools) if "approve" in given_values else {},
+        approvers=_read_approvers(page, given_values["approvers"]) if "approvers" in given_values else None,
+        quorum=_read_quorum(page, given_values["quorum"]) if "quorum" in given_values else None,
+        own=_read_self_approval(page, given_values["self"]) if "self" in given_values else None,
         file=page.path,
         line=min(approver_lines, default=page.key_lines.get("approve", 1)),
     )
@@ -122,44 +122,48 @@ def _read_modes(
         page.add_fault("approve must name tools, each with ask, never or always: {post_note: never}", key="approve")
         return {}
     modes: dict[str, ApprovalMode] = {}
-    for name, said in value.items():
-        mode = next((one for one in _APPROVAL_MODES if one == said), None)
-        known = tools if own_tools is None else own_tools
-        if name not in known:
+    for name, mode_value in value.items():
+        mode = next((one for one in _APPROVAL_MODES if one == mode_value), None)
+        known_names = tools if own_tools is None else own_tools
+        if name not in known_names:
             whose = "the tools are" if own_tools is None else "its own tools are"
-            there = ", ".join(sorted(known)) or "none"
+            there = ", ".join(sorted(known_names)) or "none"
             page.add_fault(
-                f"approve names the unknown tool {name}{suggest_name(str(name), known)}; {whose} {there}", key="approve"
+                f"approve names the unknown tool {name}{suggest_name(str(name), known_names)}; {whose} {there}",
+                key="approve",
             )
         elif name in tools and tools[name].access != "write":
             page.add_fault(
                 f"the tool {name} only reads, so nobody approves its calls; take it out of approve", key="approve"
             )
         elif mode is None:
-            page.add_fault(f"approve says {said!r} of {name}; it takes {', '.join(_APPROVAL_MODES)}", key="approve")
+            page.add_fault(
+                f"approve says {mode_value!r} of {name}; it takes {', '.join(_APPROVAL_MODES)}", key="approve"
+            )
         else:
             modes[name] = mode
     return modes
 
 
 def _read_approvers(page: MarkdownPage, value: Any) -> tuple[str, ...] | None:
-    named = [value] if isinstance(value, str) else value
-    if not isinstance(named, list) or not named or not all(isinstance(one, str) for one in named):
+    approvers = [value] if isinstance(value, str) else value
+    if not isinstance(approvers, list) or not approvers or not all(isinstance(one, str) for one in approvers):
         text = "approvers must be a list of requester, admins, and Slack ids such as U012AB or S012AB"
         page.add_fault(f"{text}: this is {describe_value(value)}", key="approvers")
         return None
-    if len(named) > MAX_APPROVERS:
+    if len(approvers) > MAX_APPROVERS:
         page.add_fault(
-            f"approvers names {len(named)}; at most {MAX_APPROVERS} are allowed, so name a user group", key="approvers"
+            f"approvers names {len(approvers)}; at most {MAX_APPROVERS} are allowed, so name a user group",
+            key="approvers",
         )
-    for one in named:
+    for one in approvers:
         if one not in {REQUESTER, ADMINS} and not is_person_id(one) and not is_group_id(one):
             near = suggest_name(one, (REQUESTER, ADMINS))
             text = f"approvers names {one}{near}; it takes {REQUESTER}, {ADMINS}, and Slack ids of people (U...) and"
             page.add_fault(f"{text} user groups (S...)", key="approvers")
-        elif named.count(one) > 1:
+        elif approvers.count(one) > 1:
             page.add_fault(f"approvers names {one} twice; keep one", key="approvers")
-    return tuple(dict.fromkeys(named))
+    return tuple(dict.fromkeys(approvers))
 
 
 def _read_quorum(page: MarkdownPage, value: Any) -> int | None:

@@ -55,27 +55,27 @@ def translate_foreign_agent(page: MarkdownPage, tools: Mapping[str, Tool], skill
     values = read_invalid_keys(page, _KEYS) if page.is_invalid_yaml else page.values
     if not (_has_foreign_marks(values) or (not page.is_invalid_yaml and _looks_like_agent(values))):
         return page
-    kept = [] if page.is_invalid_yaml else page.faults
-    translated_page = replace(page, values={}, faults=kept, warnings=[], key_lines=dict(page.key_lines))
+    kept_faults = [] if page.is_invalid_yaml else page.faults
+    translated_page = replace(page, values={}, faults=kept_faults, warnings=[], key_lines=dict(page.key_lines))
     model, tier = _choose_tier(translated_page, values)
-    mapped = _map_tools(translated_page, values, tools)
+    our_names = _map_tools(translated_page, values, tools)
     translated_page.values = {
         "name": _make_name(str(values.get("name") or page.path.stem), page.path.stem),
         "description": shorten_description(str(values.get("description") or ""), MAX_DESCRIPTION_LENGTH),
-        "tools": list(dict.fromkeys(mapped.values())),
+        "tools": list(dict.fromkeys(our_names.values())),
         "model": tier,
     }
     servers = {name.split("__")[1] for name in tools if name.startswith("mcp__")}
     for key, word, there in (("skills", "skill", skills), ("mcpServers", "MCP server", servers)):
-        if named := _read_known_names(translated_page, values, key, word, there):
-            translated_page.values[key] = named
+        if names := _read_known_names(translated_page, values, key, word, there):
+            translated_page.values[key] = names
     if isinstance(turns := values.get("maxTurns"), int) and not isinstance(turns, bool):
         translated_page.values["max_turns"] = min(max(turns, 1), MAX_TURNS)
     if unused_keys := [key for key in values if key not in {*_SHARED_KEYS, *_TRANSLATED_KEYS, *_IGNORED_KEYS}]:
         translated_page.add_warning(
             f"these keys of an agent do nothing here: {', '.join(unused_keys)}", key=unused_keys[0]
         )
-    equal = ", ".join(f"{theirs} is {ours}" for theirs, ours in mapped.items() if theirs != ours)
+    equal = ", ".join(f"{theirs} is {ours}" for theirs, ours in our_names.items() if theirs != ours)
     translated_page.translation_note = "; ".join(filter(None, (f"{model}: tier {tier}", equal)))
     return translated_page
 
@@ -120,28 +120,28 @@ def _map_tools(page: MarkdownPage, values: Mapping[str, Any], tools: Mapping[str
     if "tools" not in values:
         page.add_warning("it names no tools, which means all of them in Claude Code and none here; name those it needs")
     disallowed_names = {name.partition("(")[0] for name in _read_names(values, "disallowedTools")}
-    found: dict[str, str] = {}
+    our_names: dict[str, str] = {}
     missing_tools: list[str] = []
     for name in dict.fromkeys(one.partition("(")[0].strip() for one in _read_names(values, "tools")):
         our_name = name if name in tools else EQUIVALENT_TOOLS.get(name, "")
         if name in disallowed_names:
             continue
         if our_name in tools:
-            found[name] = our_name
+            our_names[name] = our_name
         elif our_name:
             missing_tools.append(f"{name} (it would be {our_name}, which is not there)")
         else:
             missing_tools.append(f"{name}{suggest_name(name.lower(), tools)}")
     if missing_tools:
         page.add_warning(f"there is no tool {', '.join(missing_tools)} here; the agent works without", key="tools")
-    return found
+    return our_names
 
 
 def _read_known_names(
     page: MarkdownPage, values: Mapping[str, Any], key: str, kind_name: str, known_names: Collection[str]
 ) -> list[str]:
     """Return the names under a key that are known here; a warning names the others, with `kind_name` before them."""
-    named = _read_names(values, key)
-    if lost := [name for name in named if name not in known_names]:
-        page.add_warning(f"there is no {kind_name} {', '.join(lost)} here; the agent works without", key=key)
-    return [name for name in named if name in known_names]
+    names = _read_names(values, key)
+    if unknown_names := [name for name in names if name not in known_names]:
+        page.add_warning(f"there is no {kind_name} {', '.join(unknown_names)} here; the agent works without", key=key)
+    return [name for name in names if name in known_names]

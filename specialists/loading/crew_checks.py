@@ -36,8 +36,8 @@ def read_abilities(page: MarkdownPage, description: str) -> tuple[str, tuple[str
     """
     can, cannot = _read_items(page, "can"), _read_items(page, "cannot")
     if can:
-        spelled = f"Can {', '.join(can)}."
-        description = f"{description} {spelled}" if description else spelled
+        ability_text = f"Can {', '.join(can)}."
+        description = f"{description} {ability_text}" if description else ability_text
     for item in sorted({one.casefold() for one in can} & {one.casefold() for one in cannot}):
         page.add_fault(f"it says that it can and that it cannot {item}; take one out", key="cannot")
     if cannot and _CANNOT_WORDS.search(description):
@@ -79,12 +79,12 @@ def _describe_example_fault(value: Any) -> str:
             return f"the request {str(request)[:40]!r} is {describe_value(request)}: put it in quotes"
         return f"the kind of work of {request[:40]!r} is {describe_value(kind)}: write it in words, in quotes"
     request, colon, kind = str(first).rpartition(": ")
-    shown = _make_example(request, kind) if colon else _make_example(str(first), "KIND OF WORK")
-    return f"this is {describe_value(value)}: write {shown}"
+    example = _make_example(request, kind) if colon else _make_example(str(first), "KIND OF WORK")
+    return f"this is {describe_value(value)}: write {example}"
 
 
-def _make_example(asked: str, kind: str) -> str:
-    text = " ".join(asked.replace('"', "'").split())[:60]
+def _make_example(request: str, kind: str) -> str:
+    text = " ".join(request.replace('"', "'").split())[:60]
     return f'`"{text}": {" ".join(kind.split())[:40]}`'
 
 
@@ -98,15 +98,15 @@ def _read_items(page: MarkdownPage, key: str) -> tuple[str, ...]:
         return ()
     if len(value) > MAX_ITEMS:
         page.add_fault(f"{key} has {len(value)} items; at most {MAX_ITEMS} are allowed", key=key)
-    found: dict[str, str] = {}
+    unique_items: dict[str, str] = {}
     for item in (" ".join(one.split()).rstrip(".") for one in value):
         if fault := _find_item_fault(key, item):
             page.add_fault(fault, key=key)
-        elif item.casefold() in found:
+        elif item.casefold() in unique_items:
             page.add_fault(f"{key} says {item} twice; keep one", key=key)
         else:
-            found[item.casefold()] = item
-    return tuple(found.values())
+            unique_items[item.casefold()] = item
+    return tuple(unique_items.values())
 
 
 def _find_item_fault(key: str, item: str) -> str:
@@ -116,8 +116,8 @@ def _find_item_fault(key: str, item: str) -> str:
         return f"an item of {key} has {len(item)} characters, and at most {MAX_ITEM_LENGTH} are allowed; shorten it"
     if item.casefold() in _EMPTY_CLAIMS:
         return f"{key} says {item}, which tells the planner nothing; name what it {key} do"
-    if found := _LEADING_VERB.match(item):
-        return f"{item!r} under {key}: leave out {found[0]!r}, and begin with what it {key} do"
+    if match := _LEADING_VERB.match(item):
+        return f"{item!r} under {key}: leave out {match[0]!r}, and begin with what it {key} do"
     return ""
 
 
@@ -180,9 +180,11 @@ def _check_fallback(name: str, page: MarkdownPage, fallbacks: Mapping[str, objec
         page.add_fault(f"{name} is its own fallback; name another or leave the key out", key="fallback")
         return
     if fallback not in fallbacks:
-        known = ", ".join(sorted(fallbacks))
+        known_names = ", ".join(sorted(fallbacks))
         near = suggest_name(fallback, fallbacks)
-        page.add_fault(f"there is no specialist {fallback} to fall back to{near}; there are {known}", key="fallback")
+        page.add_fault(
+            f"there is no specialist {fallback} to fall back to{near}; there are {known_names}", key="fallback"
+        )
         return
     chain = [name]
     while isinstance(fallback, str) and fallback in fallbacks and fallback not in chain:
@@ -198,11 +200,12 @@ def find_addressee_fault(addressees: Sequence[str], *, allow_anyone: bool = True
 
     With `allow_anyone`, questions may be addressed to `ANYONE`, if nobody else is named.
     """
-    known = (REQUESTER, ANYONE) if allow_anyone else (REQUESTER,)
-    odd = [word for word in addressees if word not in known and not is_person_id(word) and not is_group_id(word)]
+    known_words = (REQUESTER, ANYONE) if allow_anyone else (REQUESTER,)
+    odd = [word for word in addressees if word not in known_words and not is_person_id(word) and not is_group_id(word)]
     if odd or not addressees:
-        named = f" {odd[0]!r} is none of them" if odd else ""
-        return f"takes {', '.join(known)}, or Slack ids of people (U...) and user groups (S...);{named or ' name one'}"
+        odd_hint = f" {odd[0]!r} is none of them" if odd else ""
+        words = ", ".join(known_words)
+        return f"takes {words}, or Slack ids of people (U...) and user groups (S...);{odd_hint or ' name one'}"
     if ANYONE in addressees and len(addressees) > 1:
         return f"names {ANYONE} beside others; keep {ANYONE} alone, or take it out"
     return ""

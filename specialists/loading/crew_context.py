@@ -66,8 +66,8 @@ def read_pages(
         for one in files
         if _count_folder_levels(folder, one) > MAX_FOLDER_DEPTH
     )
-    read = (frontmatter.read_page(one) for one in files if _count_folder_levels(folder, one) <= MAX_FOLDER_DEPTH)
-    return [claude_agents.translate_foreign_agent(page, surroundings.tools, surroundings.skills) for page in read]
+    pages = (frontmatter.read_page(one) for one in files if _count_folder_levels(folder, one) <= MAX_FOLDER_DEPTH)
+    return [claude_agents.translate_foreign_agent(page, surroundings.tools, surroundings.skills) for page in pages]
 
 
 def _count_folder_levels(folder: Path, path: Path) -> int:
@@ -106,7 +106,7 @@ def read_house_rules(folder: Path) -> tuple[str, tuple[CrewFault, ...]]:
         if len(text) > room:
             words = f"it has {len(text):,} characters, and only {room:,} of them are used; put what matters first"
             warnings.append(CrewFault(path, 1, words))
-        if kept := demote_headings(text[:room]):
-            parts.append(f"# House rules ({path.name})\n{kept}")
+        if kept_text := demote_headings(text[:room]):
+            parts.append(f"# House rules ({path.name})\n{kept_text}")
         room = max(0, room - len(text))
     return "\n\n".join(parts), tuple(warnings)

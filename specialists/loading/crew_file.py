@@ -289,7 +289,7 @@ def _read_allow_out(file: CrewFile, key: str, node: yaml.Node, names: CrewNames)
     allowed_targets: set[str] = set()
     for one in nodes.read_sequence(file, node, key):
         name = nodes.read_text(file, one, key)
-        sending_tools = {known for known, tool in names.tools.items() if tool.sends is not None}
+        sending_tools = {tool_name for tool_name, tool in names.tools.items() if tool.sends is not None}
         if not name or name in sending_tools:
             allowed_targets.update(filter(None, (name,)))
         elif name in names.tools:

@@ -22,10 +22,10 @@ def list_inner_crews(folder: Path, *, is_top: bool = True) -> list[Path]:
 
     Other folders inside a crew only group its files. `is_top` is True for the crew's own folder.
     """
-    found: list[Path] = []
+    crews: list[Path] = []
     for path in _list_member_folders(folder, is_top=is_top):
-        found += [path] if (path / FILE_NAME).exists() else list_inner_crews(path, is_top=False)
-    return found
+        crews += [path] if (path / FILE_NAME).exists() else list_inner_crews(path, is_top=False)
+    return crews
 
 
 def list_specialist_files(folder: Path, inner_crews: list[Path], *, is_top: bool = True) -> list[Path]:
@@ -53,12 +53,15 @@ def _list_member_folders(folder: Path, *, is_top: bool) -> list[Path]:
 def find_misplaced_files(folder: Path) -> list[CrewFault]:
     """Return faults for crews in folders meant for other things, and for skills among specialists."""
     files = (folder / name / FILE_NAME for name in NON_SPECIALIST_FOLDERS)
-    misplaced = [
+    misplaced_skills = [
         one
         for one in (*folder.glob(SKILL), *folder.glob(f"*/{SKILL}"))
         if one.parent.name not in NON_SPECIALIST_FOLDERS
     ]
     return [
         *(CrewFault(file, 1, _FOLDER_FAULT) for file in files if file.exists()),
-        *(CrewFault(one, 1, f"skills lie in skills/NAME/{SKILL}; move this one's folder there") for one in misplaced),
+        *(
+            CrewFault(one, 1, f"skills lie in skills/NAME/{SKILL}; move this one's folder there")
+            for one in misplaced_skills
+        ),
     ]

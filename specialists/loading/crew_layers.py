@@ -112,9 +112,11 @@ class CrewLayers:
         crews = {layer.folder: crew_folders.list_inner_crews(layer.folder) for layer in below}
         files = (one for folder, inside in crews.items() for one in crew_folders.list_specialist_files(folder, inside))
         lower_names = sorted({one.stem for inside in crews.values() for one in inside} | {one.stem for one in files})
-        known = ", ".join(lower_names)
+        known_names = ", ".join(lower_names)
         return [
-            CrewFault(top.path, line, f"without names {name}{suggest_name(name, lower_names)}; below there are {known}")
+            CrewFault(
+                top.path, line, f"without names {name}{suggest_name(name, lower_names)}; below there are {known_names}"
+            )
             for name, line in top.removed_names.items()
             if below and name not in lower_names
         ]
@@ -143,16 +145,16 @@ def find_layers(folder: Path, crews_folder: Path, faults: list[CrewFault]) -> Cr
     `extends` takes the name of a crew that comes with Leadhand, in the folder `crews_folder`, or a path with a slash,
     relative to the crew's folder.
     """
-    found = [_read_layer(folder, faults)]
-    while (extends := _read_extends(found[0], faults)) is not None:
-        base, line = _resolve_crew_folder(extends[0], found[0].folder, crews_folder), extends[1]
-        fault = _find_base_fault(extends[0], base, [one.folder for one in found], crews_folder)
+    layers = [_read_layer(folder, faults)]
+    while (extends := _read_extends(layers[0], faults)) is not None:
+        base, line = _resolve_crew_folder(extends[0], layers[0].folder, crews_folder), extends[1]
+        fault = _find_base_fault(extends[0], base, [one.folder for one in layers], crews_folder)
         if fault:
-            faults.append(CrewFault(found[0].path, line, fault))
+            faults.append(CrewFault(layers[0].path, line, fault))
             break
-        found[0] = replace(found[0], extends_line=line)
-        found.insert(0, _read_layer(base, faults))
-    return CrewLayers(tuple(found))
+        layers[0] = replace(layers[0], extends_line=line)
+        layers.insert(0, _read_layer(base, faults))
+    return CrewLayers(tuple(layers))
 
 
 def _find_base_fault(name: str, base: Path, upper_folders: list[Path], crews_folder: Path) -> str:

@@ -74,10 +74,10 @@ def _read_step(
     `earlier_steps` maps the names of earlier steps to their nodes. This step is added to it.
     """
     keys = {key: one for key, (_, one) in nodes.read_mapping(collector, node, _STEP_KEYS, "a step").items()}
-    missing = [key for key in _REQUIRED_STEP_KEYS if key not in keys]
-    for key in missing if keys else ():
+    missing_keys = [key for key in _REQUIRED_STEP_KEYS if key not in keys]
+    for key in missing_keys if keys else ():
         collector.add_fault(node, f"the step has no {key}")
-    if missing:
+    if missing_keys:
         return None
     texts = {
         key: nodes.read_text(collector, keys[key], key)
@@ -140,7 +140,7 @@ def _read_earlier_steps(
     )
     if not isinstance(node, yaml.ScalarNode | yaml.SequenceNode):
         collector.add_fault(node, "after takes all, or the names of steps that stand before this one")
-    found: list[str] = []
+    step_names: list[str] = []
     for one in name_nodes:
         name = nodes.read_text(collector, one, "after")
         if name and name not in earlier_steps:
@@ -150,9 +150,9 @@ def _read_earlier_steps(
                 f"{known_names}"
             )
             collector.add_fault(one, text)
-        elif name and name not in found:
-            found.append(name)
-    return tuple(found)
+        elif name and name not in step_names:
+            step_names.append(name)
+    return tuple(step_names)
 
 
 def _read_needs(collector: FaultCollector, node: yaml.Node) -> tuple[str, ...] | None:
@@ -175,13 +175,13 @@ def _read_choice(collector: FaultCollector, node: yaml.Node | None, key: str, wo
     """Read one of `words`; None if the key is missing, or, with a fault, if it has another value."""
     if node is None:
         return None
-    found = next((word for word in words if isinstance(node, yaml.ScalarNode) and node.value == word), None)
-    if found is None:
+    choice = next((word for word in words if isinstance(node, yaml.ScalarNode) and node.value == word), None)
+    if choice is None:
         collector.add_fault(node, f"{key} takes {', '.join(words)}")
-    return found
+    return choice
 
 
 def _reword_plan_fault(fault: str) -> str:
     """Reword a fault of a plan for the author of a pipeline: subtasks are called steps."""
-    worded = fault.replace("Subtasks ", "the steps ").replace("Subtask ", "the step ").rstrip(".")
-    return worded[:1].lower() + worded[1:]
+    reworded_fault = fault.replace("Subtasks ", "the steps ").replace("Subtask ", "the step ").rstrip(".")
+    return reworded_fault[:1].lower() + reworded_fault[1:]

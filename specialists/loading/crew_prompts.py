@@ -172,8 +172,8 @@ def _read_decision(
         plan = _read_plan(collector, node)
         return {"who": WHO_SEVERAL, **plan} if plan else None
     if decision_key == "nobody":
-        missing = nodes.read_texts(collector, node, "nobody")
-        return {"who": WHO_NOBODY, "missing": missing} if missing else None
+        missing_parts = nodes.read_texts(collector, node, "nobody")
+        return {"who": WHO_NOBODY, "missing": missing_parts} if missing_parts else None
     text = nodes.read_text(collector, node, decision_key).strip()
     if decision_key == "who":
         if text and text not in members:
@@ -223,15 +223,15 @@ def _check_example(
     collector: FaultCollector, node: yaml.Node, example: PlanningExample, members: tuple[str, ...]
 ) -> bool:
     """Return True if the planner's own checks accept the reply unchanged; otherwise add faults."""
-    known = {name: Member(name=name) for name in members}
+    members_by_name = {name: Member(name=name) for name in members}
     brief = PlanBrief(example.request, may_answer=True, may_ask=True)
-    reply = parse_reply(json.dumps(example.reply), brief, known)
+    reply = parse_reply(json.dumps(example.reply), brief, members_by_name)
     for fault in reply.faults:
         collector.add_fault(node, f"the planner's checks would refuse this example: {fault}")
-    mended = [one for one in reply.reasons if one.startswith("mended: ")]
-    for one in mended:
+    repair_reasons = [one for one in reply.reasons if one.startswith("mended: ")]
+    for one in repair_reasons:
         collector.add_fault(node, f"this example would be {one}; write it that way")
-    return not reply.faults and not mended
+    return not reply.faults and not repair_reasons
 
 
 def _read_bounded_text(collector: FaultCollector, node: yaml.Node, key: str, max_length: int) -> str:

@@ -46,10 +46,10 @@ def _read_rule(
 ) -> RoutingRule | None:
     """Read one rule; None, with faults, if it cannot be read. Appends each pattern's number of ways to `way_counts`."""
     keys = nodes.read_mapping(collector, node, _KEYS, "a rule")
-    missing = [key for key in ("name", "to", "when") if key not in keys]
-    for key in missing if keys else ():
+    missing_keys = [key for key in ("name", "to", "when") if key not in keys]
+    for key in missing_keys if keys else ():
         collector.add_fault(node, f"the rule has no {key}")
-    if missing:
+    if missing_keys:
         return None
     texts = {key: nodes.read_text(collector, keys[key][1], key) for key in ("name", "done_when") if key in keys}
     files = _read_files_condition(collector, keys["files"][1]) if "files" in keys else "any"

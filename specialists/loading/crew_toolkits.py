@@ -65,10 +65,10 @@ def read_toolkits(
 
 def explain_unknown_tools(faults: Iterable[CrewFault], toolkit_faults: Iterable[CrewFault]) -> list[CrewFault]:
     """Return the faults; those about unknown tools name the faulty toolkits to fix first."""
-    broken = ", ".join(sorted({fault.path.name for fault in toolkit_faults}))
+    broken_files = ", ".join(sorted({fault.path.name for fault in toolkit_faults}))
     return [
-        replace(one, text=f"{one.text.partition(';')[0]}; fix {broken} first")
-        if broken and one.text.startswith("unknown tool")
+        replace(one, text=f"{one.text.partition(';')[0]}; fix {broken_files} first")
+        if broken_files and one.text.startswith("unknown tool")
         else one
         for one in faults
     ]

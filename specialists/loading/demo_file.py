@@ -112,10 +112,10 @@ def _read_ask(demo: Demo, node: yaml.Node) -> None:
 
 
 def _read_files(demo: Demo, node: yaml.Node) -> None:
-    found = (
+    paths = (
         (_find_demo_path(demo, one, "files", Path.is_file, "file")) for one in nodes.read_sequence(demo, node, "files")
     )
-    demo.files = tuple(path for path in found if path is not None)
+    demo.files = tuple(path for path in paths if path is not None)
 
 
 def _read_settings(demo: Demo, node: yaml.Node) -> None:

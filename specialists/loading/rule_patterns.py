@@ -112,25 +112,25 @@ class _PatternParser:
         if self._peek_character() in {"^", "$"}:
             self.position += 1
             return self.text[self.position - 1]
-        found = _ATOM.match(self.text, self.position)
-        if found is None:
+        match = _ATOM.match(self.text, self.position)
+        if match is None:
             raise BadPattern(
                 f"{self.text[self.position : self.position + 2]!r} at character {self.position + 1} is not allowed here"
             )
-        self.position = found.end()
-        return found[0]
+        self.position = match.end()
+        return match[0]
 
     def _parse_repetition(self) -> tuple[int, int] | None:
-        found = _REPEAT.match(self.text, self.position)
-        if found is None:
+        match = _REPEAT.match(self.text, self.position)
+        if match is None:
             return None
-        self.position = found.end()
-        if found["lazy"]:
+        self.position = match.end()
+        if match["lazy"]:
             raise BadPattern("one sign of repetition at a time")
-        if sign := found["sign"]:
+        if sign := match["sign"]:
             return {"?": (0, 1), "*": (0, MAX_REPEATS), "+": (1, MAX_REPEATS)}[sign]
-        low = int(found["low"])
-        high = int(found["high"]) if found["high"] else MAX_REPEATS if found["comma"] else low
+        low = int(match["low"])
+        high = int(match["high"]) if match["high"] else MAX_REPEATS if match["comma"] else low
         if not low <= high <= MAX_REPEATS:
             raise BadPattern(f"a repeat goes from few to many, at most {MAX_REPEATS}")
         return low, high

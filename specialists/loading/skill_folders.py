@@ -172,12 +172,12 @@ def _read_part(skill: Skill, name: str, start: int) -> ToolOutcome:
 
 def _list_files(folder: Path) -> list[str]:
     """List the paths of a skill's files, relative to its folder; at most `MAX_FILES` of them."""
-    found = []
+    paths = []
     for path in _walk_files(folder):
-        found.append(path.relative_to(folder).as_posix())
-        if len(found) == MAX_FILES:
+        paths.append(path.relative_to(folder).as_posix())
+        if len(paths) == MAX_FILES:
             break
-    return found
+    return paths
 
 
 def _walk_files(folder: Path, depth: int = 3) -> Iterator[Path]:

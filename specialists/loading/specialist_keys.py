@@ -88,9 +88,9 @@ def add_server_tools(pages: Sequence[MarkdownPage], tools: Mapping[str, Tool]) -
         server_names = _read_server_names(page)
         for server in server_names:
             if server not in servers:
-                known = ", ".join(servers) or "none"
+                known_names = ", ".join(servers) or "none"
                 page.add_fault(
-                    f"unknown server {server}{suggest_name(server, servers)}; there are {known}", key=SERVERS_KEY
+                    f"unknown server {server}{suggest_name(server, servers)}; there are {known_names}", key=SERVERS_KEY
                 )
         names_elsewhere = frozenset().union(*(names for path, names in tool_names_by_page.items() if path != page.path))
         added_names = [

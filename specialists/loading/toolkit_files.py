@@ -103,11 +103,11 @@ def collect_tools(
     """Return the tools that a callable returns: a `Toolkit`, or `Tool` values and functions. Raises UnusableModule."""
 
     def make_toolkit() -> Toolkit:
-        found = make_tools(settings) if inspect.signature(make_tools).parameters else make_tools()
+        made_tools = make_tools(settings) if inspect.signature(make_tools).parameters else make_tools()
         return (
-            replace(found, origin=origin or found.origin)
-            if isinstance(found, Toolkit)
-            else Toolkit(origin, tuple(found))
+            replace(made_tools, origin=origin or made_tools.origin)
+            if isinstance(made_tools, Toolkit)
+            else Toolkit(origin, tuple(made_tools))
         )
 
     try:
@@ -151,8 +151,8 @@ def _convert_tools(values: Iterable[Any], toolkit: Toolkit, report_fault: Callab
 def _register_package(folder: Path) -> str:
     """Register the folder as a new package, so that its files can import each other (`from ._words import X`)."""
     name = _PACKAGE + hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]
-    for known in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
-        del sys.modules[known]
+    for module_name in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+        del sys.modules[module_name]
     package = ModuleType(name)
     package.__path__ = [str(folder)]
     sys.modules[name] = package
@@ -184,26 +184,26 @@ def import_with_timeout(run_import: Callable[[], _T], file: str = "", verb_phras
     `verb_phrase` follows "it" in messages. Raises UnusableModule if the import fails or takes too long, with the line
     of `file` at which the error came up, or 0.
     """
-    done: list[_T] = []
-    raised: list[BaseException] = []
+    results: list[_T] = []
+    errors: list[BaseException] = []
 
     def work() -> None:
         try:
-            done.append(run_import())
+            results.append(run_import())
         except BaseException as error:  # noqa: BLE001 - nothing is hidden: it is named below
-            raised.append(error)
+            errors.append(error)
 
     thread = Thread(target=work, daemon=True)
     thread.start()
     thread.join(IMPORT_SECONDS)
-    if raised:
-        text = f"it raises {_describe_error(raised[0])} when it {verb_phrase}; fix it, or remove it"
-        raise UnusableModule(text, _find_error_line(raised[0], file))
-    if not done:
+    if errors:
+        text = f"it raises {_describe_error(errors[0])} when it {verb_phrase}; fix it, or remove it"
+        raise UnusableModule(text, _find_error_line(errors[0], file))
+    if not results:
         raise UnusableModule(
             f"it {verb_phrase} in more than {IMPORT_SECONDS:g} s; do such work when a function is called"
         )
-    return done[0]
+    return results[0]
 
 
 def _find_error_line(error: BaseException, file: str) -> int:

@@ -37,8 +37,10 @@ def list_differences(accepted_tools: Sequence[LockedTool] | None, live_tools: Se
 
 def make_plain_line(text: str) -> str:
     """Return a text on one line, cut at `LONGEST_LINE` characters, with control and invisible characters as codes."""
-    shown = "".join(one if remove_invisible(one) == one and one != "\n" else f"\\u{{{ord(one):x}}}" for one in text)
-    return shown if len(shown) <= LONGEST_LINE else f"{shown[:LONGEST_LINE]}… ({len(text):,} characters)"
+    plain_line = "".join(
+        one if remove_invisible(one) == one and one != "\n" else f"\\u{{{ord(one):x}}}" for one in text
+    )
+    return plain_line if len(plain_line) <= LONGEST_LINE else f"{plain_line[:LONGEST_LINE]}… ({len(text):,} characters)"
 
 
 def _render_hint(tool: LockedTool) -> str:
@@ -56,11 +58,12 @@ def _render_new_tool(tool: LockedTool) -> list[str]:
 
 
 def _list_arguments(tool: LockedTool) -> list[tuple[str, Any, bool]]:
-    properties, required = tool.schema.get("properties"), tool.schema.get("required")
+    properties, required_keys = tool.schema.get("properties"), tool.schema.get("required")
     if not isinstance(properties, dict):
         return []
     return [
-        (name, about, name in (required if isinstance(required, list) else ())) for name, about in properties.items()
+        (name, about, name in (required_keys if isinstance(required_keys, list) else ()))
+        for name, about in properties.items()
     ]
 
 
@@ -75,12 +78,12 @@ def _render_changed_tool(accepted_tool: LockedTool, live_tool: LockedTool) -> li
         _render_lines(accepted_tool), _render_lines(live_tool), "accepted", "now", lineterm="", n=1
     )
     lines = [f"    {make_plain_line(line)}" for line in list(diff)[2:]]
-    left = len(lines) - MAX_TOOL_LINES
-    return lines if left <= 0 else [*lines[:MAX_TOOL_LINES], f"    … and {left} more lines"]
+    left_out_count = len(lines) - MAX_TOOL_LINES
+    return lines if left_out_count <= 0 else [*lines[:MAX_TOOL_LINES], f"    … and {left_out_count} more lines"]
 
 
 def _render_lines(tool: LockedTool) -> list[str]:
     """Render a tool, one line for each line of its description and of its schema."""
     rest = {key: value for key, value in tool.fields.items() if key != "description"}
-    written = json.dumps(rest, indent=1, sort_keys=True, ensure_ascii=False)
-    return [*(f"description: {line}" for line in tool.description.splitlines()), *written.splitlines()]
+    json_text = json.dumps(rest, indent=1, sort_keys=True, ensure_ascii=False)
+    return [*(f"description: {line}" for line in tool.description.splitlines()), *json_text.splitlines()]

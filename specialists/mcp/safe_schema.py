@@ -102,7 +102,7 @@ def _find_outside_reference(value: Any) -> str:
         inner_values = [one for key, one in value.items() if key not in _VALUE_KEYS]
     else:
         inner_values = value if isinstance(value, list) else []
-    return next((found for one in inner_values if (found := _find_outside_reference(one))), "")
+    return next((inner_reference for one in inner_values if (inner_reference := _find_outside_reference(one))), "")
 
 
 def is_deeper_than(value: Any, levels: int) -> bool:

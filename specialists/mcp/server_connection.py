@@ -39,9 +39,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
 """Seconds before a new try after a failure. The first pause doubles with each failure in a row, up to the longest."""
 MAX_TOOLS = 200
 _MAX_PAGES = 20
-_TIMED_OUT, _CLOSED = -32001, -32000
+_TIMED_OUT, _CONNECTION_CLOSED = -32001, -32000
 """Error codes that the SDK itself sets, for a timeout and a closed connection."""
-_UNAUTHORIZED, _NOT_FOUND = 401, 404
+_UNAUTHORIZED_STATUS, _NOT_FOUND = 401, 404
 _SESSION_TERMINATED = "Session terminated"
 """The SDK's message for status 404: the server no longer knows the session."""
 _T = TypeVar("_T")
@@ -53,11 +53,11 @@ class ServerUnreachable(Exception):
 
 
 class ToolChanged(Exception):
-    """A tool differs from the accepted one, or is no longer there (`gone`). It was not called."""
+    """A tool differs from the accepted one, or is no longer there (`is_gone`). It was not called."""
 
-    def __init__(self, *, gone: bool) -> None:
-        super().__init__("is no longer there" if gone else "is not what was accepted")
-        self.gone = gone
+    def __init__(self, *, is_gone: bool) -> None:
+        super().__init__("is no longer there" if is_gone else "is not what was accepted")
+        self.is_gone = is_gone
 
 
 class ServerRefused(Exception):
@@ -128,7 +128,7 @@ class ServerConnection:
         client = await self._ensure_client()
         live_tool = next((one for one in self._live_tools if one.name == tool.name), None)
         if live_tool is None or live_tool.digest != tool.digest:
-            raise ToolChanged(gone=live_tool is None)
+            raise ToolChanged(is_gone=live_tool is None)
         self._status = 0
         params = mcp_types.CallToolRequestParams(name=tool.name, arguments=arguments)
         # Not `client.call_tool`: that checks the answer by the server's own schema, in which a pattern may take hours.
@@ -152,7 +152,7 @@ class ServerConnection:
         """Return the exception for an error of the SDK. If the connection or session is lost, it is ended."""
         if code == _TIMED_OUT:
             return TimeoutError(f"no answer came within {seconds:g} seconds")
-        if code == _CLOSED:
+        if code == _CONNECTION_CLOSED:
             self._end_event.set()
             return NoServerAnswer(self._get_transport_fault() or "the server ended in the middle of it")
         if self._status == _NOT_FOUND and message == _SESSION_TERMINATED:
@@ -160,7 +160,7 @@ class ServerConnection:
             self._is_closing = True
             self._end_event.set()
             return ServerUnreachable("it was restarted and has lost this session; call it again")
-        return ServerRefused(self._sign_in_hint if self._status == _UNAUTHORIZED else remove_invisible(message))
+        return ServerRefused(self._sign_in_hint if self._status == _UNAUTHORIZED_STATUS else remove_invisible(message))
 
     async def close(self) -> None:
         """Close the connection, and end the server if it is a program. A later call connects again."""
@@ -185,8 +185,10 @@ class ServerConnection:
         """Return the client of an open connection; connect if there is none."""
         async with self._connect_lock:
             if self._task is None or self._task.done() or self._end_event.is_set():
-                if (left := self._next_try_at - self._clock()) > 0:
-                    raise ServerUnreachable(f"{self._failure_reason}; it is tried again in {max(1, round(left))} s")
+                if (seconds_left := self._next_try_at - self._clock()) > 0:
+                    raise ServerUnreachable(
+                        f"{self._failure_reason}; it is tried again in {max(1, round(seconds_left))} s"
+                    )
                 await self.close()
                 self._is_closing, self._end_event = False, asyncio.Event()
                 self._ready = asyncio.get_running_loop().create_future()
@@ -255,7 +257,7 @@ class ServerConnection:
         from pydantic import ValidationError  # noqa: PLC0415 - beside the others
 
         tools: dict[str, LockedTool] = {}
-        broken = tool_filter.broken_entries
+        broken_entries = tool_filter.broken_entries
         cursor: str | None = None
         for number in range(1, _MAX_PAGES + 1):
             try:
@@ -263,18 +265,18 @@ class ServerConnection:
             except (MCPError, ValidationError, RecursionError) as error:
                 if number == 1:
                     raise
-                broken[f"(page {number} of its list)"] = f"it cannot be read: {_shorten_error(error)}"
+                broken_entries[f"(page {number} of its list)"] = f"it cannot be read: {_shorten_error(error)}"
                 break
             for tool in page.tools:
                 fields = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "icons"})
                 # Of two tools with one name, the first counts: one could be accepted and the other used.
                 if tool.name in tools:
-                    broken[f"{tool.name} (again)"] = "its name is taken: the first of that name counts"
+                    broken_entries[f"{tool.name} (again)"] = "its name is taken: the first of that name counts"
                 tools.setdefault(tool.name, tool_lock.make_locked_tool(fields))
             cursor = page.next_cursor
             if not cursor or len(tools) > MAX_TOOLS:
                 break
-        for name, why in broken.items():
+        for name, why in broken_entries.items():
             _log.warning("the MCP server %s: %s is left out: %s", self.config.name, remove_invisible(name), why)
             tools.setdefault(name, tool_lock.make_broken_tool(name, why))
         return tuple(tools.values())[:MAX_TOOLS]
@@ -289,7 +291,7 @@ class ServerConnection:
 
     def _fail_connection(self, ready: asyncio.Future[Client], reason: str) -> None:
         """Record why the connection failed. The next try has to wait, unless only a sign-in is missing."""
-        is_signed_out = self._status == _UNAUTHORIZED
+        is_signed_out = self._status == _UNAUTHORIZED_STATUS
         self._failure_reason = self._get_transport_fault() or (self._sign_in_hint if is_signed_out else reason)
         if not (is_signed_out and self.sign_in is not None):  # it can be reached, and will work after a sign-in
             self._failures += 1

@@ -77,8 +77,8 @@ class ServerSignIn:
 
     def __init__(self, config: ServerConfig, crew: str, clock: Callable[[], float] = time.time) -> None:
         self._config, self._clock = config, clock
-        said = json.dumps([crew, config.name, config.url, config.client_credentials[0]])
-        self._sign_in_key = hashlib.sha256(said.encode()).hexdigest()[:32]
+        key_text = json.dumps([crew, config.name, config.url, config.client_credentials[0]])
+        self._sign_in_key = hashlib.sha256(key_text.encode()).hexdigest()[:32]
         self._grant = TokenStorage(f"grant:{self._sign_in_key}", config.url, clock)
         self.store: SignInStore | None = None
 
@@ -222,12 +222,12 @@ class ServerSignIn:
                 if (
                     token
                     and response.status_code == 401
-                    and (renewed := await self.add_token(request, refused_token=token))
+                    and (renewed_token := await self.add_token(request, refused_token=token))
                 ):
                     on_retry()
                     response = yield request
                     if response.status_code == 401:
-                        await sign_in.drop_token(renewed)
+                        await sign_in.drop_token(renewed_token)
 
             async def add_token(self, request: httpx2.Request, refused_token: str = "") -> str:
                 """Add a token to the request, if there is one, and return it."""

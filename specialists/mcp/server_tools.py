@@ -93,10 +93,12 @@ def make_toolkit(config: ServerConfig, tools: tuple[LockedTool, ...], settings: 
     """Make the toolkit of a server's accepted tools, without those that `find_unusable_reason` rejects."""
     connection = make_connection(config, settings, crew)
     left_out_reasons = list_left_out_reasons(config.name, tools)
-    made = [_ServerTool(config, one, connection).registry_tool for one in tools if one.name not in left_out_reasons]
+    registry_tools = [
+        _ServerTool(config, one, connection).registry_tool for one in tools if one.name not in left_out_reasons
+    ]
     return Toolkit(
         f"{server_config.FILE_NAME}: {config.name}",
-        tuple(made),
+        tuple(registry_tools),
         unusable_tools={" ".join(remove_invisible(name).split())[:60]: why for name, why in left_out_reasons.items()},
         prove=functools.partial(_find_server_problems, config, tools, connection),
         background_task=_preload_sdk,
@@ -107,17 +109,16 @@ def make_toolkit(config: ServerConfig, tools: tuple[LockedTool, ...], settings: 
 def list_left_out_reasons(server: str, tools: Iterable[LockedTool]) -> dict[str, str]:
     """Return the tools of a server that cannot be offered: the server's name for the tool -> the reason."""
     reasons: dict[str, str] = {}
-    taken: dict[str, str] = {}
+    taken_names: dict[str, str] = {}
     for one in tools:
         offered_name = make_tool_name(server, one.name)
         if why := find_unusable_reason(one):
             reasons[one.name] = why
-        elif offered_name in taken:
-            reasons[one.name] = (
-                f"specialists would call it {offered_name}, which is {remove_invisible(taken[offered_name])[:60]!r}"
-            )
+        elif offered_name in taken_names:
+            other_name = remove_invisible(taken_names[offered_name])[:60]
+            reasons[one.name] = f"specialists would call it {offered_name}, which is {other_name!r}"
         else:
-            taken[offered_name] = one.name
+            taken_names[offered_name] = one.name
     return reasons
 
 
@@ -146,8 +147,8 @@ def list_changes(
 ) -> tuple[list[str], list[str], list[str]]:
     """Return the names of tools as three lists: (changed, gone, new)."""
     before, now = {one.name: one for one in accepted_tools}, {one.name: one for one in live_tools}
-    changed = [name for name in before if name in now and before[name].digest != now[name].digest]
-    return changed, [name for name in before if name not in now], [name for name in now if name not in before]
+    changed_names = [name for name in before if name in now and before[name].digest != now[name].digest]
+    return changed_names, [name for name in before if name not in now], [name for name in now if name not in before]
 
 
 async def _preload_sdk() -> None:
@@ -243,7 +244,7 @@ class _ServerTool:
         """Return the message that tells the model why a changed or missing tool was not called."""
         change_text = (
             "is no longer there"
-            if change.gone
+            if change.is_gone
             else "has changed since it was accepted: its server describes it differently"
         )
         hint = f"Whoever runs the bot can see what changed with `leadhand mcp accept {self.config.name}`."

@@ -28,8 +28,8 @@ _INNER_ONLY = (*_COMBINATORS, "description", "enum", "const", "default")
 
 def rebuild_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema for models. Its top is always an object with `properties`."""
-    built = _SchemaBuilder(schema).build(schema, 0)
-    top = {key: value for key, value in built.items() if key not in _INNER_ONLY}
+    built_schema = _SchemaBuilder(schema).build(schema, 0)
+    top = {key: value for key, value in built_schema.items() if key not in _INNER_ONLY}
     return {**top, "type": "object", "properties": top.get("properties", {})}
 
 
@@ -49,31 +49,33 @@ class _SchemaBuilder:
         self.subschemas_left -= 1
         if not isinstance(schema, Mapping) or self.subschemas_left < 0 or depth > MAX_LEVELS:
             return {}
-        built: dict[str, Any] = {}
+        built_schema: dict[str, Any] = {}
         for key, clean in _KEYWORD_CLEANERS.items():
             value = clean(schema.get(key))
             if value is not None:
-                built[key] = value
-        return built | self._build_subschemas(schema, depth + 1)
+                built_schema[key] = value
+        return built_schema | self._build_subschemas(schema, depth + 1)
 
     def _build_subschemas(self, schema: Mapping[str, Any], depth: int) -> dict[str, Any]:
-        built: dict[str, Any] = {}
+        built_schema: dict[str, Any] = {}
         properties = schema.get("properties")
         if isinstance(properties, Mapping):
-            built["properties"] = self._build_properties(properties, depth)
-            required = schema.get("required")
-            required_names = [one for one in built["properties"] if isinstance(required, list) and one in required]
+            built_schema["properties"] = self._build_properties(properties, depth)
+            required_keys = schema.get("required")
+            required_names = [
+                one for one in built_schema["properties"] if isinstance(required_keys, list) and one in required_keys
+            ]
             if required_names:
-                built["required"] = required_names
+                built_schema["required"] = required_names
         for key in ("items", "additionalProperties"):
             if isinstance(schema.get(key), Mapping):
-                built[key] = self.build(schema[key], depth)
+                built_schema[key] = self.build(schema[key], depth)
         if isinstance(schema.get("additionalProperties"), bool):
-            built["additionalProperties"] = schema["additionalProperties"]
+            built_schema["additionalProperties"] = schema["additionalProperties"]
         for key in _COMBINATORS:
             if isinstance(schema.get(key), list) and schema[key]:
-                built[key] = [self.build(one, depth) for one in schema[key][:MAX_VALUES]]
-        return built
+                built_schema[key] = [self.build(one, depth) for one in schema[key][:MAX_VALUES]]
+        return built_schema
 
     def _build_properties(self, properties: Mapping[str, Any], depth: int) -> dict[str, Any]:
         if depth > 1:

@@ -80,17 +80,17 @@ class StdioPipe:
             },
             start_new_session=True,
         )
-        to_us, received = anyio.create_memory_object_stream[Any](0)
-        sent, to_server = anyio.create_memory_object_stream[Any](0)
+        to_us, receive_stream = anyio.create_memory_object_stream[Any](0)
+        send_stream, to_server = anyio.create_memory_object_stream[Any](0)
         tasks = [
             asyncio.create_task(self._forward_messages(process, to_us)),
             asyncio.create_task(_write_messages(process, to_server, to_us)),
             asyncio.create_task(self._collect_error_output(process)),
         ]
         try:
-            yield received, sent
+            yield receive_stream, send_stream
         finally:
-            for stream in (received, sent):
+            for stream in (receive_stream, send_stream):
                 stream.close()
             await asyncio.shield(asyncio.ensure_future(_end_process(process, tasks)))
             for stream in (to_us, to_server):

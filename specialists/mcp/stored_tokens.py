@@ -149,15 +149,15 @@ class TokenStorage:
             if grant is None or not (self._is_expired(grant) or grant.access == refused_token):
                 return grant.access if grant is not None else ""
             try:
-                renewed = await self._renew_tokens(grant)
+                renewed_grant = await self._renew_tokens(grant)
             except GrantRefused:
                 current_tokens = await self.read_tokens(store)
                 if current_tokens is not None and current_tokens.access not in (grant.access, refused_token):
                     return current_tokens.access  # another instance was quicker
                 await store.pop(self._name)
                 return ""
-            await self.store_tokens(store, renewed)
-            return renewed.access
+            await self.store_tokens(store, renewed_grant)
+            return renewed_grant.access
 
     async def drop_token(self, store: SignInStore, refused_token: str) -> None:
         """Delete the stored tokens if `refused_token` is still their access token."""

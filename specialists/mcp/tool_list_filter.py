@@ -40,8 +40,8 @@ class ToolListFilter:
         self, transport: AbstractAsyncContextManager[tuple[Any, Any]]
     ) -> AsyncIterator[tuple[Any, Any]]:
         """Open a transport of the SDK whose incoming messages are filtered."""
-        async with transport as (reading, writing):
-            yield _FilteredStream(reading, self._filter_message), writing
+        async with transport as (read_stream, write_stream):
+            yield _FilteredStream(read_stream, self._filter_message), write_stream
 
     def _filter_message(self, item: Any) -> None:
         """Filter a message in place if it is a page of a list of tools; other messages stay as they are."""
@@ -136,5 +136,5 @@ class _FilteredStream:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        done: bool | None = await self._stream.__aexit__(kind, error, trace)
-        return done
+        is_handled: bool | None = await self._stream.__aexit__(kind, error, trace)
+        return is_handled

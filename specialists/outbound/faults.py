@@ -60,8 +60,8 @@ def _describe_proxy_fault(error: BaseException) -> str:
 
 def _iterate_causes(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error and its causes. An exception group is followed by its first error."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    seen_ids: set[int] = set()
+    while error is not None and id(error) not in seen_ids:
+        seen_ids.add(id(error))
         yield error
         error = error.exceptions[0] if isinstance(error, BaseExceptionGroup) else error.__cause__ or error.__context__

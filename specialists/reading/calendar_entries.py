@@ -67,4 +67,4 @@ def _format_date(value: str) -> str:
 
 
 def _unescape_value(value: str) -> str:
-    return re.sub(r"\\([,;\\nN])", lambda found: "\n" if found[1] in "nN" else found[1], value).strip()
+    return re.sub(r"\\([,;\\nN])", lambda match: "\n" if match[1] in "nN" else match[1], value).strip()

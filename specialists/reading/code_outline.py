@@ -73,9 +73,9 @@ def _outline_python(text: str) -> list[tuple[int, str]]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return [
-            (number, f"{found[1]} {found[2]}")
+            (number, f"{match[1]} {match[2]}")
             for number, line in enumerate(text.split("\n"), start=1)
-            if (found := re.match(r"\s*(?:async +)?(def|class) +(\w+)", line))
+            if (match := re.match(r"\s*(?:async +)?(def|class) +(\w+)", line))
         ]
     return _list_tree_definitions(tree, "")
 

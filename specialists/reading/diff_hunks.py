@@ -20,12 +20,12 @@ def read_diff(data: bytes, name: str, contents: FileContents) -> None:
     """
     del name
     text = decode_file(data, contents)
-    numbered = _NumberedDiff()
+    numbered_diff = _NumberedDiff()
     outline_entries: list[tuple[str, int, bool]] = []
     file, old_path, previous_line = "", "", ""
     for line in text.splitlines(keepends=True):
-        start = numbered.size
-        if numbered.add_line(line):
+        start = numbered_diff.size
+        if numbered_diff.add_line(line):
             previous_line = line
             continue
         match = _FILE_LINE.match(line.rstrip("\n"))
@@ -41,7 +41,7 @@ def read_diff(data: bytes, name: str, contents: FileContents) -> None:
         elif hunk := _HUNK.match(line):
             heading = f", {hunk[4].strip()[:60]}" if hunk[4].strip() else ""
             outline_entries.append((f"{file} line {hunk[2]}{heading}", start, False))
-            numbered.begin_hunk(int(hunk[1] or 1), int(hunk[2]), int(hunk[3] or 1))
+            numbered_diff.begin_hunk(int(hunk[1] or 1), int(hunk[2]), int(hunk[3] or 1))
         elif commit := _COMMIT.match(line):
             outline_entries.append((f"commit {commit[1]}", start, True))
             file = ""
@@ -52,7 +52,7 @@ def read_diff(data: bytes, name: str, contents: FileContents) -> None:
     if len(outline_entries) > _MAX_OUTLINE_ENTRIES:
         contents.add_note(f"the outline names the files of the diff, not its {len(outline_entries):,} places")
         outline_entries = [place for place in outline_entries if place[2]]
-    contents.add_text(numbered.text)
+    contents.add_text(numbered_diff.text)
     contents.outline = [(name, place) for name, place, _ in outline_entries]
 
 

@@ -82,7 +82,9 @@ def parse_child_reply(output: bytes, name: str) -> FileReading:
         place += blob["size"]
     return FileReading(
         text=fields["text"],
-        outline=tuple(Section(name=name, start=start, unnamed=unnamed) for name, start, unnamed in fields["outline"]),
+        outline=tuple(
+            Section(name=name, start=start, unnamed=unnamed_count) for name, start, unnamed_count in fields["outline"]
+        ),
         pictures=tuple(
             Picture(name=blob["name"], media_type=blob["media_type"], data=data)
             for blob, data in blobs

@@ -101,15 +101,15 @@ def _is_attached_file(part: Message) -> bool:
 
 def _add_part_text(part: Message, contents: FileContents) -> None:
     try:
-        decoded = decode_text(_read_payload(part), charset=str(part.get_content_charset("") or ""))
+        decoded_text = decode_text(_read_payload(part), charset=str(part.get_content_charset("") or ""))
     except NotText:
         contents.add_gap("a part of its text is binary and not read")
         return
-    report_decoding(decoded, contents)
+    report_decoding(decoded_text, contents)
     if part.get_content_type() == "text/html":
-        add_page_text(decoded.text, contents)
+        add_page_text(decoded_text.text, contents)
     else:
-        contents.add_text(decoded.text.rstrip() + "\n")
+        contents.add_text(decoded_text.text.rstrip() + "\n")
     contents.add_text("\n")
 
 
@@ -130,10 +130,14 @@ def _read_attachment(part: Message, data: bytes) -> bytes:
     if not charset or not part.get_content_type().startswith("text/") or part.get_content_type() == "text/html":
         return data
     try:
-        decoded = decode_text(data, charset=charset)
+        decoded_text = decode_text(data, charset=charset)
     except NotText:
         return data
-    return data if decoded.note or decoded.doubt or decoded.encoding == "UTF-8" else decoded.text.encode()
+    return (
+        data
+        if decoded_text.note or decoded_text.doubt or decoded_text.encoding == "UTF-8"
+        else decoded_text.text.encode()
+    )
 
 
 def _read_inner_mail(part: Message) -> bytes:

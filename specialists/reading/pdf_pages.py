@@ -230,8 +230,8 @@ def _describe_pages(numbers: list[int]) -> str:
         else:
             ranges.append([number, number])
     words = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
-    listed = ", ".join(words[:20]) + (f" and {len(words) - 20} more" if len(words) > 20 else "")
-    return f"page {listed} is" if len(numbers) == 1 else f"pages {listed} are"
+    page_list = ", ".join(words[:20]) + (f" and {len(words) - 20} more" if len(words) > 20 else "")
+    return f"page {page_list} is" if len(numbers) == 1 else f"pages {page_list} are"
 
 
 _WIDE_GAP = 0.9

@@ -22,8 +22,8 @@ _SAMPLE_LINES = 400
 
 def find_timestamp(line: str) -> str:
     """Return the time near the beginning of a line, as written; "" if there is none."""
-    found = _TIMESTAMP.search(line[:_MAX_TIMESTAMP_COLUMN])
-    return found[0] if found else ""
+    match = _TIMESTAMP.search(line[:_MAX_TIMESTAMP_COLUMN])
+    return match[0] if match else ""
 
 
 def looks_like_log(lines: list[str]) -> bool:
@@ -53,23 +53,23 @@ def decode_file(data: bytes, contents: FileContents) -> str:
         UnreadableFile: it is binary or blank.
     """
     try:
-        decoded = decode_text(data)
+        decoded_text = decode_text(data)
     except NotText:
         raise UnreadableFile(
             "is a binary file of a kind that cannot be read here; attach its content as PDF, Word or plain text"
         ) from None
-    if not decoded.text.strip():
+    if not decoded_text.text.strip():
         raise UnreadableFile("holds nothing but blanks; attach it again")
-    report_decoding(decoded, contents)
-    return decoded.text
+    report_decoding(decoded_text, contents)
+    return decoded_text.text
 
 
-def report_decoding(decoded: DecodedText, contents: FileContents) -> None:
+def report_decoding(decoded_text: DecodedText, contents: FileContents) -> None:
     """Add a doubt about a decoding as a gap, and a guessed encoding as a note."""
-    if decoded.doubt:
-        contents.add_gap(decoded.doubt)
-    if decoded.note:
-        contents.add_note(decoded.note)
+    if decoded_text.doubt:
+        contents.add_gap(decoded_text.doubt)
+    if decoded_text.note:
+        contents.add_note(decoded_text.note)
 
 
 def add_with_line_outline(text: str, contents: FileContents) -> None:

@@ -144,8 +144,8 @@ class _WordReader:
         self._contents.add_text("\n")
 
     def _add_notes(self, target: str, word: str) -> None:
-        tree, broken = self._package.parse_optional_member(target)
-        if broken:
+        tree, is_broken = self._package.parse_optional_member(target)
+        if is_broken:
             self._contents.add_gap(f"its {word}s are damaged and not read")
         for note in tree if tree is not None else ():
             texts = [
@@ -227,7 +227,7 @@ class ParagraphReader:
     def __init__(self, links: Mapping[str, str]) -> None:
         """`links` maps the ids of links to their addresses."""
         self._links = links
-        self._deleted = self._hidden = self._pictures = 0
+        self._deletion_count = self._hidden_count = self._pictures = 0
         self._numbers: dict[tuple[str, str], int] = {}
 
     def read_paragraph(self, paragraph: ET.Element) -> tuple[str, list[ET.Element]]:
@@ -240,10 +240,10 @@ class ParagraphReader:
     def list_gaps(self) -> list[str]:
         """Return a gap for each kind of content that was left out of the text, with its count."""
         gaps = []
-        if self._deleted:
-            gaps.append(f"tracked deletions are left out, in {self._deleted:,} places, as if they were accepted")
-        if self._hidden:
-            gaps.append(f"hidden text is left out, in {self._hidden:,} places")
+        if self._deletion_count:
+            gaps.append(f"tracked deletions are left out, in {self._deletion_count:,} places, as if they were accepted")
+        if self._hidden_count:
+            gaps.append(f"hidden text is left out, in {self._hidden_count:,} places")
         if self._pictures:
             gaps.append(f"{self._pictures:,} picture{'s' * (self._pictures > 1)} in it not looked at")
         return gaps
@@ -252,11 +252,11 @@ class ParagraphReader:
         for part in element:
             kind = read_local_name(part)
             if kind in _DELETED_ELEMENTS:
-                self._deleted += 1
+                self._deletion_count += 1
             elif kind == "txbxContent":
                 boxes.append(part)
             elif kind == "r" and _is_hidden(part):
-                self._hidden += 1
+                self._hidden_count += 1
             elif kind not in _IGNORED_ELEMENTS:
                 pieces.append(self._read_own_text(part, kind))
                 self._pictures += kind in _PICTURE_ELEMENTS

@@ -101,8 +101,8 @@ def claim_stdout() -> BinaryIO:
 
 def limit_remaining_cpu(seconds: int) -> None:
     """Allow this process `seconds` more seconds of processor time from now on, at most up to its hard limit."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    limit = math.ceil(used.ru_utime + used.ru_stime) + seconds
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    limit = math.ceil(usage.ru_utime + usage.ru_stime) + seconds
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (min(limit, hard), min(limit + 1, hard)))
 

@@ -116,8 +116,12 @@ def _restrict_files(libc: ctypes.CDLL, reads: Sequence[str], writes: Sequence[st
     handled_rights = [file_rights]
     handled_rights += [_TCP] if version >= _NETWORK_SINCE_VERSION else []
     handled_rights += [_UNIX_NAMES_AND_SIGNALS] if version >= SCOPES_SINCE_VERSION else []
-    packed = struct.pack(f"{len(handled_rights)}Q", *handled_rights)
-    rules = int(libc.syscall(_CREATE_RULES, ctypes.create_string_buffer(packed, len(packed)), len(packed), 0))
+    packed_rights = struct.pack(f"{len(handled_rights)}Q", *handled_rights)
+    rules = int(
+        libc.syscall(
+            _CREATE_RULES, ctypes.create_string_buffer(packed_rights, len(packed_rights)), len(packed_rights), 0
+        )
+    )
     if rules < 0:
         return False
     try:

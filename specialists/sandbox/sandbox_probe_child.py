@@ -48,7 +48,7 @@ def _list_reached_targets(request: dict[str, Any]) -> list[str]:
         "signals to other processes": _can_signal(libc, request["parent"]),
         "other programs": _can_fork(libc),
     }
-    return [what for what, reached in is_reached_by_target.items() if reached]
+    return [what for what, is_reached in is_reached_by_target.items() if is_reached]
 
 
 def _can_connect(libc: ctypes.CDLL, family: int, address: bytes) -> bool:

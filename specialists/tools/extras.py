@@ -45,9 +45,9 @@ def list_missing_extras(purpose: str = ALL_EXTRA) -> tuple[str, ...]:
     """List the domain extras that belong to the extra `purpose` and are not completely installed here."""
     from importlib.metadata import requires  # noqa: PLC0415 - children import this module, and need no more of it
 
-    needs = [found.groups() for one in requires("leadhand") or () if (found := _REQUIREMENT.match(one))]
-    wanted = {package for package, extra in needs if extra == purpose}
-    by_domain = {extra for package, extra in needs if extra not in PURPOSE_EXTRAS and package in wanted}
+    needs = [match.groups() for one in requires("leadhand") or () if (match := _REQUIREMENT.match(one))]
+    wanted_packages = {package for package, extra in needs if extra == purpose}
+    by_domain = {extra for package, extra in needs if extra not in PURPOSE_EXTRAS and package in wanted_packages}
     return tuple(sorted({extra for package, extra in needs if extra in by_domain and not _is_installed(package)}))
 
 

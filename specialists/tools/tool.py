@@ -259,27 +259,27 @@ class Tool:
     @property
     def faults(self) -> tuple[str, ...]:
         """The faults of its declaration, each in words that follow the tool's name."""
-        found = []
+        faults = []
         if self.access not in get_args(Access):
-            found.append(f"has the access {self.access!r}; it is read or write")
+            faults.append(f"has the access {self.access!r}; it is read or write")
         elif self.access == "read":
             extras = {"a key": self.key != "none", "look_up": self.look_up, "what": self.what, "target": self.target}
             extras |= {"prepare": self.prepare is not None}
-            found += [f"only reads, so {name} does nothing; leave it out" for name, has in extras.items() if has]
+            faults += [f"only reads, so {name} does nothing; leave it out" for name, has in extras.items() if has]
         if self.key not in get_args(KeyUse):
-            found.append(f"has the key {self.key!r}; it is one of {', '.join(get_args(KeyUse))}")
+            faults.append(f"has the key {self.key!r}; it is one of {', '.join(get_args(KeyUse))}")
         elif self.key == "marks" and self.look_up is None:
-            found.append("has a key that marks, and no look_up to find it with")
+            faults.append("has a key that marks, and no look_up to find it with")
         for role, name in (("url", self.url), ("sent_words", self.sent_words)):
             if name and name not in self.arguments.model_fields:
-                found.append(f"names {name} as its {role}, and has no such argument")
+                faults.append(f"names {name} as its {role}, and has no such argument")
         if self.sent_words and self.sends is None:
-            found.append("has sent_words and no sends: say whom the words go to")
+            faults.append("has sent_words and no sends: say whom the words go to")
         parameter_names = ("arguments", "workbench") if self.key == "none" else ("arguments", "workbench", "key")
         for name, work in (("run", self.run), ("look_up", self.look_up)):
             if work is not None and not _takes_arguments(work, len(parameter_names)):
-                found.append(f"must have a {name} that takes {', '.join(parameter_names)}")
-        return tuple(found)
+                faults.append(f"must have a {name} that takes {', '.join(parameter_names)}")
+        return tuple(faults)
 
     def describe_call(self, arguments: BaseModel) -> str:
         """Describe a call in a few words for people."""

@@ -95,7 +95,7 @@ class CallApprovals:
     async def find_needed_approval(
         self,
         ready: ReadyCall,
-        unreleased: UnreleasedData | None = None,
+        unreleased_data: UnreleasedData | None = None,
         private_sources: Collection[PrivateSource] = (),
     ) -> Approval | ToolOutcome | Ruling | None:
         """Return what people have to approve before this call is made, or the ruling that lets it be made now.
@@ -110,9 +110,9 @@ class CallApprovals:
                 return ToolOutcome(
                     briefing.render_note("nobody_reads_both", **_make_note_values(ready.readers)), failed=True
                 )
-        if terms is None and unreleased is None:
+        if terms is None and unreleased_data is None:
             return None
-        approval = _make_approval(ready, terms, unreleased, self.terms(""))
+        approval = _make_approval(ready, terms, unreleased_data, self.terms(""))
         source_names = {one.id: one.name for one in private_sources if not _came_from_target(one, approval)}
         approval = approval.model_copy(update={"in_view": tuple(source_names)})
         earlier = await self._find_earlier_rulings(ready, approval)
@@ -241,15 +241,18 @@ def describe_target(ready: ReadyCall) -> str:
     return (ready.tool.target(ready.arguments) if ready.tool.target is not None else "") or ready.recipient
 
 
-def _explain_approval(ready: ReadyCall, unreleased: UnreleasedData | None, *, writes: bool) -> str:
+def _explain_approval(ready: ReadyCall, unreleased_data: UnreleasedData | None, *, writes: bool) -> str:
     """Return why people are asked. A call that writes needs approval anyway, so its tool's reason comes first."""
-    if unreleased is None or not writes:
-        return unreleased.reason if unreleased else ready.approval_reason
-    return f"{ready.approval_reason} {capitalize_first(unreleased.reason)}.".strip()
+    if unreleased_data is None or not writes:
+        return unreleased_data.reason if unreleased_data else ready.approval_reason
+    return f"{ready.approval_reason} {capitalize_first(unreleased_data.reason)}.".strip()
 
 
 def _make_approval(
-    ready: ReadyCall, terms: ApprovalTerms | None, unreleased: UnreleasedData | None, usual_terms: ApprovalTerms | None
+    ready: ReadyCall,
+    terms: ApprovalTerms | None,
+    unreleased_data: UnreleasedData | None,
+    usual_terms: ApprovalTerms | None,
 ) -> Approval:
     tool, arguments = ready.tool, dump_arguments(ready.arguments)
     return Approval(
@@ -260,8 +263,8 @@ def _make_approval(
         arguments=arguments,
         digest=compute_call_digest(tool.name, arguments),
         target=describe_target(ready),
-        leaves=unreleased.text if unreleased else "",
-        why=_explain_approval(ready, unreleased, writes=terms is not None),
+        leaves=unreleased_data.text if unreleased_data else "",
+        why=_explain_approval(ready, unreleased_data, writes=terms is not None),
         terms=terms or usual_terms or DEFAULT_APPROVAL_TERMS,
     )
 

@@ -137,19 +137,22 @@ class ContextWindow:
         number = arguments.get("number") if isinstance(arguments, dict) else None
         return number if isinstance(number, int) and 0 < number <= len(self._reply_records) else None
 
-    def _omit_reply(self, kept: _ReplyRecord) -> None:
-        length = f"{len(kept.reply.text):,}"
+    def _omit_reply(self, reply_record: _ReplyRecord) -> None:
+        length = f"{len(reply_record.reply.text):,}"
         text = briefing.render_note(
-            "left_out", number=str(kept.number), tool=self._reply_records[kept.number - 1].tool, length=length
+            "left_out",
+            number=str(reply_record.number),
+            tool=self._reply_records[reply_record.number - 1].tool,
+            length=length,
         )
-        message = self.messages[kept.message_index]
+        message = self.messages[reply_record.message_index]
         replies = list(message.replies)
-        replies[kept.reply_index] = kept.reply.model_copy(update={"text": text})
-        self.messages[kept.message_index] = message.model_copy(update={"replies": tuple(replies)})
-        size = _estimate_tokens(self.messages[kept.message_index])
-        self._estimate += size - self._sizes[kept.message_index]
-        self._sizes[kept.message_index] = size
-        kept.is_omitted = self._has_omitted = True
+        replies[reply_record.reply_index] = reply_record.reply.model_copy(update={"text": text})
+        self.messages[reply_record.message_index] = message.model_copy(update={"replies": tuple(replies)})
+        size = _estimate_tokens(self.messages[reply_record.message_index])
+        self._estimate += size - self._sizes[reply_record.message_index]
+        self._sizes[reply_record.message_index] = size
+        reply_record.is_omitted = self._has_omitted = True
 
     async def _read_reply(self, arguments: ReadReplyArguments, _workbench: Workbench) -> ToolOutcome:
         """Give a reply again that was left out for room, from a character on."""

@@ -250,23 +250,23 @@ class Conversation:
 
         A writing call counts each time, a reading one once a turn.
         """
-        seen: set[str] = set()
+        seen_keys: set[str] = set()
         times = []
         for call in calls:
             key = make_call_key(call)
-            self._total_requests[key] += key not in seen or call.name in self._write_tools
-            seen.add(key)
+            self._total_requests[key] += key not in seen_keys or call.name in self._write_tools
+            seen_keys.add(key)
             times.append(self._total_requests[key])
         return times
 
     def _is_repeating(self) -> bool:
         """Return True if the last turn has only reading calls, all of them made twice before."""
         excluded_tools = finish_tools.FINISH_TOOLS | self._write_tools
-        repeated = [
+        repeat_flags = [
             times >= MIN_REPEATED_REQUESTS and call.name not in excluded_tools
             for call, times in zip(self._calls, self._request_counts, strict=True)
         ]
-        return bool(repeated) and all(repeated)
+        return bool(repeat_flags) and all(repeat_flags)
 
     def holds_unread_call(self, text: str) -> bool:
         """Return True if a text seems to hold a call of one of the specialist's tools that was not run."""
@@ -327,8 +327,8 @@ class Conversation:
     def _add_source(self, finding: Finding) -> Finding:
         if finding.source or not self.sources:
             return finding
-        named, more = self.sources[:_MAX_SOURCES], len(self.sources) - _MAX_SOURCES
-        source = ", ".join(named) + (f" and {more} more" if more > 0 else "")
+        named_sources, more = self.sources[:_MAX_SOURCES], len(self.sources) - _MAX_SOURCES
+        source = ", ".join(named_sources) + (f" and {more} more" if more > 0 else "")
         return finding.model_copy(update={"source": source})
 
 

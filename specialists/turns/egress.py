@@ -61,13 +61,13 @@ class EgressVerdict:
     Attributes:
         arguments: The arguments with which the call may be made.
         recipient: The host or service that it sends to; "" if it sends nothing out.
-        unreleased: The data that people have to release first; None if there is none.
+        unreleased_data: The data that people have to release first; None if there is none.
         refusal_note: The name of the file in `notes/` with the model's message if the call is refused; otherwise "".
     """
 
     arguments: BaseModel
     recipient: str = ""
-    unreleased: UnreleasedData | None = None
+    unreleased_data: UnreleasedData | None = None
     refusal_note: str = ""
 
 
@@ -176,13 +176,13 @@ class EgressGuard:
         if tool.sends is None or verdict.refusal_note:
             return verdict
         sending_verdict = self._judge_sending(tool, verdict.arguments, tool.sends(verdict.arguments))
-        return sending_verdict if sending_verdict.unreleased or not verdict.unreleased else verdict
+        return sending_verdict if sending_verdict.unreleased_data or not verdict.unreleased_data else verdict
 
     def _judge_sending(self, tool: Tool, arguments: BaseModel, outgoing: OutgoingData) -> EgressVerdict:
         if not self._private_in_view or {tool.name, outgoing.to} & self._allowed_recipients:
             return EgressVerdict(arguments, outgoing.to)
-        if (reduced := self._reduce_to_requester_words(tool, arguments)) is not None:
-            return EgressVerdict(reduced, outgoing.to)
+        if (reduced_arguments := self._reduce_to_requester_words(tool, arguments)) is not None:
+            return EgressVerdict(reduced_arguments, outgoing.to)
         return self._require_release(arguments, outgoing, NOT_FROM_REQUESTER_REASON)
 
     def may_follow(self, url: str, target: str) -> bool:
@@ -247,18 +247,18 @@ class EgressGuard:
 
     def _reduce_to_requester_words(self, tool: Tool, arguments: BaseModel) -> BaseModel | None:
         """Reduce a call to the requester's words and default values; None if it needs other words, or too many bits."""
-        found = (
+        free_words = (
             find_free_words(str(getattr(arguments, tool.sent_words)), self._requester_texts)
             if tool.sent_words
             else None
         )
-        if found is None:
+        if free_words is None:
             return None
         try:
-            reduced = tool.arguments.model_validate({tool.sent_words: found.text})
+            reduced_arguments = tool.arguments.model_validate({tool.sent_words: free_words.text})
         except ValidationError:
             return None
-        return reduced if self._budget.spend(found.bits) else None
+        return reduced_arguments if self._budget.spend(free_words.bits) else None
 
     def _require_release(self, arguments: BaseModel, outgoing: OutgoingData, reason: str) -> EgressVerdict:
         shown_text = describe_request(outgoing)
@@ -267,7 +267,7 @@ class EgressGuard:
         return EgressVerdict(
             arguments,
             outgoing.to,
-            unreleased=UnreleasedData(shown_text, f"{reason}{_describe_private_view(self._private_in_view)}"),
+            unreleased_data=UnreleasedData(shown_text, f"{reason}{_describe_private_view(self._private_in_view)}"),
         )
 
 
@@ -282,10 +282,10 @@ def describe_request(outgoing: OutgoingData) -> str | None:
 
 
 def _collect_known_urls(urls: Iterable[str]) -> KnownUrls:
-    known = KnownUrls()
+    known_urls = KnownUrls()
     for url in urls:
-        known.add(url)
-    return known
+        known_urls.add(url)
+    return known_urls
 
 
 def _describe_private_view(private: Sequence[str]) -> str:
@@ -298,8 +298,8 @@ def _describe_private_view(private: Sequence[str]) -> str:
 
 def format_request(url: str) -> str:
     """Return the request for a URL as it is sent: in ASCII, without the URL's fragment."""
-    return f"GET {quote(encode_host(url.partition('#')[0]), safe=_UNESCAPED)}"
+    return f"GET {quote(encode_host(url.partition('#')[0]), safe=_UNESCAPED_SIGNS)}"
 
 
-_UNESCAPED = "%/:?#[]@!$&'()*+,;=~-._"
+_UNESCAPED_SIGNS = "%/:?#[]@!$&'()*+,;=~-._"
 """Characters of a URL that are sent unescaped."""

@@ -64,7 +64,7 @@ class KnownUrls:
             return url if key is not None else None
         if key in self._first_spellings or key[2]:
             return self._first_spellings.get(key)
-        return next((known for other, known in self._first_spellings.items() if other[:2] == key[:2]), None)
+        return next((spelling for other, spelling in self._first_spellings.items() if other[:2] == key[:2]), None)
 
 
 def find_absolute_urls(text: str) -> set[str]:

@@ -115,7 +115,7 @@ async def prepare_call(ready: ReadyCall | ToolOutcome, workbench: Workbench) -> 
         return ready
     try:
         async with asyncio.timeout(PREPARE_SECONDS):
-            prepared = await ready.tool.prepare(ready.arguments, workbench)
+            prepared_call = await ready.tool.prepare(ready.arguments, workbench)
     except TimeoutError:
         return _make_failed_outcome(
             f"{ready.tool.name} was not run: where it would go to could not be found out in time."
@@ -125,9 +125,11 @@ async def prepare_call(ready: ReadyCall | ToolOutcome, workbench: Workbench) -> 
     except Exception as error:
         _log.exception("the tool %s broke", ready.tool.name)
         raise ToolCrashed(ready.tool.name, error) from error
-    if isinstance(prepared, ToolOutcome):
-        return prepared
-    return replace(ready, arguments=prepared.arguments, approval_reason=prepared.why, readers=prepared.readers)
+    if isinstance(prepared_call, ToolOutcome):
+        return prepared_call
+    return replace(
+        ready, arguments=prepared_call.arguments, approval_reason=prepared_call.why, readers=prepared_call.readers
+    )
 
 
 async def run_read_call(

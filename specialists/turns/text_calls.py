@@ -106,13 +106,13 @@ def find_written_call(text: str, tools: Sequence[ToolSpec]) -> ToolCall | None:
     if len(text) - sum(length for _, _, length in objects) > _MAX_OUTSIDE_CHARS:
         return None
     for before, value, _ in objects:
-        found = (
+        named_arguments = (
             _read_tagged_call(_FUNCTION_TAG.search(before), value, by_name)
             or _parse_call(value, by_name)
             or _parse_bare_arguments(value, by_name)
         )
-        if found is not None:
-            name, arguments = found
+        if named_arguments is not None:
+            name, arguments = named_arguments
             digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
             return ToolCall(id=f"written_{digest}", name=name, arguments=replace_surrogates(arguments))
     return None

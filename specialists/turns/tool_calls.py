@@ -187,8 +187,8 @@ class ToolCallRunner:
             or self._is_out_of_time()
         ):
             return None
-        checked = await self._check_call(call, request_count)
-        return checked if isinstance(checked, Approval) else None
+        check_result = await self._check_call(call, request_count)
+        return check_result if isinstance(check_result, Approval) else None
 
     async def _run_read(self, call: ToolCall, request_count: int) -> None:
         if call.name in finish_tools.FINISH_TOOLS:
@@ -198,13 +198,15 @@ class ToolCallRunner:
         elif self._is_out_of_time():
             outcome = ToolOutcome(_LATE_REPLY, failed=True)
         else:
-            found = await self._check_call(call, request_count)
-            if isinstance(found, Approval):  # since the calls beside it were made, it needs approval: it stays open
+            check_result = await self._check_call(call, request_count)
+            if isinstance(
+                check_result, Approval
+            ):  # since the calls beside it were made, it needs approval: it stays open
                 return
             outcome = (
-                await self._run_allowed_read(found)
-                if isinstance(found, ReadyCall)
-                else await self._refuse_call(call, found)
+                await self._run_allowed_read(check_result)
+                if isinstance(check_result, ReadyCall)
+                else await self._refuse_call(call, check_result)
             )
         await self.record_reply(call, outcome)
 
@@ -242,7 +244,7 @@ class ToolCallRunner:
         if (needed_sign_in := await self.sign_in_check.find_sign_in(ready, self.approvals)) is not None:
             return needed_sign_in
         approval_or_ruling = await self.approvals.find_needed_approval(
-            ready, verdict.unreleased, self.conversation.egress.sources
+            ready, verdict.unreleased_data, self.conversation.egress.sources
         )
         if isinstance(approval_or_ruling, Approval) and not self.log.can_ask:
             return (
@@ -258,10 +260,10 @@ class ToolCallRunner:
 
     async def _run_write(self, call: ToolCall, request_count: int) -> PendingDecision | None:
         """Make a call that writes. Its intent is stored before the call, and its outcome before the model sees it."""
-        found = await self._check_write(call, request_count)
-        if isinstance(found, EgressVerdict):
-            found = await self._refuse_call(call, found)
-        outcome = await self._run_allowed_write(found) if isinstance(found, ReadyCall) else found
+        check_result = await self._check_write(call, request_count)
+        if isinstance(check_result, EgressVerdict):
+            check_result = await self._refuse_call(call, check_result)
+        outcome = await self._run_allowed_write(check_result) if isinstance(check_result, ReadyCall) else check_result
         if isinstance(outcome, ToolOutcome):
             await self.record_reply(call, outcome)
             return None
@@ -279,10 +281,12 @@ class ToolCallRunner:
         )
         ready = await prepare_call(ready, self.workbench)
         await self.sign_in_check.check_sign_in(call, self.offered_tools.get(call.name))
-        found = await self._judge_call(ready)
-        if isinstance(found, Approval) and (self._is_out_of_time() or self._find_barred_reply(ready) is not None):
+        check_result = await self._judge_call(ready)
+        if isinstance(check_result, Approval) and (
+            self._is_out_of_time() or self._find_barred_reply(ready) is not None
+        ):
             return ToolOutcome(self._find_barred_reply(ready) or _LATE_REPLY, failed=True)
-        return found
+        return check_result
 
     def _find_barred_reply(self, ready: ReadyCall | ToolOutcome) -> str | None:
         """Return the reply in place of a call that must not be made again; None if the call may be made."""

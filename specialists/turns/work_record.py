@@ -144,8 +144,8 @@ class WorkRecord:
     @property
     def file_readers(self) -> list[str]:
         """The names of the tools that read files: only those that run queries, if there are any."""
-        found = [tool for tool in self._toolbox.values() if tool.endings and tool.previews is None]
-        return [tool.name for tool in found if tool.is_query_only] or [tool.name for tool in found]
+        reading_tools = [tool for tool in self._toolbox.values() if tool.endings and tool.previews is None]
+        return [tool.name for tool in reading_tools if tool.is_query_only] or [tool.name for tool in reading_tools]
 
     def _ignores_file(self, content: str) -> bool:
         """Return True if a file was described and read, but the result has nothing of what was read."""
@@ -177,9 +177,11 @@ class WorkRecord:
 
     def _is_unrelated(self, content: str, replies: Iterable[str]) -> bool:
         """Return True if a text shares no words with the replies but those of the brief and of failures."""
-        known = _extract_words(self._brief, *(text for _, text in self._failed_replies))
-        shared = (_extract_words(content) & _extract_words(*replies)) - known
-        return len(shared) <= _MAX_CHANCE_WORDS and not any(sign.isdigit() for word in shared for sign in word)
+        known_words = _extract_words(self._brief, *(text for _, text in self._failed_replies))
+        shared_words = (_extract_words(content) & _extract_words(*replies)) - known_words
+        return len(shared_words) <= _MAX_CHANCE_WORDS and not any(
+            sign.isdigit() for word in shared_words for sign in word
+        )
 
 
 def _extract_words(*texts: str) -> frozenset[str]:

@@ -35,7 +35,7 @@ async def code_review(data: Path) -> None:
     async with (
         open_store_server(home) as url,
         scene_on(url) as scene,
-        provider(planner=_planned, synthesizer=lambda _: Reply("Fine."), **words) as server,
+        provider(planner=_plan_review, synthesizer=lambda _: Reply("Fine."), **words) as server,
         scene.bot(connect("chat", server), crew=crew),
     ):
         server.latency = CALL
@@ -44,7 +44,7 @@ async def code_review(data: Path) -> None:
         apart = await _seconds(scene, f"Review shop {revisions}, {APART}")
     row(f"review of {FILES} files, {diff.count(chr(10)):,} lines, {CALL:g} s a call", f"{together:.2f} s", "", "")
     row("  lenses one by one", f"{apart:.2f} s")
-    row("  side by side faster by", f"{apart / together:.2f} x", f">= {SPEED:g} x", met=apart / together >= SPEED)
+    row("  side by side faster by", f"{apart / together:.2f} x", f">= {SPEED:g} x", is_met=apart / together >= SPEED)
     _tokens(asked, diff)
 
 
@@ -60,7 +60,7 @@ def _lens_of(event: ev.AttemptStarted | ev.ResultReturned) -> str:
     return event.subtask.rpartition("/")[2]
 
 
-def _planned(request: WireRequest) -> Reply:
+def _plan_review(request: WireRequest) -> Reply:
     """Side by side by the crew's own plan; one by one by a plan that has each lens wait for the one before it."""
     asked = first_text(request)
     if APART not in asked:
@@ -81,9 +81,9 @@ def _lens(request: WireRequest) -> Reply:
     return result("Nothing.", 90) if replies else tool_call(tool, **arguments.get(tool, {}))
 
 
-def _tokens(asked: list[WireRequest], diff: str) -> None:
+def _tokens(requests: list[WireRequest], diff: str) -> None:
     """Of the first call of each lens: it holds the whole change. Later ones repeat it, which providers cache."""
-    firsts = {purpose_of(one): one for one in reversed(asked)}
+    firsts = {purpose_of(one): one for one in reversed(requests)}
     sizes = {name: len(json.dumps(one.body, ensure_ascii=False)) / len(diff) for name, one in firsts.items()}
     worst = max(sizes, key=lambda name: sizes[name])
     whole = all(line[1:].strip() in first_text(one) for one in firsts.values() for line in diff.splitlines()[5:])
@@ -91,6 +91,6 @@ def _tokens(asked: list[WireRequest], diff: str) -> None:
         f"  tokens of a lens by the diff's {len(diff) // 4:,}",
         f"{sizes[worst]:.2f} x",
         f"<= {SHARE:g} x",
-        met=sizes[worst] <= SHARE,
+        is_met=sizes[worst] <= SHARE,
     )
-    row("  each lens sees the whole diff", "yes" if whole else "no", "yes", met=whole and len(firsts) == len(LENSES))
+    row("  each lens sees the whole diff", "yes" if whole else "no", "yes", is_met=whole and len(firsts) == len(LENSES))

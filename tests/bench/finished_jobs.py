@@ -19,7 +19,7 @@ from handoff.contracts import Place
 from tests.bench.stage import Stage, memory_of, open_provider, open_stage, tell_level
 from tests.proof_kit import row
 
-FINISHED = 100_000
+FINISHED_JOBS = 100_000
 A_BATCH = 500
 PEOPLE = 100
 """Who asked for them, in turn; the first is ana."""
@@ -37,15 +37,20 @@ async def finished_jobs(data: Path) -> None:
         store = await Store.connect(stage.url)
         used, began = await memory_of(store), time.perf_counter()
         await _fill(store, stage)
-        took, each = time.perf_counter() - began, (await memory_of(store) - used) / FINISHED / 1024
+        took, each = time.perf_counter() - began, (await memory_of(store) - used) / FINISHED_JOBS / 1024
         await store.close()
-        row(f"{FINISHED:,} finished jobs: the store's memory for one", f"{each:.1f} kB", "", f"made in {took:.0f} s")
+        row(
+            f"{FINISHED_JOBS:,} finished jobs: the store's memory for one",
+            f"{each:.1f} kB",
+            "",
+            f"made in {took:.0f} s",
+        )
         after, idle_after = await _cpu_of_a_job(stage), await stage.idle()
         for place, name in enumerate(("instances", "store")):
             tell_level(f"  CPU of a new job, {name}", f"{after[place]:.1f} ms", after[place] / before[place])
             figures = f"{idle_before[place]:.1f}, {idle_after[place]:.1f} ms"
             row(f"  idle CPU a second, {name}: without, with", figures)
-        await stage.tell_looks(f"with {FINISHED:,} finished jobs", few)
+        await stage.tell_looks(f"with {FINISHED_JOBS:,} finished jobs", few)
 
 
 async def _cpu_of_a_job(stage: Stage) -> list[float]:
@@ -58,11 +63,11 @@ async def _fill(store: Store, stage: Stage) -> None:
     """Copy one finished job so many times."""
     threads = await stage.say(ASKS, 1)
     await stage.answers(threads)
-    await stage.settled()
+    await stage.wait_until_settled()
     workspace, ts = threads[0]
     place = Place(team=workspace.team_id, channel=workspace.channel_id("#general"), thread_ts=ts)
     mold = await _read_mold(store, JobKey(place.team, place.job_id))
-    for first in range(0, FINISHED, A_BATCH):
+    for first in range(0, FINISHED_JOBS, A_BATCH):
         commands = [one for n in range(first, first + A_BATCH) for one in mold.copy(store, place, n)]
         await store._server.run_commands(commands)
 
@@ -83,18 +88,18 @@ class _Mold:
         key = JobKey(place.team, copied.job_id)
         user = self.user if number % PEOPLE == 0 else f"U0BENCH{number % PEOPLE}"
 
-        def named(name: str) -> str:
+        def rename_key(name: str) -> str:
             name = name.replace(
                 store._keys.compute_partition_prefix(self.key), store._keys.compute_partition_prefix(key), 1
             )
             return name.replace(self.key.job, key.job).replace(f"/{self.user}", f"/{user}")
 
-        commands: list[tuple[object, ...]] = [("RESTORE", named(name), ms, data) for name, data, ms in self.dumps]
-        head = next(named(name) for name, _, _ in self.dumps if name.endswith(":head"))
+        commands: list[tuple[object, ...]] = [("RESTORE", rename_key(name), ms, data) for name, data, ms in self.dumps]
+        head = next(rename_key(name) for name, _, _ in self.dumps if name.endswith(":head"))
         title = f"How far is it from Oslo to Bergen by way {number}?"
         commands.append(("HSET", head, "thread_ts", copied.thread_ts, "asked", repr(at), "user", user, "title", title))
         member = f"{key.team}/{key.job}"
-        return commands + [("ZADD", named(name), score - 1 - number, member) for name, score in self.sets]
+        return commands + [("ZADD", rename_key(name), score - 1 - number, member) for name, score in self.sets]
 
 
 async def _read_mold(store: Store, key: JobKey) -> _Mold:

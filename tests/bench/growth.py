@@ -22,7 +22,7 @@ from tests.bench.long_log import MEMBERS, PLACE
 from tests.bench.stage import memory_of, settings_of
 from tests.proof_kit import open_store_server, open_workspace, row
 
-PAUSED = 10_000
+PAUSED_JOBS = 10_000
 SIDE_BY_SIDE = 25
 STARTS = 5
 IDLE_SECONDS = 20.0
@@ -46,7 +46,7 @@ async def growth(data: Path) -> None:
         alone, crowded = (statistics.median(column) for column in zip(*starts, strict=True))
         row("start of an instance: no job, then so many", f"{alone:.2f}, {crowded:.2f} s")
         bar = f"<= {START_BAR:.2f} x"
-        row(f"  as a multiple ({STARTS} pairs)", f"{ratio:.2f} x", bar, met=ratio <= START_BAR)
+        row(f"  as a multiple ({STARTS} pairs)", f"{ratio:.2f} x", bar, is_met=ratio <= START_BAR)
         await _idle(data, sides)
 
 
@@ -70,7 +70,7 @@ async def _idle(data: Path, sides: list[dict[str, str]]) -> None:
         cpu = [(bot.cpu() - then) / IDLE_SECONDS * 1000 for bot, then in zip(both, before, strict=True)]
         ratio = cpu[1] / cpu[0] if cpu[0] else 1.0
         row("idle CPU a second: no job, then so many", f"{cpu[0]:.1f}, {cpu[1]:.1f} ms")
-        row("  as a multiple", f"{ratio:.2f} x", f"<= {IDLE_BAR:.2f} x", met=ratio <= IDLE_BAR)
+        row("  as a multiple", f"{ratio:.2f} x", f"<= {IDLE_BAR:.2f} x", is_met=ratio <= IDLE_BAR)
         row("memory of the idle instances", f"{alone.memory():.0f}, {crowded.memory():.0f} MB")
 
 
@@ -79,7 +79,7 @@ async def _crowd(url: str, team: str) -> None:
     store = await Store.connect(url)
 
     async def pause_some(first: int) -> list[Job]:
-        return [await pause(store, team, number) for number in range(first, PAUSED, SIDE_BY_SIDE)]
+        return [await pause(store, team, number) for number in range(first, PAUSED_JOBS, SIDE_BY_SIDE)]
 
     before = await memory_of(store)
     (first, *_), *_ = await asyncio.gather(*map(pause_some, range(SIDE_BY_SIDE)))
@@ -90,11 +90,11 @@ async def _crowd(url: str, team: str) -> None:
     for number in range(BY_HAND):
         stream = [("XADD", f"hand:{number}", f"{at + 1}-0", "p", line) for at, line in enumerate(lines)]
         await store._server.run_commands([*stream, ("HSET", f"hand-head:{number}", *fields)])
-    each, hand = (between - before) / PAUSED, (await memory_of(store) - between) / BY_HAND
+    each, hand = (between - before) / PAUSED_JOBS, (await memory_of(store) - between) / BY_HAND
     await store.close()
-    row(f"Redis for one of {PAUSED:,} jobs that wait for people", f"{each:,.0f} B", "", f"{hand:,.0f} B")
+    row(f"Redis for one of {PAUSED_JOBS:,} jobs that wait for people", f"{each:,.0f} B", "", f"{hand:,.0f} B")
     bar = f"<= {MEMORY_BAR:.2f} x"
-    row("  as a multiple of its log and head alone", f"{each / hand:.2f} x", bar, met=each / hand <= MEMORY_BAR)
+    row("  as a multiple of its log and head alone", f"{each / hand:.2f} x", bar, is_met=each / hand <= MEMORY_BAR)
 
 
 def _waiting_log(team: str, number: int) -> list[ev.Event]:
@@ -122,20 +122,22 @@ async def pause(store: Store, team: str, number: int) -> Job:
     assert job is not None
     assert list_outstanding_effects(job, 0.0) == ([], None), "the job does not wait"
     of = {"dedupe": [f"event {number}"], "user": job.latest_request.spec.user}
-    await _keep(store, JobKey(team, job.id), log, ingested=of, fields=make_summary_fields(job))
+    await _keep(store, JobKey(team, job.id), log, ingest_options=of, fields=make_summary_fields(job))
     return job
 
 
 async def keep(store: Store, log: list[ev.Event]) -> JobKey:
     """A job with that log in a store, owned by nobody."""
     key = JobKey(PLACE.team, PLACE.job_id)
-    await _keep(store, key, log, ingested={"dedupe": []})
+    await _keep(store, key, log, ingest_options={"dedupe": []})
     return key
 
 
-async def _keep(store: Store, key: JobKey, log: list[ev.Event], *, ingested: dict[str, Any], **options: Any) -> None:
+async def _keep(
+    store: Store, key: JobKey, log: list[ev.Event], *, ingest_options: dict[str, Any], **options: Any
+) -> None:
     lines = [ev.dump_event(event) for event in log]
-    await store.jobs.ingest(key, lines[0], **ingested)
+    await store.jobs.ingest(key, lines[0], **ingest_options)
     claim = await store.jobs.claim("bench", lease=60, schema=ev.SCHEMA, preferred_job=key)
     assert claim is not None
     assert claim.key == key, "the job cannot be claimed"

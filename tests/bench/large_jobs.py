@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from pathlib import Path
 
-from tests.bench.stage import Stage, Used, find_answer, open_provider, open_stage, tell_level
+from tests.bench.stage import ResourceUse, Stage, find_answer, open_provider, open_stage, tell_level
 from tests.proof_kit import row
 
 REQUESTS = 200
@@ -37,8 +37,8 @@ async def _long_thread(stage: Stage) -> None:
     for turn in range(TURNS):  # the old thread just after the new one: neighbours come and go on the cores
         new = await _begin_thread(stage)
         await _ask_more(stage, new, 0)
-        early = await stage.measured(_ask_more(stage, new, AT_ONCE))
-        turns.append((early, await stage.measured(_ask_more(stage, root, REQUESTS + turn * AT_ONCE))))
+        early = await stage.measure_work(_ask_more(stage, new, AT_ONCE))
+        turns.append((early, await stage.measure_work(_ask_more(stage, root, REQUESTS + turn * AT_ONCE))))
     for name, of in PARTS_OF_USE:
         early, late = (sum(getattr(one, of) for one in some) / TURNS for some in zip(*turns, strict=True))
         tell_level(f"request {REQUESTS} of a thread: CPU, {name}", f"{late / AT_ONCE * 1000:.1f} ms", late / early)
@@ -63,11 +63,13 @@ async def _ask_more(stage: Stage, root: str, first: int) -> None:
 
 async def _large_plan(stage: Stage) -> None:
     """CPU of a subtask in a plan of few and of 60."""
-    used: dict[int, Used] = {}
+    used: dict[int, ResourceUse] = {}
     for parts in (SMALL, LARGE):
         await stage.jobs(f"Work out {parts} parts and put them together.", 1)
         several = [await stage.jobs(f"Work out {parts} parts and put them together.", 1) for _ in range(TIMES[parts])]
-        used[parts] = Used(*(statistics.median(getattr(one, name) for one in several) for name in Used.__slots__))
+        used[parts] = ResourceUse(
+            *(statistics.median(getattr(one, name) for one in several) for name in ResourceUse.__slots__)
+        )
     for name, of in PARTS_OF_USE:
         few, many = (getattr(used[parts], of) / (parts + 3) * 1000 for parts in (SMALL, LARGE))
         tell_level(f"a plan of {LARGE + 3}: CPU a subtask, {name}", f"{many:.1f} ms", many / few)

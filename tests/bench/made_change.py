@@ -35,28 +35,28 @@ def made_change(folder: Path, seed: int = SEED) -> tuple[str, str]:
     before = {f"src/{name}": list(_file(drawn, name)) for name in _names(drawn)}
     commit(folder, "Before", {name: "\n".join(lines) + "\n" for name, lines in before.items()}, day=1)
     run_git(folder, "checkout", "-q", "-b", "topic")
-    changed = {name: "\n".join(_changed(drawn, name, lines)) + "\n" for name, lines in before.items()}
+    changed = {name: "\n".join(_change_lines(drawn, name, lines)) + "\n" for name, lines in before.items()}
     commit(folder, "After", changed, day=2)
     run_git(folder, "checkout", "-q", "main")
     return "main...topic", run_git(folder, "diff", "main...topic")
 
 
-def _names(drawn: random.Random) -> list[str]:
+def _names(rng: random.Random) -> list[str]:
     endings = list(_SHAPES)
-    return [f"{drawn.choice(_WORDS)}_{number:02}.{endings[number % len(endings)]}" for number in range(FILES)]
+    return [f"{rng.choice(_WORDS)}_{number:02}.{endings[number % len(endings)]}" for number in range(FILES)]
 
 
-def _file(drawn: random.Random, name: str, lines: int = 120) -> Iterator[str]:
+def _file(rng: random.Random, name: str, lines: int = 120) -> Iterator[str]:
     shapes = _SHAPES[name.rpartition(".")[2]]
     for number in range(lines):
-        words = {"v": drawn.choice(_VERBS), "a": drawn.choice(_WORDS), "b": drawn.choice(_WORDS)}
-        yield shapes[number % len(shapes)].format(**words, n=drawn.randint(2, 999))
+        words = {"v": rng.choice(_VERBS), "a": rng.choice(_WORDS), "b": rng.choice(_WORDS)}
+        yield shapes[number % len(shapes)].format(**words, n=rng.randint(2, 999))
 
 
-def _changed(drawn: random.Random, name: str, lines: list[str]) -> list[str]:
+def _change_lines(rng: random.Random, name: str, lines: list[str]) -> list[str]:
     """Replace three runs of lines, so that each file has its share of the diff's lines."""
     after = list(lines)
     for start in (10, 50, 90):
-        run = drawn.randint(4, 6)
-        after[start : start + run] = list(_file(drawn, name, run))
+        run = rng.randint(4, 6)
+        after[start : start + run] = list(_file(rng, name, run))
     return after

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bench.scenario import REQUEST
-from tests.bench.stage import Stage, Used, open_provider, open_stage, tell_level
+from tests.bench.stage import ResourceUse, Stage, open_provider, open_stage, tell_level
 from tests.proof_kit import row
 
 LATENCIES_MS = (0, 200)
@@ -33,20 +33,20 @@ async def many_jobs(data: Path) -> None:
             row("  memory of an instance afterwards", f"{stage.memory() / len(stage.bots):.0f} MB")
 
 
-async def _rounds(stage: Stage, count: int) -> list[Used]:
+async def _rounds(stage: Stage, count: int) -> list[ResourceUse]:
     return [await stage.jobs(REQUEST, count) for _ in range(ROUNDS[count])]
 
 
-def _tell_used(name: str, count: int, used: Sequence[Used], tens: Sequence[Used]) -> None:
+def _tell_used(name: str, count: int, uses: Sequence[ResourceUse], tens: Sequence[ResourceUse]) -> None:
     """CPU a job of the instances and of the store beside that of ten, memory a job at its peak."""
     for label, of in ((f"{name}: CPU a job", "bots"), ("  of the store", "store")):
-        each, ten = (statistics.mean(getattr(one, of) for one in some) / n for some, n in ((used, count), (tens, 10)))
+        each, ten = (statistics.mean(getattr(one, of) for one in some) / n for some, n in ((uses, count), (tens, 10)))
         if count > 10:
             tell_level(label, f"{each * 1000:.1f} ms", each / ten)
         else:
             row(label, f"{each * 1000:.1f} ms", "", f"{each / ten:.2f} x")
-    grown, wall = max(one.grown for one in used) / count * 1000, statistics.median(one.wall for one in used)
-    slowed = statistics.mean(one.slowed for one in used)
+    grown, wall = max(one.grown for one in uses) / count * 1000, statistics.median(one.wall for one in uses)
+    slowed = statistics.mean(one.slowdown for one in uses)
     row("  memory a job at the most; seconds; slowed by", f"{grown:.0f} kB", f"{wall:.1f} s", f"{slowed:.2f} x")
 
 
@@ -70,7 +70,7 @@ async def held_jobs(data: Path) -> None:
                 tell_level(name, figure, each / earlier)
             else:
                 row(name, figure)
-            earlier, (bots, _) = each, await stage.watched()
+            earlier, (bots, _) = each, await stage.measure_cpu_rate()
             row(f"  CPU of each of {jobs:,} in a second", f"{bots / jobs * 1000:.0f} us")
         await stage.tell_looks(f"with {jobs:,} jobs under way", few)
 

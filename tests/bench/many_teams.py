@@ -59,7 +59,7 @@ async def _install(data: Path, model_url: str, count: int) -> AsyncIterator[Stag
     ):
         teams = [first]
         for number in range(1, count):
-            teams.append(await first.start_further_workspace(f"Team {number}", installed=True, rate_limits=False))
+            teams.append(await first.start_further_workspace(f"Team {number}", is_installed=True, rate_limits=False))
             stack.push_async_callback(teams[-1].stop)
         await _keep_installations(url, teams)
         who = first.identity

@@ -46,12 +46,12 @@ def compare(name: str, ours: Sequence[float], others: Sequence[float], bar: floa
     row(name, f"{figures[0]:.2f} {unit}", "", f"{figures[1]:.2f} {unit}")
     ratios = sorted(our / other for our, other in zip(ours, others, strict=True))
     ratio, span = statistics.median(ratios), f"{ratios[0]:.2f}-{ratios[-1]:.2f} x"
-    row(f"  as a multiple ({len(ratios)} pairs)", f"{ratio:.2f} x", f"<= {bar:.2f} x", span, met=ratio <= bar)
+    row(f"  as a multiple ({len(ratios)} pairs)", f"{ratio:.2f} x", f"<= {bar:.2f} x", span, is_met=ratio <= bar)
 
 
 def tell_level(name: str, figure: str, ratio: float, bar: float = 1.2) -> None:
     """A row for what should not have grown."""
-    row(name, figure, f"<= {bar} x", f"{ratio:.2f} x", met=ratio <= bar)
+    row(name, figure, f"<= {bar} x", f"{ratio:.2f} x", is_met=ratio <= bar)
 
 
 async def seconds_of(*arguments: str) -> float:
@@ -62,7 +62,7 @@ async def seconds_of(*arguments: str) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class ResourceUse:
     """CPU seconds of the instances and of the store, wall seconds, and MB that the instances grew by at the most.
 
     The CPU seconds are those of a machine at rest: what a fixed loop took meanwhile, beside what it took at its best,
@@ -73,7 +73,7 @@ class Used:
     store: float
     wall: float
     grown: float
-    slowed: float
+    slowdown: float
 
 
 @dataclass(slots=True)
@@ -101,7 +101,7 @@ class Stage:
         """Resident MB of the instances together."""
         return sum(bot.memory() for bot in self.bots)
 
-    async def settled(self) -> None:
+    async def wait_until_settled(self) -> None:
         """Wait until what follows the last answer (the card's end, the session's status, the lease) is done as well."""
         still = 0
         seen, _ = self.cpu()
@@ -112,10 +112,10 @@ class Stage:
 
     async def idle(self) -> tuple[float, float]:
         """CPU milliseconds a second while nothing happens: of the instances and of the store."""
-        await self.settled()
-        return await self.watched()
+        await self.wait_until_settled()
+        return await self.measure_cpu_rate()
 
-    async def watched(self) -> tuple[float, float]:
+    async def measure_cpu_rate(self) -> tuple[float, float]:
         """CPU milliseconds a second for a while from now on: of the instances and of the store."""
         before = self.cpu()
         await asyncio.sleep(WATCHED_SECONDS)
@@ -157,15 +157,15 @@ class Stage:
             raise self._broke(self.workspace, ts) from None
         return time.perf_counter() - start
 
-    async def jobs(self, text: str, count: int) -> Used:
+    async def jobs(self, text: str, count: int) -> ResourceUse:
         """What so many jobs at once use, each in a thread of its own, to the last answer and all that follows."""
-        await self.settled()
-        return await self.measured(self._answered(text, count))
+        await self.wait_until_settled()
+        return await self.measure_work(self._await_answers(text, count))
 
-    async def _answered(self, text: str, count: int) -> None:
+    async def _await_answers(self, text: str, count: int) -> None:
         await self.answers(await self.say(text, count))
 
-    async def measured(self, work: Coroutine[Any, Any, None]) -> Used:
+    async def measure_work(self, work: Coroutine[Any, Any, None]) -> ResourceUse:
         """What a coroutine's work uses, to its end and all that follows it."""
         before, begun, memory = self.cpu(), time.perf_counter(), self.memory()
         task = asyncio.ensure_future(work)
@@ -176,10 +176,10 @@ class Stage:
             paces.append(pace())
         wall = time.perf_counter() - begun
         task.result()
-        await self.settled()
+        await self.wait_until_settled()
         slowed = max(1.0, statistics.median(paces) / self.best)
         bots, store = (now - then for now, then in zip(self.cpu(), before, strict=True))
-        return Used(bots / slowed, store / slowed, wall, most - memory, slowed)
+        return ResourceUse(bots / slowed, store / slowed, wall, most - memory, slowed)
 
     # -- looks -----------------------------------------------------------------------------------
 

@@ -17,13 +17,13 @@ from pathlib import Path
 
 from tests.chaos.invariants import examine, whole_run
 from tests.chaos.report import report
-from tests.chaos.run import Options, started
+from tests.chaos.run import Options, start_run
 from tests.proof_kit import say
 
 
 async def main(options: Options, folder: Path) -> bool:
     """One run into a folder. Gives whether every invariant held."""
-    async with started(options, folder) as run:
+    async with start_run(options, folder) as run:
         await run.go()
         return report(run, await examine(run), await whole_run(run))
 
@@ -46,10 +46,13 @@ def _options() -> tuple[Options, Path, bool]:
 
 
 if __name__ == "__main__":
-    chosen, out, kept = _options()
+    run_options, out, must_keep = _options()
     out.mkdir(parents=True, exist_ok=True)
-    say(f"seed {chosen.seed}, {chosen.seconds / 60:g} minutes; SEED={chosen.seed} gives the same jobs and faults")
-    held = asyncio.run(main(chosen, out))
-    if held and not kept:
+    say(
+        f"seed {run_options.seed}, {run_options.seconds / 60:g} minutes; "
+        f"SEED={run_options.seed} gives the same jobs and faults"
+    )
+    has_held = asyncio.run(main(run_options, out))
+    if has_held and not must_keep:
         shutil.rmtree(out, ignore_errors=True)
-    sys.exit(0 if held else 1)
+    sys.exit(0 if has_held else 1)

@@ -20,7 +20,7 @@ from bot.__main__ import main
 from tests.chaos.instances import RESTS
 from tests.nursery.forks import serve
 
-IMPORTED = (
+IMPORTED_MODULES = (
     openai.resources.chat.completions,
     redis.asyncio,
     slack_bolt.adapter.socket_mode.aiohttp,

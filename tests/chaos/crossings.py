@@ -29,12 +29,12 @@ class Crossings:
     """Hears all requests. `wrong` says what must not be, once for each kind of it."""
 
     def __init__(self, teams: Sequence[Team]) -> None:
-        self.heard: Counter[str] = Counter()
+        self.request_counts: Counter[str] = Counter()
         """Requests to Slack by the id of the team whose token they had."""
-        self.refused: Counter[str] = Counter()
+        self.refusal_counts: Counter[str] = Counter()
         """Requests with a token that was void, by their method."""
-        self.refreshed = 0
-        self.unanswered: set[str] = set()
+        self.refresh_count = 0
+        self.unanswered_tokens: set[str] = set()
         """Refresh tokens whose new tokens were lost on their way."""
         self._teams = {team.id: team for team in teams}
         self._owners: dict[str, str] = {}
@@ -58,11 +58,11 @@ class Crossings:
         team = self._team_of(heard)
         if team is None:
             return
-        self.heard[team.id] += 1
+        self.request_counts[team.id] += 1
         for word in find_words(heard.text, list(self._teams.values())) - {team.word}:
             self.note(f"{heard.method} with the token of {team.name} holds the word {word}")
         if heard.answer.get("ok") is False and heard.answer.get("error") in {"account_inactive", "token_revoked"}:
-            self.refused[heard.method] += 1
+            self.refusal_counts[heard.method] += 1
             if heard.method not in PROOFS and team.away_for() > LEARNS:
                 self.note(f"{heard.method} was sent with the token of {team.name} {LEARNS:g} s after it was void")
 
@@ -79,9 +79,9 @@ class Crossings:
         """Remember whose the tokens are that Slack gives out."""
         token, answer = heard.answer.get("access_token"), heard.answer
         refresh = str(heard.args.get("refresh_token", ""))
-        (self.unanswered.discard if token or not refresh else self.unanswered.add)(refresh)
+        (self.unanswered_tokens.discard if token or not refresh else self.unanswered_tokens.add)(refresh)
         if token:
-            self.refreshed += heard.args.get("grant_type") == "refresh_token"
+            self.refresh_count += heard.args.get("grant_type") == "refresh_token"
             self._owners[token] = (answer.get("team") or answer["enterprise"])["id"]
 
     def _team_of(self, heard: SlackRequest) -> Team | None:

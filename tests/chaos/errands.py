@@ -63,9 +63,9 @@ WEIGHTS: dict[Kind, int] = {
 }
 HALTED_AT = 2
 """How many errands come before the first that is halted for certain: even a short run has one."""
-STREAMED = ("streamed", "halted")
+STREAMED_KINDS = ("streamed", "halted")
 """Whose answers take long to write."""
-SUPERVISED: tuple[Kind, ...] = ("ladder", "revised", "nested", "disputed", "made", "costly")
+SUPERVISED_KINDS: tuple[Kind, ...] = ("ladder", "revised", "nested", "disputed", "made", "costly")
 _FIGURE = "Works out one figure. Cannot make files."
 _FIGURE_OF_OFFICE = Worker("Works out one figure of the office. Cannot make files.", model="fast")
 WORKERS: Mapping[str, Worker] = MappingProxyType(
@@ -118,7 +118,7 @@ INSIDE: Mapping[str, list[Part]] = MappingProxyType(
     }
 )
 """What a crew inside the crew plans for that part of a nested errand."""
-REPLACED: Mapping[str, tuple[str, str]] = MappingProxyType({"b": ("d", "clerk_b"), "e": ("f", "clerk_c")})
+REPLACEMENTS: Mapping[str, tuple[str, str]] = MappingProxyType({"b": ("d", "clerk_b"), "e": ("f", "clerk_c")})
 """What stands in the place of a part of a revised errand in the end, and who does it."""
 
 
@@ -148,7 +148,7 @@ class Errand:
         """What is asked in the thread, in order."""
         count = 2 if self.kind == "again" else 1
         return tuple(
-            f"Errand {self.name(turn)} ({self.kind}): please see to all of it. {self._listed(turn)}"
+            f"Errand {self.name(turn)} ({self.kind}): please see to all of it. {self._list_figures(turn)}"
             for turn in range(1, count + 1)
         )
 
@@ -156,7 +156,7 @@ class Errand:
         """What a request of it (counted from 1) is called."""
         return f"{self.label}.{turn}"
 
-    def _listed(self, turn: int) -> str:
+    def _list_figures(self, turn: int) -> str:
         """All figures that may come up, so that each has a source."""
         figures = ", ".join(str(figure(self.name(turn), part)) for part in "abcdefkxyz")
         return f"The list has {figures}, and for churn 4.2 % and 6.1 %."
@@ -179,7 +179,7 @@ class Errand:
         name = self.name(turn)
         parts = [part for part, _, _ in parts_of(self.kind, turn)]
         if self.kind == "revised":
-            parts = [REPLACED[part][0] if part in REPLACED else part for part in parts]
+            parts = [REPLACEMENTS[part][0] if part in REPLACEMENTS else part for part in parts]
         return [sentence(name, part, self._value(name, part)) for part in parts]
 
     @property
@@ -258,4 +258,4 @@ def together(figures: Iterable[str]) -> str:
 
 def filler(kind: str) -> list[str]:
     """What only makes an answer long."""
-    return [*(["This line only takes its time."] * 30), "That is all."] if kind in STREAMED else []
+    return [*(["This line only takes its time."] * 30), "That is all."] if kind in STREAMED_KINDS else []

@@ -10,10 +10,10 @@ from aiohttp import web
 
 
 class FarSide:
-    """`entered` counts each record's entries; `enter` is to be served."""
+    """`entry_counts` counts each record's entries; `enter` is to be served."""
 
     def __init__(self, seed: int, *, calm: bool) -> None:
-        self.entered: Counter[str] = Counter()
+        self.entry_counts: Counter[str] = Counter()
         self.lost_answers = 0
         self._seed = seed
         self._calm = calm
@@ -23,7 +23,7 @@ class FarSide:
         record = str((await request.json())["record"])
         rng = Random(f"{self._seed}/{record}")
         await asyncio.sleep(rng.uniform(0.05, 0.3))
-        self.entered[record] += 1
+        self.entry_counts[record] += 1
         await asyncio.sleep(rng.uniform(0.05, 0.6))
         if not self._calm and rng.random() < 0.1 and request.transport is not None:
             self.lost_answers += 1

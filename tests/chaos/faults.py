@@ -11,7 +11,7 @@ from random import Random
 from typing import Literal, get_args
 
 from bot.workspace.fault_injection import FaultKind as SlackKind
-from tests.chaos.words import Asked
+from tests.chaos.words import CallSubject
 from tests.providers.faults import Fault as ModelFault
 
 INSTANCES = 3
@@ -121,7 +121,7 @@ _MODEL: tuple[ModelFault, ...] = (
 )
 
 
-SPARED = frozenset({"specialist:doubter", "specialist:refuser"})
+SPARED_PURPOSES = frozenset({"specialist:doubter", "specialist:refuser"})
 """Whose calls never fail: they give up by themselves, and with one failure more the part would be given up."""
 
 
@@ -130,9 +130,9 @@ class ModelFaults:
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
-        self._calls: dict[Asked, int] = {}
+        self._calls: dict[CallSubject, int] = {}
 
-    def next(self, about: Asked, *, streams: bool, calm: bool) -> tuple[ModelFault | None, float]:
+    def next(self, about: CallSubject, *, streams: bool, calm: bool) -> tuple[ModelFault | None, float]:
         """The fault of the call at hand, if it has one, and the seconds that it takes."""
         count = self._calls[about] = self._calls.get(about, 0) + 1
         rng = Random(f"{self._seed}/{about.name}/{about.purpose}/{about.part}/{count}")
@@ -140,7 +140,7 @@ class ModelFaults:
         seconds = rng.uniform(2.0, 4.0) if slow else rng.uniform(0.02, 0.3)
         if about.kind == "cancel" and about.part:
             seconds = 4.0
-        if calm or not wrong or count > 1 or about.purpose in SPARED:
+        if calm or not wrong or count > 1 or about.purpose in SPARED_PURPOSES:
             return None, seconds
         if streams and which < 60:
             return ModelFault("cut_stream", after=1 + which % 8), 0.0
@@ -149,6 +149,6 @@ class ModelFaults:
 
 def cuts_stream(seed: int, name: str, kind: str) -> bool:
     """Whether the first writing of that request's answer is cut off in the middle."""
-    about = Asked(name, kind, "synthesizer", "")
+    about = CallSubject(name, kind, "synthesizer", "")
     fault, _ = ModelFaults(seed).next(about, streams=True, calm=False)
     return fault is not None and fault.kind == "cut_stream"

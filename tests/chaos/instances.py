@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.nursery.nursery import Nursery, Started
+from tests.nursery.nursery import Nursery, StartedProcess
 
 END_SECONDS = 15.0
 PAUSE = 0.5
@@ -36,21 +36,21 @@ class Instance:
         self.starts = 0
         """How many processes it had so far."""
         self._nursery = nursery
-        self._process: Started | None = None
-        self._expected = False
-        self._listened = 0
+        self._process: StartedProcess | None = None
+        self._is_end_expected = False
+        self._listen_count = 0
         self._came_up = False
 
     async def run(self) -> None:
         """Start it, and again whenever it ends."""
         try:
             while True:
-                self._listened, self._came_up = self._listens(), False
+                self._listen_count, self._came_up = self._listens(), False
                 self._process = await self._nursery.start({"env": self.env, "log": str(self.log)})
-                self._expected = False
+                self._is_end_expected = False
                 self.starts += 1
-                code = await asyncio.shield(self._process.ended)
-                if not self._expected:
+                code = await asyncio.shield(self._process.exit_future)
+                if not self._is_end_expected:
                     self.codes[code] += 1
                     await asyncio.sleep(PAUSE)
         finally:
@@ -59,8 +59,8 @@ class Instance:
     @property
     def up(self) -> bool:
         """Whether it is at work."""
-        alive = self._process is not None and not self._process.ended.done() and not self._expected
-        self._came_up = self._came_up or (alive and self._listens() > self._listened)
+        alive = self._process is not None and not self._process.exit_future.done() and not self._is_end_expected
+        self._came_up = self._came_up or (alive and self._listens() > self._listen_count)
         return alive and not self.frozen and self._came_up
 
     def is_named(self, name: str) -> bool:
@@ -69,7 +69,7 @@ class Instance:
 
     def kill(self) -> None:
         """SIGKILL."""
-        self._expected = True
+        self._is_end_expected = True
         self._signal(signal.SIGKILL)
 
     async def freeze(self, seconds: float) -> None:
@@ -90,11 +90,11 @@ class Instance:
         process = self._process
         if process is None:
             return
-        self._expected = True
+        self._is_end_expected = True
         began = time.monotonic()
         process.signal(signal.SIGTERM)
         try:
-            code = await asyncio.wait_for(asyncio.shield(process.ended), END_SECONDS)
+            code = await asyncio.wait_for(asyncio.shield(process.exit_future), END_SECONDS)
         except TimeoutError:
             self.bad_ends.append(f"instance {self.number} did not end within {END_SECONDS:g} s of SIGTERM")
             process.signal(signal.SIGKILL)
@@ -116,7 +116,7 @@ class Instance:
         self._signal(signal.SIGTERM)
         if self._process is not None:
             try:
-                await asyncio.wait_for(asyncio.shield(self._process.ended), END_SECONDS)
+                await asyncio.wait_for(asyncio.shield(self._process.exit_future), END_SECONDS)
             except TimeoutError:
                 self._signal(signal.SIGKILL)
-                await self._process.ended
+                await self._process.exit_future

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 
 from tests.chaos.crossings import Crossings
 from tests.chaos.faults import ModelFaults
-from tests.chaos.words import asked, say
+from tests.chaos.words import find_call_subject, say
 from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
 
@@ -18,9 +18,9 @@ class Models:
     """`server` is to be started and stopped by whoever made this."""
 
     def __init__(self, seed: int, *, calm: bool = False) -> None:
-        self.done: Counter[str] = Counter()
+        self.fault_counts: Counter[str] = Counter()
         """Faults that came about."""
-        self.answered: defaultdict[str, Counter[str]] = defaultdict(Counter)
+        self.answer_counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         """For each request, how often each of its calls was answered: by a digest of all that was said to the model."""
         self.deep: list[float] = []
         """When the model of the tier `deep` was called, in seconds since the epoch."""
@@ -34,7 +34,7 @@ class Models:
         """Seconds that the call takes. The server takes its next fault right after this where it need not wait."""
         if self.crossings is not None:
             self.crossings.hear_model(request)
-        about = asked(request)
+        about = find_call_subject(request)
         if about is None:
             return 0.0
         if request.model == "deep":
@@ -42,8 +42,8 @@ class Models:
         fault, seconds = self._faults.next(about, streams=request.stream, calm=self.calm)
         if fault is None:
             said = json.dumps([request.model, request.body["messages"]]).encode()
-            self.answered[about.name][f"{about.purpose} {about.part} {hashlib.sha256(said).hexdigest()[:8]}"] += 1
+            self.answer_counts[about.name][f"{about.purpose} {about.part} {hashlib.sha256(said).hexdigest()[:8]}"] += 1
             return seconds
-        self.done[fault.kind] += 1
+        self.fault_counts[fault.kind] += 1
         self.server.fail_next(fault)
         return 0.0

@@ -41,7 +41,7 @@ CLAIM_LOOKS = 0.5
 LOST_ANSWERS = 12.0
 """Seconds from one answer to a refresh that is lost to the next."""
 PATIENCE = patience()
-DEED = 2.0
+DEED_SECONDS = 2.0
 """Seconds from one deed to the next, on average."""
 
 
@@ -57,7 +57,7 @@ class Moves:
     browser: Browser
     crossings: Crossings
     keys: list[str] = field(default_factory=lambda: [Fernet.generate_key().decode()])
-    done: Counter[str] = field(default_factory=Counter)
+    move_counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     rolling: bool = False
     """Whether the keys are being changed."""
@@ -80,9 +80,9 @@ class Moves:
         team = self.teams[-1]
         await asyncio.sleep(LEAVES * self.seconds)
         away = max(SHORTEST_AWAY, min(AWAY, self.seconds / 3))
-        team.left.append(time.time())
+        team.removal_times.append(time.time())
         team.workspace.uninstall()
-        self.done["teams: uninstalled"] += 1
+        self.move_counts["teams: uninstalled"] += 1
         try:
             await self._until_noted(team)
             for number in range(LATE_EVENTS // 2):  # an instance may take these, until it has learnt that it is out
@@ -102,7 +102,7 @@ class Moves:
     async def _return(self, team: Team) -> None:
         await self._install(team.name)
         team.back.append(time.time())
-        self.done["teams: installed again"] += 1
+        self.move_counts["teams: installed again"] += 1
 
     async def _until_noted(self, team: Team) -> None:
         records = InstallationRecords(self.store.installations, TokenCipher(self.keys), self.store.clock)
@@ -142,7 +142,7 @@ class Moves:
             ack = await world.delivery._transport.send("events_api", world.delivery._make_event_callback(event))
             if ack.ok:
                 break
-        self.done["teams: events after it"] += ack.ok
+        self.move_counts["teams: events after it"] += ack.ok
         return channel, ts
 
     async def _install(self, label: str) -> None:
@@ -180,7 +180,7 @@ class Moves:
                 await self._restart(instance, keys)
             self.keys[:] = keys
         self.rolling = False
-        self.done["teams: keys changed"] += 1
+        self.move_counts["teams: keys changed"] += 1
 
     async def _restart(self, instance: Instance, keys: Sequence[str]) -> None:
         instance.env["LEADHAND_TOKEN_KEYS"] = ",".join(keys)
@@ -207,11 +207,11 @@ class Moves:
         while True:
             await asyncio.sleep(CLAIM_LOOKS)
             if self.rolling or await self._is_refresh_claimed():
-                self.done["teams: answer to a refresh lost"] -= len(waiting)
+                self.move_counts["teams: answer to a refresh lost"] -= len(waiting)
                 waiting.clear()
-            elif time.monotonic() - lost_at >= LOST_ANSWERS and not (self.crossings.unanswered or waiting):
+            elif time.monotonic() - lost_at >= LOST_ANSWERS and not (self.crossings.unanswered_tokens or waiting):
                 self.teams[0].workspace.faults.add("oauth.v2.access", "lost_reply")
-                self.done["teams: answer to a refresh lost"] += 1
+                self.move_counts["teams: answer to a refresh lost"] += 1
                 lost_at = time.monotonic()
 
     async def _is_refresh_claimed(self) -> bool:
@@ -230,11 +230,11 @@ class Moves:
         kinds = ("files", "follow-up", "home", "jobs", "budget", "deleted", "thumb")
         async with asyncio.TaskGroup() as group:
             for number in range(100_000):
-                await asyncio.sleep(rng.uniform(0.5, 1.5) * DEED)
+                await asyncio.sleep(rng.uniform(0.5, 1.5) * DEED_SECONDS)
                 team, kind = rng.choice(self.teams), rng.choice(kinds)
                 person, channel = rng.choice(PEOPLE), rng.choice(CHANNELS)
                 if team.is_installed:
-                    self.done[f"deed: {kind}"] += 1
+                    self.move_counts[f"deed: {kind}"] += 1
                     group.create_task(self._do(kind, number, team, team.workspace.person(person), channel))
 
     async def _do(self, kind: str, number: int, team: Team, person: Person, channel: str) -> None:

@@ -41,7 +41,7 @@ def twice_in(events: Sequence[ev.Event]) -> Iterator[str]:
             yield f"{' '.join(map(str, step))} stands {count} times in the log"
 
 
-def repeated(calls: Counter[str], head: Head | None, retries: int) -> Iterator[str]:
+def find_repeated_calls(calls: Counter[str], head: Head | None, retries: int) -> Iterator[str]:
     """Calls that were answered more often than they can have been in flight when the job changed hands.
 
     `calls` are those of one request of the job, each by what was said to the model. Every epoch is an owner, and one

@@ -49,8 +49,8 @@ class Visit:
     kill_owner: Callable[[JobKey], Awaitable[None]]
     """Kills the instance that has a job."""
     channel: str = ""
-    asked: list[str] = field(default_factory=list)
-    done: bool = False
+    request_timestamps: list[str] = field(default_factory=list)
+    is_done: bool = False
     unheard: bool = False
     """Whether the last request came to nobody, as the app was out of the team."""
     doubts: int = 0
@@ -64,7 +64,7 @@ class Visit:
     @property
     def root(self) -> str:
         """The thread."""
-        return self.asked[0]
+        return self.request_timestamps[0]
 
     @property
     def key(self) -> JobKey:
@@ -72,26 +72,28 @@ class Visit:
         team = self.workspace.team_id
         return JobKey(team, Place(team=team, channel=self.channel, thread_ts=self.root).job_id)
 
-    def said(self) -> list[Json]:
+    def list_bot_messages(self) -> list[Json]:
         """The bot's messages in the thread."""
         bot = self.workspace.bot_user_id
         return [each for each in self.workspace.thread(self.channel, self.root) if each.get("user") == bot]
 
     def with_key(self, start: str, end: str = "") -> list[Json]:
         """The bot's messages whose key starts and ends so."""
-        return [each for each in self.said() if (key := key_of(each)).startswith(start) and key.endswith(end)]
+        return [
+            each for each in self.list_bot_messages() if (key := key_of(each)).startswith(start) and key.endswith(end)
+        ]
 
-    def ended(self, ts: str) -> bool:
+    def has_ended(self, ts: str) -> bool:
         """Whether people can see the end of that request."""
         return any(not message["streaming"] for message in self.with_key(f"{ts}:answer"))
 
     def is_unheard(self) -> bool:
         """Whether nobody may have heard the last request: the app was out then, and has been back for a while."""
-        if self.done or not self.asked or not self.team.back:
+        if self.is_done or not self.request_timestamps or not self.team.back:
             return False
-        ts = self.asked[-1]
-        gone, back = self.team.left[-1] - UNHEARD, self.team.back[-1]
-        silent = ts not in self.team.witness.acknowledged
+        ts = self.request_timestamps[-1]
+        gone, back = self.team.removal_times[-1] - UNHEARD, self.team.back[-1]
+        silent = ts not in self.team.witness.acknowledged_messages
         return silent and gone <= float(ts) <= back + UNHEARD and time.time() > back + UNHEARD
 
     # -- what the person does --------------------------------------------------------------------
@@ -100,32 +102,34 @@ class Visit:
         """Do the whole errand. Ends when its last request has ended, or came to nobody."""
         with contextlib.suppress(Unheard):
             await self._go()
-        self.done = True
+        self.is_done = True
 
     async def _go(self) -> None:
         person = self.workspace.person(self.errand.person)
         self.channel = self.workspace.channel_id(self.errand.channel)
         first, *later = self.errand.requests
         await self._until(lambda: self.team.is_installed)
-        self.asked.append(await person.say(self.channel, f"@leadhand {first}"))
+        self.request_timestamps.append(await person.say(self.channel, f"@leadhand {first}"))
         self.team.threads.add((self.channel, self.root))
         if self.errand.kind == "question":
             await self._answer(person)
         elif self.errand.kind == "cancel":
             await self._stop(person)
         elif self.errand.kind == "halted":
-            await self._until(lambda: self.ended(self.root) or any(message["streaming"] for message in self.said()))
+            await self._until(
+                lambda: self.has_ended(self.root) or any(message["streaming"] for message in self.list_bot_messages())
+            )
             await self.kill_owner(self.key)
             await self._stop(person)
         elif self.errand.kind == "write":
             await self._see_to_record(person)
         for text in later:
             if self.errand.way:  # the others ask while it is still at work
-                await self._until(lambda: self.ended(self.root))
+                await self._until(lambda: self.has_ended(self.root))
             await asyncio.sleep(self.errand.delay)
             await self._until(lambda: self.team.is_installed)
-            self.asked.append(await person.say(self.channel, f"@leadhand {text}", thread_ts=self.root))
-        await self._until(lambda: all(self.ended(ts) for ts in self.asked))
+            self.request_timestamps.append(await person.say(self.channel, f"@leadhand {text}", thread_ts=self.root))
+        await self._until(lambda: all(self.has_ended(ts) for ts in self.request_timestamps))
 
     async def _answer(self, person: Person) -> None:
         """Choose a city, by a click or in words, until the question is closed."""
@@ -143,15 +147,15 @@ class Visit:
             if city in buttons(question):
                 await person.click(self.channel, question["ts"], buttons(question)[city]["action_id"])
 
-        await self._again_and_again(tell, lambda: self.ended(self.root) or self._closed(start))
+        await self._again_and_again(tell, lambda: self.has_ended(self.root) or self._is_closed(start))
 
-    def _closed(self, start: str) -> bool:
+    def _is_closed(self, start: str) -> bool:
         return all(not buttons(question) for question in self.with_key(start))
 
     async def _see_to_record(self, person: Person) -> None:
         """Approve what is to be entered; where the bot does not know whether it was, look into the book and say so."""
         start = f"{self.root}:question:"
-        await self._until(lambda: self.ended(self.root) or self.with_key(start))
+        await self._until(lambda: self.has_ended(self.root) or self.with_key(start))
         await asyncio.sleep(self.errand.delay)
 
         async def tell() -> None:
@@ -164,7 +168,7 @@ class Visit:
                     word = HAPPENED_OPTION if self.was_entered(self.errand.record) else NOT_HAPPENED_OPTION
                     await self._press(person, question, word)
 
-        await self._again_and_again(tell, lambda: self.ended(self.root))
+        await self._again_and_again(tell, lambda: self.has_ended(self.root))
 
     async def _press(self, person: Person, message: Json, word: str) -> None:
         await person.click(self.channel, message["ts"], buttons(message)[word]["action_id"])
@@ -183,7 +187,7 @@ class Visit:
             else:
                 await person.say(self.channel, "@leadhand stop", thread_ts=self.root)
 
-        await self._again_and_again(tell, lambda: self.ended(self.root))
+        await self._again_and_again(tell, lambda: self.has_ended(self.root))
 
     async def _again_and_again(self, tell: Callable[[], Any], until: Callable[[], bool]) -> None:
         while not until():

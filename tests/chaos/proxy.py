@@ -18,7 +18,7 @@ class Proxy:
         self.port = 0
         self.targets = targets
         self._turn = 0
-        self.done: Counter[str] = Counter()
+        self.loss_counts: Counter[str] = Counter()
         """Losses that came about."""
         self._losses: deque[Loss] = deque()
         self._links = 0
@@ -79,7 +79,7 @@ class Proxy:
             async with asyncio.TaskGroup() as group:
                 group.create_task(link.requests())
                 group.create_task(link.replies())
-        except* (OSError, _Ended):
+        except* (OSError, _LinkEnded):
             pass
         finally:
             for side in (writer, onward):
@@ -106,11 +106,11 @@ class Proxy:
         if not self._losses:
             return None
         loss = self._losses.popleft()
-        self.done[loss] += 1
+        self.loss_counts[loss] += 1
         return loss
 
 
-class _Ended(Exception):
+class _LinkEnded(Exception):
     """One side closed, or a loss: both go."""
 
 
@@ -141,7 +141,7 @@ class _Link:
                 self._swallow = True
             self._onward.write(data)
             await self._onward.drain()
-        raise _Ended
+        raise _LinkEnded
 
     async def replies(self) -> None:
         """Pass on what the server answers: it has done its part by then."""
@@ -152,4 +152,4 @@ class _Link:
             self._writer.write(data)
             with contextlib.suppress(ConnectionError):
                 await self._writer.drain()
-        raise _Ended
+        raise _LinkEnded

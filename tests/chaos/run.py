@@ -94,12 +94,12 @@ class Run:
     moves: Moves | None = None
     """What happens to several teams."""
     crossings: Crossings | None = None
-    done: Counter[str] = field(default_factory=Counter)
+    fault_counts: Counter[str] = field(default_factory=Counter)
     """Faults by kind, but for those that the parts count themselves."""
     outages: list[tuple[float, float]] = field(default_factory=list)
     """When the server was away, in seconds since the epoch."""
     took: float = 0.0
-    settled: float = 0.0
+    settle_seconds: float = 0.0
 
     async def go(self) -> None:
         """Faults and errands for as long as the options say; then no more faults, until all has ended."""
@@ -118,15 +118,19 @@ class Run:
             if open_now:
                 await asyncio.wait(open_now, timeout=self.options.settle)
             await self._quiet()
-            self.settled = time.monotonic() - began - self.took
+            self.settle_seconds = time.monotonic() - began - self.took
             await _end(list(open_now))
 
     def faults(self) -> Counter[str]:
         """Faults that came about, by kind."""
-        moved = self.moves.done if self.moves is not None else Counter()
-        counts = +(self.done + moved + Counter({f"model: {kind}": count for kind, count in self.models.done.items()}))
+        moved = self.moves.move_counts if self.moves is not None else Counter()
+        counts = +(
+            self.fault_counts
+            + moved
+            + Counter({f"model: {kind}": count for kind, count in self.models.fault_counts.items()})
+        )
         for proxy in self.proxies:
-            counts += Counter(proxy.done)
+            counts += Counter(proxy.loss_counts)
         return counts + Counter({"tool: answer lost": self.far_side.lost_answers})
 
     @contextlib.asynccontextmanager
@@ -160,7 +164,7 @@ class Run:
             visit = Visit(
                 replace(errand, mark=team.word),
                 team,
-                lambda record: self.far_side.entered[record] > 0,
+                lambda record: self.far_side.entry_counts[record] > 0,
                 self._kill_while_it_streams,
             )
             self.visits.append(visit)
@@ -176,7 +180,7 @@ class Run:
         admins = {team.id: team.workspace.person(ADMIN) for team in self.teams}
         while True:
             await asyncio.sleep(ADMIN_LOOKS)
-            for key in sorted(self.watch.quarantined, key=lambda key: key.job):
+            for key in sorted(self.watch.quarantined_jobs, key=lambda key: key.job):
                 with contextlib.suppress(ActionFailed):  # nobody acknowledged it
                     await admins[key.team].command("#general", "/leadhand", f"release {key.job}")
 
@@ -187,7 +191,7 @@ class Run:
             for visit in self.visits:
                 if visit.is_unheard():
                     with contextlib.suppress(StoreError):
-                        visit.unheard = not await self._is_recorded(visit.key, visit.asked[-1])
+                        visit.unheard = not await self._is_recorded(visit.key, visit.request_timestamps[-1])
 
     async def _is_recorded(self, key: JobKey, request: str) -> bool:
         entries = [*await self.store.jobs.read_log(key), *await self.store.jobs.read_inbox(key)]
@@ -203,7 +207,7 @@ class Run:
                 instance = self.instances[fault.instance]
                 while self._up() < MIN_UP or not instance.up:  # noqa: ASYNC110 - nothing tells of it
                     await asyncio.sleep(0.05)
-                self.done[fault.kind] += 1
+                self.fault_counts[fault.kind] += 1
                 if fault.kind == "SIGKILL":
                     instance.kill()
                 elif fault.kind == "SIGTERM":
@@ -221,7 +225,7 @@ class Run:
             name = head.owner.partition(".")[0] if head is not None else ""
             for instance in self.instances:
                 if name and instance.is_named(name):
-                    self.done["SIGKILL while it streams"] += 1
+                    self.fault_counts["SIGKILL while it streams"] += 1
                     instance.kill()
                     await self.watch.look()
 
@@ -231,13 +235,13 @@ class Run:
                 await asyncio.sleep(fault.after)
                 proxy = self.proxies[fault.instance]
                 if fault.kind == "server killed":
-                    self.done[fault.kind] += 1
+                    self.fault_counts[fault.kind] += 1
                     await self._server_away(fault.seconds)
                 elif fault.kind in {"failover", "failover, frozen"}:
-                    self.done[fault.kind] += 1
+                    self.fault_counts[fault.kind] += 1
                     await self._fail_over(fault)
                 elif fault.kind == "black hole":
-                    self.done[fault.kind] += 1
+                    self.fault_counts[fault.kind] += 1
                     group.create_task(self._black_hole(proxy))
                 else:
                     for _ in range(fault.times):
@@ -282,16 +286,16 @@ class Run:
         for fault, team in zip(faults.slack_faults(self.options.seed), itertools.cycle(self.teams), strict=False):
             await asyncio.sleep(fault.after)
             if fault.method == "the token":
-                self.done["Slack: token refused"] += 1
+                self.fault_counts["Slack: token refused"] += 1
                 await self._refuse_token(team, fault.seconds)
                 continue
             error = {"error": "invalid_auth"} if fault.kind == "error" else {}
             team.workspace.faults.add(fault.method, fault.kind, **error)
-            self.done[f"Slack: {fault.kind}"] += 1
+            self.fault_counts[f"Slack: {fault.kind}"] += 1
             if fault.then is not None:
                 method, kind = fault.then
                 team.workspace.faults.add(method, kind, times=2, seconds=5)
-                self.done[f"Slack: {kind}"] += 1
+                self.fault_counts[f"Slack: {kind}"] += 1
 
     async def _refuse_token(self, team: Team, seconds: float) -> None:
         world = team.workspace._world
@@ -306,7 +310,7 @@ class Run:
             waiting = team.workspace.faults
             for queue in (*waiting._calls.values(), *waiting._deliveries.values()):
                 for fault in queue:  # these never met their call
-                    self.done[f"Slack: {fault.kind}"] -= 1
+                    self.fault_counts[f"Slack: {fault.kind}"] -= 1
             waiting.clear()
         self.models.calm = True
         for proxy in self.proxies:
@@ -322,7 +326,7 @@ class Run:
 
 
 @contextlib.asynccontextmanager
-async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
+async def start_run(options: Options, folder: Path) -> AsyncIterator[Run]:
     """A run with everything around the bots ready."""
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)  # it logs each caller that was killed in between
     async with contextlib.AsyncExitStack() as stack:
@@ -360,7 +364,7 @@ async def started(options: Options, folder: Path) -> AsyncIterator[Run]:
         watch = Watch(
             store,
             front.port,
-            lambda: [each.key for each in visits if each.asked and not each.done],
+            lambda: [each.key for each in visits if each.request_timestamps and not each.is_done],
             lambda: any(one.up and proxy.is_open for one, proxy in zip(instances, proxies, strict=True)),
         )
         stack.push_async_callback(watch.close)

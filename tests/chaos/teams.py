@@ -41,7 +41,7 @@ class Team:
     word: str = ""
     threads: set[tuple[str, str]] = field(default_factory=set)
     """Where somebody asked for something: the channel and the ts of each message."""
-    left: list[float] = field(default_factory=list)
+    removal_times: list[float] = field(default_factory=list)
     """When the app was taken out, in seconds since the epoch."""
     back: list[float] = field(default_factory=list)
     """When people were told that it is there again."""
@@ -65,11 +65,15 @@ class Team:
     @property
     def is_installed(self) -> bool:
         """Whether the app is installed, as far as people know."""
-        return bool(self.workspace._world.state.installed) and len(self.left) == len(self.back)
+        return bool(self.workspace._world.state.install_scope) and len(self.removal_times) == len(self.back)
 
     def away_for(self) -> float:
         """Seconds since the app was taken out; 0 while Slack takes its tokens."""
-        return 0.0 if self.workspace._world.state.installed or not self.left else time.time() - self.left[-1]
+        return (
+            0.0
+            if self.workspace._world.state.install_scope or not self.removal_times
+            else time.time() - self.removal_times[-1]
+        )
 
 
 async def open_one(stack: AsyncExitStack) -> list[Team]:
@@ -90,7 +94,7 @@ async def open_several(stack: AsyncExitStack, folder: Path, port: int) -> list[T
         request_url=f"http://127.0.0.1:{port}/slack/events",
         rate_limits=False,
         retry_scale=RETRY_SCALE,
-        installed=False,
+        is_installed=False,
         organisation=ORGANISATION,
     )
     stack.push_async_callback(first.stop)

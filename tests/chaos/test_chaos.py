@@ -8,7 +8,7 @@ import pytest
 
 from tests.chaos.invariants import examine, whole_run
 from tests.chaos.report import report
-from tests.chaos.run import Options, started
+from tests.chaos.run import Options, start_run
 from tests.patience import patience
 
 SEED, SECONDS = 83, 20.0
@@ -20,7 +20,7 @@ MIN_ENDED, MIN_FAULTS = 10, 10
 @pytest.mark.parametrize("teams", [False, True], ids=["one team", "several teams"])
 async def test_everything_ends_once_and_nothing_crosses_whatever_dies(tmp_path: Path, *, teams: bool) -> None:
     options = Options(SEED, SECONDS, rate=1.2, open=12, settle=patience(), teams=teams)
-    async with started(options, tmp_path) as run:
+    async with start_run(options, tmp_path) as run:
         await run.go()
         found, general = await examine(run), await whole_run(run)
         report(run, found, general)

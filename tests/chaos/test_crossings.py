@@ -25,7 +25,7 @@ async def teams(tmp_path: Path) -> AsyncIterator[list[Team]]:
         yield await open_several(stack, tmp_path, free_port())
 
 
-def issued(crossings: Crossings, team: Team, token: str, *, wide: bool = False) -> None:
+def issue_token(crossings: Crossings, team: Team, token: str, *, wide: bool = False) -> None:
     """Tell of a token that was given out."""
     owner = (
         {"team": None, "enterprise": {"id": team.workspace.identity.enterprise_id}}
@@ -42,8 +42,8 @@ def post(token: str, text: str, at: Team, **args: Any) -> SlackRequest:
 
 async def test_a_word_of_another_team_is_seen_with_each_kind_of_token(teams: list[Team]) -> None:
     crossings, first, second, south = Crossings(teams), teams[0], teams[1], teams[-1]
-    issued(crossings, south, "s")
-    issued(crossings, first, "e", wide=True)
+    issue_token(crossings, south, "s")
+    issue_token(crossings, first, "e", wide=True)
     crossings.hear(post("s", f"for {south.word}", first))
     crossings.hear(post("e", f"for {second.word}", first, team_id=second.id))
     crossings.hear(post("e", f"for {second.word}", first, channel=second.workspace.channel_id("#leads")))
@@ -60,11 +60,11 @@ async def test_a_word_of_another_team_is_seen_with_each_kind_of_token(teams: lis
 
 async def test_what_is_sent_for_a_team_that_the_app_has_left_is_seen(teams: list[Team]) -> None:
     crossings, south = Crossings(teams), teams[-1]
-    issued(crossings, south, "s")
+    issue_token(crossings, south, "s")
     refused = replace(post("s", "late", south), answer={"ok": False, "error": "account_inactive"})
     asked = WireRequest("chat", {"messages": [{"content": f"Errand 1{south.word}"}]})
     for gone, wrong in ((LEARNS - 5, 0), (LEARNS + 5, 2)):
-        south.left = [time.time() - gone]
+        south.removal_times = [time.time() - gone]
         crossings.hear(refused)
         crossings.hear_model(asked)
         assert len(crossings.wrong) == wrong

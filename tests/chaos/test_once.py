@@ -9,7 +9,7 @@ import pytest
 from bot.store.values import Head, JobKey
 from handoff import events as ev
 from handoff.contracts import Plan
-from tests.chaos.once import LATE, repeated, too_many_a_minute, twice_in
+from tests.chaos.once import LATE, find_repeated_calls, too_many_a_minute, twice_in
 
 OF = {"at": 1.0, "request": "r"}
 PLAN = Plan(goal="Tea", subtasks=())
@@ -41,9 +41,9 @@ def test_a_step_that_is_done_twice_is_named(step: ev.Event) -> None:
 
 
 def test_a_call_may_be_made_again_once_an_owner() -> None:
-    assert list(repeated(Counter({"refiner a": 1, "verifier": 2}), head(2), 0)) == []
-    assert list(repeated(Counter({"refiner a": 1, "verifier": 3}), head(2), 1)) == []
-    (found,) = repeated(Counter({"refiner a": 1, "verifier": 3}), head(2), 0)
+    assert list(find_repeated_calls(Counter({"refiner a": 1, "verifier": 2}), head(2), 0)) == []
+    assert list(find_repeated_calls(Counter({"refiner a": 1, "verifier": 3}), head(2), 1)) == []
+    (found,) = find_repeated_calls(Counter({"refiner a": 1, "verifier": 3}), head(2), 0)
     assert found == "verifier was answered 3 times, and the job had 2 owners"
 
 

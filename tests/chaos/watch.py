@@ -31,18 +31,18 @@ class Witness:
     """
 
     def __init__(self, transport: Transport, is_installed: Callable[[], bool]) -> None:
-        self.acknowledged: set[str] = set()
+        self.acknowledged_messages: set[str] = set()
         """The `ts` of messages that the app said it has."""
         self.again = 0
         """Deliveries that were not the first of their event."""
-        self.sent = 0
+        self.payload_count = 0
         """Payloads in all: events, clicks, commands."""
         self._transport = transport
         self._is_installed = is_installed
 
     async def send(self, kind: PayloadKind, payload: dict[str, Any], retry: Retry | None = None) -> Ack:
         """Pass it on."""
-        self.sent += 1
+        self.payload_count += 1
         ack = await self._transport.send(kind, payload, retry)
         event = payload.get("event", {})
         if kind == "events_api" and event.get("type") in EVENTS and not event.get("bot_id"):
@@ -50,12 +50,12 @@ class Witness:
             bot = payload["authorizations"][0]["user_id"]
             mentions = f"<@{bot}>" in str(event.get("text"))
             if ack.ok and self._is_installed() and (event["type"] == "app_mention" or not mentions):
-                self.acknowledged.add(str(event.get("ts")))
+                self.acknowledged_messages.add(str(event.get("ts")))
         return ack
 
 
 @dataclass
-class Seen:
+class JobProgress:
     """A job as it was seen: the highest epoch and sequence."""
 
     epoch: int = 0
@@ -68,8 +68,8 @@ class Watch:
     def __init__(
         self, store: Store, port: int, jobs: Callable[[], Iterable[JobKey]], hands: Callable[[], bool]
     ) -> None:
-        self.seen: dict[JobKey, Seen] = {}
-        self.quarantined: set[JobKey] = set()
+        self.job_progress: dict[JobKey, JobProgress] = {}
+        self.quarantined_jobs: set[JobKey] = set()
         """Open jobs that are set aside."""
         self.late: dict[tuple[JobKey, float], float] = {}
         """Until when a lease that had run out was seen to have no taker: by job and the end of the lease."""
@@ -116,8 +116,8 @@ class Watch:
         if head[0] is None or head[1] is None:
             return
         epoch, seq = int(head[0]), int(head[1])
-        (self.quarantined.add if head[2] == b"1" else self.quarantined.discard)(key)
-        seen = self.seen.setdefault(key, Seen())
+        (self.quarantined_jobs.add if head[2] == b"1" else self.quarantined_jobs.discard)(key)
+        seen = self.job_progress.setdefault(key, JobProgress())
         if epoch < seen.epoch or seq < seen.seq:
             self.fallen.append(f"{key.job}: epoch {seen.epoch} -> {epoch}, seq {seen.seq} -> {seq}")
         seen.epoch, seen.seq = max(epoch, seen.epoch), max(seq, seen.seq)

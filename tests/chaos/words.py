@@ -17,8 +17,8 @@ from tests.chaos.errands import (
     CITIES,
     FILE_NAME,
     INSIDE,
-    REPLACED,
-    STREAMED,
+    REPLACEMENTS,
+    STREAMED_KINDS,
     Part,
     figure,
     file_of,
@@ -39,11 +39,11 @@ CLAIMS: Mapping[tuple[str, str], str] = MappingProxyType(
 )
 """What contradicts itself, by the kind of errand and the part that says so."""
 
-_NAMED = re.compile(r"Errand (\w+)\.(\d) \((\w+)\)")
+_ERRAND_NAME = re.compile(r"Errand (\w+)\.(\d) \((\w+)\)")
 _PART = re.compile(r"part (\w) of it")
-_SAID = re.compile(r"Part \w of errand [\w.]+ is [^.]*\.")
-_ANSWERED = "Answered by a person: "
-_MADE = {
+_SENTENCE = re.compile(r"Part \w of errand [\w.]+ is [^.]*\.")
+_ANSWER_START = "Answered by a person: "
+_MADE_WORKER = {
     "name": "odd_clerk",
     "why": "nobody there weighs figures of odd errands",
     "description": "Weighs one figure of an odd errand.",
@@ -54,7 +54,7 @@ _MADE = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class CallSubject:
     """Who asks a model for what. `part` is the one that the call is about, empty for the whole errand."""
 
     name: str
@@ -68,20 +68,20 @@ class Asked:
         return int(self.name.partition(".")[2])
 
 
-def asked(request: WireRequest) -> Asked | None:
+def find_call_subject(request: WireRequest) -> CallSubject | None:
     """What a call is about, or None for one that belongs to no errand."""
     purpose = purpose_of(request)
     text = task_of(request) if purpose.startswith("specialist") else first_text(request)
-    found = _NAMED.search(text)
+    found = _ERRAND_NAME.search(text)
     if found is None:
         return None
     part = _PART.search(text)
-    return Asked(f"{found[1]}.{found[2]}", found[3], purpose, part[1] if part else "")
+    return CallSubject(f"{found[1]}.{found[2]}", found[3], purpose, part[1] if part else "")
 
 
 def say(request: WireRequest) -> Reply:
     """What the models say."""
-    about = asked(request)
+    about = find_call_subject(request)
     if about is None:
         return Reply("ready")
     return _ROLES.get(about.purpose, _work)(about, request)
@@ -90,7 +90,7 @@ def say(request: WireRequest) -> Reply:
 # ------------------------------------------------------------------------------ the supervisor
 
 
-def _planner(about: Asked, _: WireRequest) -> Reply:
+def _planner(about: CallSubject, _: WireRequest) -> Reply:
     parts = INSIDE[about.part] if about.part else parts_of(about.kind, about.turn)
     plan: dict[str, Any] = {
         "goal": f"Errand {about.name}",
@@ -98,10 +98,10 @@ def _planner(about: Asked, _: WireRequest) -> Reply:
         "strategy": "merge",
         "instruction": "",
     }
-    return Reply(json.dumps({**plan, "made": [_MADE]} if about.kind == "made" else plan))
+    return Reply(json.dumps({**plan, "made": [_MADE_WORKER]} if about.kind == "made" else plan))
 
 
-def _subtask(about: Asked, part: Part) -> dict[str, Any]:
+def _subtask(about: CallSubject, part: Part) -> dict[str, Any]:
     name, specialist, after = part
     return {
         "id": name,
@@ -115,14 +115,14 @@ def _subtask(about: Asked, part: Part) -> dict[str, Any]:
     }
 
 
-def _intent(about: Asked, part: str) -> str:
+def _intent(about: CallSubject, part: str) -> str:
     return f"Errand {about.name} ({about.kind}): work out part {part} of it and say its figure."
 
 
-def _replanner(about: Asked, request: WireRequest) -> Reply:
+def _replanner(about: CallSubject, request: WireRequest) -> Reply:
     """What is found by `a` makes `b` pointless; `e` fails."""
     upset = "b" if "# News\na found: " in first_text(request) else "e"
-    name, specialist = REPLACED[upset]
+    name, specialist = REPLACEMENTS[upset]
     added = {
         **_subtask(about, (name, specialist, ["a"] if upset == "b" else [])),
         "instead_of": upset,
@@ -132,25 +132,25 @@ def _replanner(about: Asked, request: WireRequest) -> Reply:
     return Reply(json.dumps({"why": "", "add": [added], "drop": [], "reassign": [], "rebrief": []}))
 
 
-def _refiner(about: Asked, _: WireRequest) -> Reply:
+def _refiner(about: CallSubject, _: WireRequest) -> Reply:
     return Reply(json.dumps({"intent": f"{_intent(about, about.part)} It is one whole number."}))
 
 
-def _verifier(about: Asked, _: WireRequest) -> Reply:
+def _verifier(about: CallSubject, _: WireRequest) -> Reply:
     pairs = [{"one": LOW, "other": HIGH}] if about.kind in {"disputed", "nested"} else []
     return Reply(json.dumps({"sentences": [], "unanswered": [], "contradictions": pairs}))
 
 
-def _synthesizer(about: Asked, request: WireRequest) -> Reply:
+def _synthesizer(about: CallSubject, request: WireRequest) -> Reply:
     text = first_text(request)
     if about.part:  # inside
         return Reply(sentence(about.name, about.part, together(_figures(about, text, "xyk"))))
-    said = dict.fromkeys(_SAID.findall(text))
+    said = dict.fromkeys(_SENTENCE.findall(text))
     whole = " ".join([f"Errand {about.name} is done.", *said, *filler(about.kind)])
-    return Reply(whole, pause=0.06) if about.kind in STREAMED else Reply(whole)
+    return Reply(whole, pause=0.06) if about.kind in STREAMED_KINDS else Reply(whole)
 
 
-def _figures(about: Asked, text: str, parts: str) -> list[str]:
+def _figures(about: CallSubject, text: str, parts: str) -> list[str]:
     """What is said of the figures of these parts in a text, whichever of them are in it."""
     found = (re.findall(rf"Part {part} of errand {about.name} is (\d+)\.", text) for part in parts)
     return [each[0] for each in found if each]
@@ -159,36 +159,36 @@ def _figures(about: Asked, text: str, parts: str) -> list[str]:
 # ------------------------------------------------------------------------------ the specialists
 
 
-def _work(about: Asked, request: WireRequest) -> Reply:
+def _work(about: CallSubject, request: WireRequest) -> Reply:
     special = _SPECIAL.get(about.kind)
     reply = special(about, request) if special is not None else None
     return reply or _result(about, str(figure(about.name, about.part)))
 
 
-def _question(about: Asked, request: WireRequest) -> Reply:
+def _question(about: CallSubject, request: WireRequest) -> Reply:
     brief = first_text(request)
-    if _ANSWERED in brief:
-        return _result(about, brief.rpartition(_ANSWERED)[2].split("\n")[0].strip())
+    if _ANSWER_START in brief:
+        return _result(about, brief.rpartition(_ANSWER_START)[2].split("\n")[0].strip())
     return _escalation(about, "ambiguous_input", "Which city is it?", options=list(CITIES))
 
 
-def _files(about: Asked, request: WireRequest) -> Reply | None:
+def _files(about: CallSubject, request: WireRequest) -> Reply | None:
     content = file_of(about.name, about.part).decode()
     return _first(f"make_file_{about.part}", about, request, {"name": FILE_NAME, "text": content})
 
 
-def _write(about: Asked, request: WireRequest) -> Reply | None:
+def _write(about: CallSubject, request: WireRequest) -> Reply | None:
     return _first("enter_record", about, request, {"record": f"{about.name}/{about.part}"})
 
 
-def _trio(about: Asked, request: WireRequest) -> Reply | None:
+def _trio(about: CallSubject, request: WireRequest) -> Reply | None:
     if about.part != "c":
         return None
     earlier = [*_figures(about, first_text(request), "ab"), "nothing", "nothing"][:2]
     return _result(about, f"{figure(about.name, 'c')} beside {' and '.join(earlier)}")
 
 
-def _ladder(about: Asked, request: WireRequest) -> Reply | None:
+def _ladder(about: CallSubject, request: WireRequest) -> Reply | None:
     if about.part == "a" and "mend exactly this" not in first_text(request):
         return _result(about, "TODO")
     if about.part == "b" and request.model != "deep":
@@ -198,7 +198,7 @@ def _ladder(about: Asked, request: WireRequest) -> Reply | None:
     return None
 
 
-def _revised(about: Asked, _: WireRequest) -> Reply | None:
+def _answer_revised(about: CallSubject, _: WireRequest) -> Reply | None:
     if about.part == "e":
         return _escalation(about, "out_of_scope", "I work out no such figure.")
     if about.part != "a":
@@ -207,7 +207,7 @@ def _revised(about: Asked, _: WireRequest) -> Reply | None:
     return _result(about, str(figure(about.name, "a")), findings=[news])
 
 
-def _disputed(about: Asked, _: WireRequest) -> Reply | None:
+def _answer_disputed(about: CallSubject, _: WireRequest) -> Reply | None:
     claim = CLAIMS.get((about.kind, about.part))
     if claim is None:
         return None
@@ -216,54 +216,54 @@ def _disputed(about: Asked, _: WireRequest) -> Reply | None:
     return _result(about, str(figure(about.name, about.part)), claim, findings=[found])
 
 
-def _made(about: Asked, request: WireRequest) -> Reply | None:
+def _answer_made(about: CallSubject, request: WireRequest) -> Reply | None:
     figures = {"figure": figure(about.name, about.part)}
     return _first("weigh", about, request, figures) if about.part == "a" else None
 
 
-def _costly(about: Asked, request: WireRequest) -> Reply | None:
+def _costly(about: CallSubject, request: WireRequest) -> Reply | None:
     return _first("weigh", about, request, {"figure": figure(about.name, "a")}, tokens_out=COSTLY_TOKENS)
 
 
-_ROLES: Mapping[str, Callable[[Asked, WireRequest], Reply]] = {
+_ROLES: Mapping[str, Callable[[CallSubject, WireRequest], Reply]] = {
     "planner": _planner,
     "replanner": _replanner,
     "refiner": _refiner,
     "synthesizer": _synthesizer,
     "verifier": _verifier,
 }
-_SPECIAL: Mapping[str, Callable[[Asked, WireRequest], Reply | None]] = {
+_SPECIAL: Mapping[str, Callable[[CallSubject, WireRequest], Reply | None]] = {
     "question": _question,
     "files": _files,
     "write": _write,
     "trio": _trio,
     "ladder": _ladder,
-    "revised": _revised,
-    "nested": _disputed,
-    "disputed": _disputed,
-    "made": _made,
+    "revised": _answer_revised,
+    "nested": _answer_disputed,
+    "disputed": _answer_disputed,
+    "made": _answer_made,
     "costly": _costly,
 }
 """What is said in a kind of errand; None, and any other kind: the figure."""
 
 
-def _first(tool: str, about: Asked, request: WireRequest, arguments: dict[str, Any], **more: Any) -> Reply | None:
+def _first(tool: str, about: CallSubject, request: WireRequest, arguments: dict[str, Any], **more: Any) -> Reply | None:
     """A call of a tool, where it was not called yet and may be."""
     replies = [reply for message in request.messages for reply in message.replies]
     offered = any(each.name == tool for each in request.tools)
     return _call(tool, about, arguments, **more) if offered and not replies else None
 
 
-def _result(about: Asked, value: str, also: str = "", **more: Any) -> Reply:
+def _result(about: CallSubject, value: str, also: str = "", **more: Any) -> Reply:
     text = sentence(about.name, about.part, value)
     content = f"{text} {also}" if also else text
     return _call("return_result", about, {"summary": text, "content": content, "confidence": 90, **more})
 
 
-def _escalation(about: Asked, reason: str, message: str, **more: Any) -> Reply:
+def _escalation(about: CallSubject, reason: str, message: str, **more: Any) -> Reply:
     return _call("escalate", about, {"reason": reason, "message": message, **more})
 
 
-def _call(tool: str, about: Asked, arguments: dict[str, Any], **more: Any) -> Reply:
+def _call(tool: str, about: CallSubject, arguments: dict[str, Any], **more: Any) -> Reply:
     call = ToolCall(id=f"{tool}_{about.name}_{about.part}", name=tool, arguments=arguments)
     return Reply(calls=(call,), stop="tool_use", **more)

@@ -42,9 +42,9 @@ class LocalForge:
     says: int = 0
     too_large: bool = False
     more_files: int = 0
-    served: Path | None = None
+    served_repository: Path | None = None
     """A bare repository that git can clone from here, over plain HTTP."""
-    taken: asyncio.Event = field(default_factory=asyncio.Event)
+    taken_event: asyncio.Event = field(default_factory=asyncio.Event)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -70,11 +70,11 @@ class LocalForge:
         """Have git clone a copy of a repository from here."""
         run_git(repository, "clone", "-q", "--bare", ".", str(at))
         run_git(at, "--bare", "update-server-info")
-        self.served = at
+        self.served_repository = at
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        if self.served is not None and request.path.startswith("/acme/shop.git/"):
-            return self._git(request, self.served / request.path.removeprefix("/acme/shop.git/"))
+        if self.served_repository is not None and request.path.startswith("/acme/shop.git/"):
+            return self._git(request, self.served_repository / request.path.removeprefix("/acme/shop.git/"))
         token = request.headers.get("Authorization", "").removeprefix("Bearer ") or request.headers.get("PRIVATE-TOKEN")
         if token != TOKEN:
             raise web.HTTPNotFound
@@ -102,7 +102,7 @@ class LocalForge:
             self.reviews.append(body)
         else:
             self.notes.append(body)
-        self.taken.set()
+        self.taken_event.set()
         await self.gate.wait()
         if self.says:
             return web.json_response({}, status=self.says)

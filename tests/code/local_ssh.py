@@ -22,9 +22,9 @@ class LocalSsh:
 
     folder: Path
     port: int = 0
-    asked: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
     users: list[str] = field(default_factory=list)
-    tried: list[str] = field(default_factory=list)
+    tried_methods: list[str] = field(default_factory=list)
     environment: dict[str, str] = field(default_factory=dict)
     says: bytes = b""
 
@@ -47,7 +47,7 @@ class LocalSsh:
 
     async def serve(self, process: asyncssh.SSHServerProcess[bytes]) -> None:
         """Run what was asked for, if it is git's."""
-        self.asked.append(process.command or "")
+        self.commands.append(process.command or "")
         self.environment |= dict(process.env)
         program, path = shlex.split(process.command or "")
         process.stderr.write(self.says)
@@ -75,8 +75,8 @@ async def _pass_on(source: Any, target: Any) -> None:
 
 
 class _Door(asyncssh.SSHServer):
-    def __init__(self, server: LocalSsh, taken: asyncssh.SSHKey) -> None:
-        self._server, self._taken = server, taken
+    def __init__(self, server: LocalSsh, accepted_key: asyncssh.SSHKey) -> None:
+        self._server, self._accepted_key = server, accepted_key
 
     def begin_auth(self, username: str) -> bool:
         self._server.users.append(username)
@@ -90,12 +90,12 @@ class _Door(asyncssh.SSHServer):
 
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         del username
-        self._server.tried.append("key")
-        return key.public_data == self._taken.public_data
+        self._server.tried_methods.append("key")
+        return key.public_data == self._accepted_key.public_data
 
     def validate_password(self, username: str, password: str) -> bool:
         del username, password
-        self._server.tried.append("password")
+        self._server.tried_methods.append("password")
         return True
 
 

@@ -18,7 +18,7 @@ from tests.code.local_ssh import LocalSsh, a_key, local_ssh, write_key
 BOTH = {"LEADHAND_SSH_KEY": "/keys/shop", "LEADHAND_SSH_KNOWN_HOSTS": "/keys/known_hosts"}
 
 
-def named(address: str, **env: str) -> Repository | str:
+def read_repository(address: str, **env: str) -> Repository | str:
     """The repository of that address, or the line on what is wrong with it."""
     found = named_repositories.read_repositories({"LEADHAND_REPOSITORIES": f"shop={address}", **(env or BOTH)})
     return found.repositories["shop"] if found.repositories else found.faults[0]
@@ -46,13 +46,13 @@ async def test_a_repository_is_read_and_renewed_with_the_key_alone(
         assert stale.startswith(f"shop: there is no file {tmp_path}/shop")
         assert "Until then, its copy from 2 h ago is read" in stale
     listening.close()
-    assert server.asked == [f"git-upload-pack '{shop}'"] * 2
-    assert (set(server.users), set(server.tried)) == ({"git"}, {"key"})
+    assert server.commands == [f"git-upload-pack '{shop}'"] * 2
+    assert (set(server.users), set(server.tried_methods)) == ({"git"}, {"key"})
     assert set(server.environment) <= {"GIT_PROTOCOL"}
     assert agent == []
 
 
-async def told(server: LocalSsh, path: Path, data: Path, **env: str) -> str:
+async def check_repository(server: LocalSsh, path: Path, data: Path, **env: str) -> str:
     """What `leadhand check` says of a repository that cannot be read."""
     kit = toolkit(data, f"shop={server.address(path)}", server.env(**env))
     assert kit.prove is not None
@@ -75,25 +75,29 @@ async def test_what_keeps_it_from_being_read_is_one_line_with_what_to_do(shop: P
         loose.write_bytes(server.key.read_bytes())
         loose.chmod(0o644)
         junk.chmod(0o600)
-        assert "does not take the key" in await told(server, shop, data, LEADHAND_SSH_KEY=str(keys))
-        assert f"{keys}/shop for git" in await told(server, shop, data, LEADHAND_SSH_KEY=str(keys))
-        assert "has a passphrase" in await told(server, shop, data, LEADHAND_SSH_KEY=str(locked))
-        assert "cannot be read as a private key" in await told(server, shop, data, LEADHAND_SSH_KEY=str(junk))
-        assert f"other users may read the key {loose}" in await told(server, shop, data, LEADHAND_SSH_KEY=str(loose))
-        assert "there is no file" in await told(server, shop, data, LEADHAND_SSH_KEY=str(tmp_path / "none"))
-        assert server.asked == []
-        assert "Repository not found" in await told(server, tmp_path / "away", data)
+        assert "does not take the key" in await check_repository(server, shop, data, LEADHAND_SSH_KEY=str(keys))
+        assert f"{keys}/shop for git" in await check_repository(server, shop, data, LEADHAND_SSH_KEY=str(keys))
+        assert "has a passphrase" in await check_repository(server, shop, data, LEADHAND_SSH_KEY=str(locked))
+        assert "cannot be read as a private key" in await check_repository(
+            server, shop, data, LEADHAND_SSH_KEY=str(junk)
+        )
+        assert f"other users may read the key {loose}" in await check_repository(
+            server, shop, data, LEADHAND_SSH_KEY=str(loose)
+        )
+        assert "there is no file" in await check_repository(server, shop, data, LEADHAND_SSH_KEY=str(tmp_path / "none"))
+        assert server.commands == []
+        assert "Repository not found" in await check_repository(server, tmp_path / "away", data)
         server.says = "\u202eerror: all is well\n".encode()
-        assert "all is well" in (line := await told(server, tmp_path / "away", data))
+        assert "all is well" in (line := await check_repository(server, tmp_path / "away", data))
         assert "\u202e" not in line
         host = server.known_hosts.read_text()
-        server.asked.clear()
+        server.commands.clear()
         server.known_hosts.write_text("")
-        assert f"ssh-keyscan -p {server.port} 127.0.0.1" in await told(server, shop, data)
+        assert f"ssh-keyscan -p {server.port} 127.0.0.1" in await check_repository(server, shop, data)
         server.known_hosts.write_text(host.partition(" ")[0] + " " + a_key().export_public_key().decode())
-        assert "find out why" in await told(server, shop, data)
-        assert (server.asked, "password" in server.tried) == ([], False)
-    assert "refused" in await told(server, shop, data)
+        assert "find out why" in await check_repository(server, shop, data)
+        assert (server.commands, "password" in server.tried_methods) == ([], False)
+    assert "refused" in await check_repository(server, shop, data)
 
 
 @pytest.mark.parametrize(
@@ -120,33 +124,35 @@ async def test_what_keeps_it_from_being_read_is_one_line_with_what_to_do(shop: P
     ],
 )
 def test_odd_users_hosts_and_paths_are_refused(address: str) -> None:
-    fault = named(address)
+    fault = read_repository(address)
     assert isinstance(fault, str)
     assert "write git@host:owner/repository.git or ssh://git@host:22/path" in fault
 
 
 def test_what_is_missing_is_said_with_what_it_takes() -> None:
     of: dict[str, str] = {"LEADHAND_SSH_KEY": "/keys/shop"}
-    assert "LEADHAND_SSH_KNOWN_HOSTS to a file with the host's key" in str(named("git@host:a.git", **of))
-    both = str(named("git@host:a.git", OTHER="x"))
+    assert "LEADHAND_SSH_KNOWN_HOSTS to a file with the host's key" in str(read_repository("git@host:a.git", **of))
+    both = str(read_repository("git@host:a.git", OTHER="x"))
     assert both.startswith("LEADHAND_REPOSITORIES: entry 1: for ssh, set LEADHAND_SSH_KEY to the file of a private key")
     assert " and LEADHAND_SSH_KNOWN_HOSTS to a file" in both
     for path in ("keys/shop", "/my keys/shop", "/keys/%h", "/keys/${HOME}", '/keys/"shop"'):
-        assert "must be a path that begins with /" in str(named("git@host:a.git", **{**BOTH, "LEADHAND_SSH_KEY": path}))
+        assert "must be a path that begins with /" in str(
+            read_repository("git@host:a.git", **{**BOTH, "LEADHAND_SSH_KEY": path})
+        )
 
 
 def test_requests_of_a_forge_are_found_though_its_code_comes_over_ssh() -> None:
-    one = named("git@github.com:acme/shop.git")
+    one = read_repository("git@github.com:acme/shop.git")
     assert isinstance(one, Repository)
     assert (one.forge, one.path, one.address) == ("github", "acme/shop", "https://github.com/acme/shop")
     assert one.make_line_url("abc", "a.py", 3) == "https://github.com/acme/shop/blob/abc/a.py#L3"
-    own = named("git@git.acme.example:shop.git")
+    own = read_repository("git@git.acme.example:shop.git")
     assert isinstance(own, Repository)
     assert (own.forge, own.is_local, own.make_line_url("abc", "a.py", 3)) == (None, False, "")
 
 
 def test_ssh_reads_no_configuration_and_asks_nobody() -> None:
-    one = named("git@git.acme.example:shop.git")
+    one = read_repository("git@git.acme.example:shop.git")
     assert isinstance(one, Repository)
     assert one.ssh is not None
     environment = one.ssh.make_git_environment("shop")

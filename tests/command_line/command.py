@@ -25,7 +25,7 @@ PATIENCE = patience(60)
 
 
 @dataclass(frozen=True)
-class Ended:
+class CommandResult:
     """A command that has ended."""
 
     code: int
@@ -39,7 +39,7 @@ def environment(data: Path, **more: str) -> dict[str, str]:
     return {**plain, "LEADHAND_DATA": str(data), "OLLAMA_HOST": "127.0.0.1:9", **more}
 
 
-def leadhand(*arguments: str | Path, env: dict[str, str], folder: Path = ROOT, afresh: bool = False) -> Ended:
+def leadhand(*arguments: str | Path, env: dict[str, str], folder: Path = ROOT, afresh: bool = False) -> CommandResult:
     """Run a command to its end. No command may ever show a stack trace.
 
     Its imports are there already, unless it is run `afresh`, as people do.
@@ -61,10 +61,10 @@ def leadhand(*arguments: str | Path, env: dict[str, str], folder: Path = ROOT, a
         ended = forked.run(*command, env=env, folder=folder, patience=PATIENCE)
     assert "Traceback" not in ended.stderr, ended.stderr
     assert "Traceback" not in ended.stdout, ended.stdout
-    return Ended(ended.returncode, ended.stdout, ended.stderr)
+    return CommandResult(ended.returncode, ended.stdout, ended.stderr)
 
 
-def leadhand_inside(*arguments: str | Path, env: dict[str, str], capture: pytest.CaptureFixture[str]) -> Ended:
+def leadhand_inside(*arguments: str | Path, env: dict[str, str], capture: pytest.CaptureFixture[str]) -> CommandResult:
     """The same within this process: what a command refuses at once need not wait for all its imports."""
     with pytest.MonkeyPatch.context() as patch:
         for name in VARIABLES:
@@ -78,13 +78,13 @@ def leadhand_inside(*arguments: str | Path, env: dict[str, str], capture: pytest
                 code = int(ended.code or 0)
     said = capture.readouterr()
     assert "Traceback" not in said.err, said.err
-    return Ended(code, said.out, said.err)
+    return CommandResult(code, said.out, said.err)
 
 
 class Running:
     """A command that goes on until it is told to stop. `out` is what it has said so far."""
 
-    def __init__(self, process: asyncio.subprocess.Process | forked.Forked) -> None:
+    def __init__(self, process: asyncio.subprocess.Process | forked.ForkedCommand) -> None:
         self.process = process
         self.out = ""
 
@@ -140,6 +140,6 @@ def _within(path: str, folder: Path) -> bool:
     return folder in (Path(path), *Path(path).parents)
 
 
-def words(text: str, wanted: Iterable[str]) -> list[str]:
+def words(text: str, wanted_words: Iterable[str]) -> list[str]:
     """Those of the wanted words that a text lacks."""
-    return [word for word in wanted if word not in text]
+    return [word for word in wanted_words if word not in text]

@@ -12,7 +12,7 @@ import pytest
 from bot.command_line.one_job import run_one_job
 from bot.slack.receive.attachments import MAX_FILE_BYTES
 from bot.slack.views.home import USUAL_PROMPTS
-from tests.command_line.command import Ended, environment, leadhand, leadhand_inside, processes_in, words
+from tests.command_line.command import CommandResult, environment, leadhand, leadhand_inside, processes_in, words
 from tests.providers.faults import Fault
 from tests.providers.server import ProviderServer
 from tests.system.scene import scene_on
@@ -26,14 +26,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def answered(data: Path, table: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Ended, Path]:
+def answered_job(data: Path, table: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[CommandResult, Path]:
     """A job that is answered, and the folder of its files, which was not there before."""
     out = tmp_path_factory.mktemp("out") / "made" / "here"
     return leadhand("try", "--ask", TOTALS, "--file", table, "--out", out, env=environment(data), afresh=True), out
 
 
-def test_a_job_is_shown_as_its_thread(answered: tuple[Ended, Path]) -> None:
-    ended, _ = answered
+def test_a_job_is_shown_as_its_thread(answered_job: tuple[CommandResult, Path]) -> None:
+    ended, _ = answered_job
     assert (ended.code, ended.err) == (0, "")
     lines = ended.out.splitlines()
     wanted = ["ana:", f"@leadhand {TOTALS}", "[file] sales.csv", "leadhand:"]
@@ -43,8 +43,8 @@ def test_a_job_is_shown_as_its_thread(answered: tuple[Ended, Path]) -> None:
     assert any(row.startswith("✓") and "(writer" in row for row in rows), rows
 
 
-def test_the_answer_has_the_figures_and_its_context_line(answered: tuple[Ended, Path]) -> None:
-    out = answered[0].out
+def test_the_answer_has_the_figures_and_its_context_line(answered_job: tuple[CommandResult, Path]) -> None:
+    out = answered_job[0].out
     for figure in ("15", "35", "55"):  # North and South together, by month
         assert f"| {figure} |" in out, out
     (context,) = [line for line in out.splitlines() if line.startswith("rehearsal (no language model)")]
@@ -52,8 +52,8 @@ def test_the_answer_has_the_figures_and_its_context_line(answered: tuple[Ended, 
     assert re.search(r"Job J\w{10}$", out, re.MULTILINE), "the operator's figures stand below"
 
 
-def test_made_files_are_on_disk_and_named(answered: tuple[Ended, Path]) -> None:
-    ended, out = answered
+def test_made_files_are_on_disk_and_named(answered_job: tuple[CommandResult, Path]) -> None:
+    ended, out = answered_job
     written = [Path(line.removeprefix("wrote ")) for line in ended.out.splitlines() if line.startswith("wrote ")]
     assert written
     assert sorted(written) == sorted(out.iterdir())
@@ -62,8 +62,8 @@ def test_made_files_are_on_disk_and_named(answered: tuple[Ended, Path]) -> None:
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in charts)
 
 
-def test_nothing_is_left_behind(answered: tuple[Ended, Path], data: Path) -> None:
-    assert answered[0].code == 0
+def test_nothing_is_left_behind(answered_job: tuple[CommandResult, Path], data: Path) -> None:
+    assert answered_job[0].code == 0
     assert processes_in(data) == []
     assert list(data.iterdir()) == [], "the job has a data folder of its own, which is gone"
 

@@ -44,7 +44,7 @@ from tests.store.kit import ask, free_port, tcp_server
 
 CALL = ToolCall(id="c1", name="calculate", arguments={"code": "123456 * 654321"})
 Start = Callable[..., Awaitable[Workspace]]
-Checked = Callable[..., Awaitable[dict[str, CheckResult]]]
+PartChecker = Callable[..., Awaitable[dict[str, CheckResult]]]
 Part = Callable[[Settings], AsyncIterator[CheckResult]]
 NOWHERE = {"OLLAMA_HOST": "127.0.0.1:9", "LEADHAND_MODEL": "rehearsal"}
 HOME = {f"LEADHAND_MODEL_{tier}": "home" for tier in ("FAST", "BALANCED", "DEEP")}
@@ -77,14 +77,14 @@ def as_text(request: WireRequest) -> Reply:
 
 
 @pytest.fixture
-def checked(tmp_path: Path, redis_url: str) -> Checked:
+def part_checker(tmp_path: Path, redis_url: str) -> PartChecker:
     """The verdicts of some settings in parts of the check. Redis is in order, the model rehearsed, unless told."""
 
-    async def checked(*parts: Part, **env: str) -> dict[str, CheckResult]:
+    async def check_parts(*parts: Part, **env: str) -> dict[str, CheckResult]:
         settings = read_settings({**NOWHERE, "LEADHAND_DATA": str(tmp_path), "REDIS_URL": redis_url, **env})
         return {verdict.subject: verdict for part in parts for verdict in [one async for one in part(settings)]}
 
-    return checked
+    return check_parts
 
 
 async def test_all_in_order(workspace: Start, tmp_path: Path) -> None:
@@ -122,10 +122,10 @@ def test_what_readers_of_files_reach_is_a_risk_with_what_to_do() -> None:
     few = SandboxReport(frozenset({"landlock", "seccomp"}), 4, ())
     assert str(describe_readers(few)).startswith("ok    readers of files and pages: reach no network")
     assert str(describe_readers(few)).endswith("; without namespaces, the rules of Landlock 6 (it is version 4 here)")
-    assert str(describe_readers(few, required=True)).startswith(
+    assert str(describe_readers(few, is_required=True)).startswith(
         "FAIL  readers of files and pages: without namespaces, the rules"
     )
-    assert not describe_readers(whole, required=True).fault
+    assert not describe_readers(whole, is_required=True).fault
     risk = str(describe_readers(SandboxReport(frozenset({"seccomp"}), 0, ("the network", "other files"))))
     assert risk.startswith(
         "warn  readers of files and pages: can reach the network, other files; without namespaces, Landlock; allow "
@@ -134,10 +134,10 @@ def test_what_readers_of_files_reach_is_a_risk_with_what_to_do() -> None:
     assert "docs/security.md" in risk
 
 
-async def test_a_running_embedded_server_goes_on(checked: Checked, tmp_path: Path) -> None:
+async def test_a_running_embedded_server_goes_on(part_checker: PartChecker, tmp_path: Path) -> None:
     await start_embedded(tmp_path)
     try:
-        assert (await checked(_check_redis, REDIS_URL=""))["Redis"].fault == ""
+        assert (await part_checker(_check_redis, REDIS_URL=""))["Redis"].fault == ""
         assert is_server_running(tmp_path)
     finally:
         await stop_embedded(tmp_path)
@@ -185,23 +185,23 @@ async def test_a_crew_is_checked_alone(tmp_path: Path, capsys: pytest.CaptureFix
     assert out.splitlines()[-1] == "1 to fix: crew.", "and nothing is said of the crew around the fault"
 
 
-async def test_wrong_tokens(workspace: Start, checked: Checked) -> None:
+async def test_wrong_tokens(workspace: Start, part_checker: PartChecker) -> None:
     place = await workspace()
-    found = await checked(
+    found = await part_checker(
         _check_bot, _check_connection, **slack(place, SLACK_BOT_TOKEN="xoxb-wrong", SLACK_APP_TOKEN="xapp-wrong")
     )
     for what in ("Slack bot token", "Slack app token"):
         assert "invalid_auth" in found[what].fault
         assert "copy it again" in found[what].fault
     assert "Slack scopes" not in found
-    found = await checked(
+    found = await part_checker(
         _check_bot, _check_connection, **slack(place, SLACK_BOT_TOKEN=place.app_token, SLACK_APP_TOKEN=place.bot_token)
     )
     for what in ("Slack bot token", "Slack app token"):
         assert "xoxb-... for the bot, xapp-... for Socket Mode" in found[what].fault
 
 
-async def test_scopes_against_the_manifest(workspace: Start, checked: Checked, tmp_path: Path) -> None:
+async def test_scopes_against_the_manifest(workspace: Start, part_checker: PartChecker, tmp_path: Path) -> None:
     manifest: dict[str, Any] = yaml.safe_load((ROOT / "manifest.yml").read_text(encoding="utf-8"))
     scopes = manifest["oauth_config"]["scopes"]["bot"]
     for scope in ("canvases:write", "files:read"):
@@ -209,95 +209,98 @@ async def test_scopes_against_the_manifest(workspace: Start, checked: Checked, t
     scopes.append("team:read")
     changed = tmp_path / "manifest.yml"
     changed.write_text(yaml.safe_dump(manifest), encoding="utf-8")
-    verdict = (await checked(_check_bot, **slack(await workspace(changed))))["Slack scopes"]
+    verdict = (await part_checker(_check_bot, **slack(await workspace(changed))))["Slack scopes"]
     assert verdict.fault.startswith("missing canvases:write, files:read: update the app from manifest.yml")
     assert "team:read" in verdict.note
 
 
-async def test_socket_mode_that_is_off(workspace: Start, checked: Checked) -> None:
+async def test_socket_mode_that_is_off(workspace: Start, part_checker: PartChecker) -> None:
     place = await workspace(request_url="http://127.0.0.1:9/slack/events")
-    assert "switch Socket Mode on" in (await checked(_check_connection, **slack(place)))["Slack app token"].fault
+    assert "switch Socket Mode on" in (await part_checker(_check_connection, **slack(place)))["Slack app token"].fault
 
 
-async def test_http_mode(workspace: Start, checked: Checked) -> None:
+async def test_http_mode(workspace: Start, part_checker: PartChecker) -> None:
     place, port = await workspace(), str(free_port())
     env = slack(place, SLACK_APP_TOKEN="", SLACK_SIGNING_SECRET=place.signing_secret, LEADHAND_PORT=port)
-    found = await checked(_check_connection, **env)
+    found = await part_checker(_check_connection, **env)
     assert found["Slack signing secret"].fault == ""
     assert (found["HTTP mode"].fault, port in found["HTTP mode"].note) == ("", True)
     assert "set LEADHAND_URL" in found["HTTP mode"].note
-    found = await checked(_check_connection, **env | {"LEADHAND_URL": "https://bot.example.com"})
+    found = await part_checker(_check_connection, **env | {"LEADHAND_URL": "https://bot.example.com"})
     assert "sign-ins end at https://bot.example.com/signed-in" in found["HTTP mode"].note
     taken = await asyncio.start_server(lambda *_: None, "127.0.0.1", int(port))
-    found = await checked(_check_connection, **env | {"SLACK_SIGNING_SECRET": "xoxb-1"})
+    found = await part_checker(_check_connection, **env | {"SLACK_SIGNING_SECRET": "xoxb-1"})
     taken.close()
     assert "Basic Information" in found["Slack signing secret"].fault
     assert "LEADHAND_PORT" in found["HTTP mode"].fault
 
 
-async def test_something_that_is_not_slack(checked: Checked) -> None:
+async def test_something_that_is_not_slack(part_checker: PartChecker) -> None:
     tokens = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
     async with ProviderServer(lambda _: Reply("hello")) as server:
-        other = await checked(_check_bot, _check_connection, **tokens, SLACK_API_URL=f"{server.url}/api/")
-    nobody = await checked(_check_bot, _check_connection, **tokens, SLACK_API_URL="http://127.0.0.1:9/api/")
+        other = await part_checker(_check_bot, _check_connection, **tokens, SLACK_API_URL=f"{server.url}/api/")
+    nobody = await part_checker(_check_bot, _check_connection, **tokens, SLACK_API_URL="http://127.0.0.1:9/api/")
     for what in ("Slack bot token", "Slack app token"):
         assert "does not answer as Slack does: look at SLACK_API_URL" in other[what].fault
         assert "http://127.0.0.1:9/api/ cannot be reached" in nobody[what].fault
 
 
-async def test_redis(checked: Checked, redis_url: str, tmp_path: Path) -> None:
-    assert "has no database of that number" in (await checked(_check_redis, REDIS_URL=f"{redis_url}/99"))["Redis"].fault
+async def test_redis(part_checker: PartChecker, redis_url: str, tmp_path: Path) -> None:
+    assert (
+        "has no database of that number"
+        in (await part_checker(_check_redis, REDIS_URL=f"{redis_url}/99"))["Redis"].fault
+    )
     (tmp_path / "file").touch()
-    nowhere = await checked(_check_redis, REDIS_URL="", LEADHAND_DATA=str(tmp_path / "file"))
+    nowhere = await part_checker(_check_redis, REDIS_URL="", LEADHAND_DATA=str(tmp_path / "file"))
     assert "data folder cannot be used" in nowhere["Redis"].fault
-    nobody = (await checked(_check_redis, REDIS_URL="redis://:secret@127.0.0.1:9"))["Redis"]
+    nobody = (await part_checker(_check_redis, REDIS_URL="redis://:secret@127.0.0.1:9"))["Redis"]
     assert "cannot be reached" in nobody.fault
     assert "secret" not in nobody.fault
     with tcp_server(tmp_path / "evicts", "--maxmemory-policy", "allkeys-lru") as port:
         assert (
             "maxmemory-policy noeviction"
-            in (await checked(_check_redis, REDIS_URL=f"redis://127.0.0.1:{port}"))["Redis"].fault
+            in (await part_checker(_check_redis, REDIS_URL=f"redis://127.0.0.1:{port}"))["Redis"].fault
         )
     with tcp_server(tmp_path / "forgets", "--save", "") as port:
-        forgets = (await checked(_check_redis, REDIS_URL=f"redis://127.0.0.1:{port}"))["Redis"]
+        forgets = (await part_checker(_check_redis, REDIS_URL=f"redis://127.0.0.1:{port}"))["Redis"]
     assert forgets.fault == ""
     assert "Set `appendonly yes`" in forgets.risk
     assert str(forgets).startswith("warn  Redis: ")
     assert "nothing on disk, noeviction" in forgets.note
 
 
-async def test_a_rehearsal_that_nobody_asked_for(checked: Checked) -> None:
-    assert (await checked(_model))["model"].risk == ""
-    model = (await checked(_model, LEADHAND_MODEL=""))["model"]
+async def test_a_rehearsal_that_nobody_asked_for(part_checker: PartChecker) -> None:
+    assert (await part_checker(_model))["model"].risk == ""
+    model = (await part_checker(_model, LEADHAND_MODEL=""))["model"]
     assert (model.note, model.fault) == ("rehearsal (no language model)", "")
     assert "set ANTHROPIC_API_KEY or OPENAI_API_KEY, or start Ollama" in model.risk
 
 
-async def test_the_memory_of_redis(checked: Checked, tmp_path: Path) -> None:
-    found = await checked(_check_redis)
+async def test_the_memory_of_redis(part_checker: PartChecker, tmp_path: Path) -> None:
+    found = await part_checker(_check_redis)
     assert "16 partitions" in found["Redis"].note
     assert "no `maxmemory` is set" in found["Redis memory"].note
     assert found["Redis memory"].risk == ""
     with tcp_server(tmp_path / "full", "--maxmemory", "10mb", "--appendonly", "yes") as port:
         for number in range(74):
             assert ask(port, "SET", f"filler{number}", "x" * 100_000) == b"+OK\r\n"
-        full = await checked(_check_redis, REDIS_URL=f"redis://127.0.0.1:{port}")
+        full = await part_checker(_check_redis, REDIS_URL=f"redis://127.0.0.1:{port}")
     assert (full["Redis"].fault, full["Redis"].risk) == ("", "")
     assert "of `maxmemory` used (" in full["Redis memory"].note
     assert "% full, so I start no work. Raise its `maxmemory`" in full["Redis memory"].risk
     assert str(full["Redis memory"]).startswith("warn  Redis memory: ")
 
 
-async def test_each_tier_of_a_model(checked: Checked) -> None:
+async def test_each_tier_of_a_model(part_checker: PartChecker) -> None:
     def brain(request: WireRequest) -> Reply | Fault:
         return Fault("not_found") if request.model == "gpt-9" else capable(request)
 
     async with ProviderServer(brain) as server:
         names = {"LEADHAND_MODEL_FAST": "gpt-1", "LEADHAND_MODEL_BALANCED": "gpt-2", "LEADHAND_MODEL_DEEP": "gpt-9"}
-        found = await checked(_model, **at_home(server), **names)
+        found = await part_checker(_model, **at_home(server), **names)
         calls = server.stats.calls
         server.brain = lambda _: Fault("bad_key")
-        refused = await checked(_model, **at_home(server), **names)
+        refused = await part_checker(_model, **at_home(server), **names)
     assert calls == 5
     assert found["model, tier fast"].note.startswith("gpt-1: makes plans, calls tools, ")
     assert found["model, tier balanced"].fault == ""
@@ -327,7 +330,7 @@ def slowly(request: WireRequest) -> Reply:
     return replace(reply, piece=4, pause=0.01, tokens_out=40) if reply.text else reply
 
 
-SHOWN: list[tuple[Callable[[WireRequest], Reply], str, str, str]] = [
+MODEL_CASES: list[tuple[Callable[[WireRequest], Reply], str, str, str]] = [
     (capable, "makes plans, calls tools", "", ""),
     (as_text, "calls tools by steps in a JSON schema", "", ""),
     (only_when_forced, "calls tools", "only when it is forced to", ""),
@@ -338,22 +341,22 @@ SHOWN: list[tuple[Callable[[WireRequest], Reply], str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("brain", "note", "risk", "fault"), SHOWN)
+@pytest.mark.parametrize(("brain", "note", "risk", "fault"), MODEL_CASES)
 async def test_what_a_model_at_home_can_do(
-    checked: Checked, brain: Callable[[WireRequest], Reply], note: str, risk: str, fault: str
+    part_checker: PartChecker, brain: Callable[[WireRequest], Reply], note: str, risk: str, fault: str
 ) -> None:
     async with ProviderServer(brain) as server:
-        found = await checked(_model, **at_home(server), **HOME)
+        found = await part_checker(_model, **at_home(server), **HOME)
     for verdict in (found[tier] for tier in TIERS):
         assert note in verdict.note
         assert (risk in verdict.risk, bool(verdict.risk)) == (True, bool(risk))
         assert (fault in verdict.fault, bool(verdict.fault)) == (True, bool(fault))
 
 
-async def test_a_context_that_is_smaller_than_what_it_is_given(checked: Checked) -> None:
+async def test_a_context_that_is_smaller_than_what_it_is_given(part_checker: PartChecker) -> None:
     async with ProviderServer(capable, props={"default_generation_settings": {"n_ctx": 8192}}) as server:
-        found = await checked(_model, **at_home(server))
-        fits = await checked(_model, **at_home(server), LEADHAND_CONTEXT="fast 4k, balanced 4k, deep 4k")
+        found = await part_checker(_model, **at_home(server))
+        fits = await part_checker(_model, **at_home(server), LEADHAND_CONTEXT="fast 4k, balanced 4k, deep 4k")
     assert "a context of 8,192 tokens" in found["model, tier deep"].note
     assert "LEADHAND_CONTEXT gives it up to 64,000 tokens" in found["model, tier deep"].risk
     assert "set `deep 4k`" in found["model, tier deep"].risk
@@ -370,29 +373,29 @@ async def test_a_context_that_is_smaller_than_what_it_is_given(checked: Checked)
     ],
 )
 async def test_it_says_of_each_tier_if_its_model_sees(
-    checked: Checked, vision: object, setting: str, words: list[str]
+    part_checker: PartChecker, vision: object, setting: str, words: list[str]
 ) -> None:
     async with ProviderServer(capable, props={"modalities": {"vision": vision}}) as server:
-        found = await checked(_model, **at_home(server), **HOME, LEADHAND_SEES=setting)
+        found = await part_checker(_model, **at_home(server), **HOME, LEADHAND_SEES=setting)
     for tier, said in zip(TIERS, words, strict=True):
         assert found[tier].note.endswith(f", {said}")
 
 
-async def test_a_model_or_crew_that_cannot_be(checked: Checked) -> None:
-    found = await checked(run_checks, LEADHAND_MODEL="oracle", LEADHAND_CREW="nobody")
+async def test_a_model_or_crew_that_cannot_be(part_checker: PartChecker) -> None:
+    found = await part_checker(run_checks, LEADHAND_MODEL="oracle", LEADHAND_CREW="nobody")
     assert "LEADHAND_MODEL is 'oracle'" in found["model"].fault
     assert "nobody" in found["crew"].fault
 
 
-async def test_a_rate_whose_name_nothing_has_limits_nothing_and_says_so(checked: Checked) -> None:
-    found = await checked(_model, LEADHAND_MODEL="rehearsal", LEADHAND_RATES="rehearsal: 5 requests; 50 requests")
+async def test_a_rate_whose_name_nothing_has_limits_nothing_and_says_so(part_checker: PartChecker) -> None:
+    found = await part_checker(_model, LEADHAND_MODEL="rehearsal", LEADHAND_RATES="rehearsal: 5 requests; 50 requests")
     assert (found["rates"].note, found["rates"].risk) == ("rehearsal, each model", "")
-    found = await checked(_model, LEADHAND_MODEL="rehearsal", LEADHAND_RATES="olama: 10 requests")
+    found = await part_checker(_model, LEADHAND_MODEL="rehearsal", LEADHAND_RATES="olama: 10 requests")
     assert found["rates"].risk == "LEADHAND_RATES names olama, which no call uses; in use are rehearsal"
-    assert "rates" not in await checked(_model, LEADHAND_MODEL="rehearsal")
+    assert "rates" not in await part_checker(_model, LEADHAND_MODEL="rehearsal")
 
 
-async def test_the_settings_of_channels(checked: Checked, tmp_path: Path) -> None:
+async def test_the_settings_of_channels(part_checker: PartChecker, tmp_path: Path) -> None:
     crew = tmp_path / "crew"
     shutil.copytree(ROOT / "specialists" / "crews" / "general", crew)
     for text, note, fault in (
@@ -400,20 +403,20 @@ async def test_the_settings_of_channels(checked: Checked, tmp_path: Path) -> Non
         ("C0123ABCD:\n  guest: true\n", "", f"{crew / 'channels.yml'}:2: unknown key guest (did you mean guests?)"),
     ):
         (crew / "channels.yml").write_text(text, encoding="utf-8")
-        found = (await checked(run_checks, LEADHAND_CREW=str(crew)))["channels"]
+        found = (await part_checker(run_checks, LEADHAND_CREW=str(crew)))["channels"]
         assert (found.note, found.fault[: len(fault)]) == (note, fault)
 
 
-async def test_a_collector_of_traces(checked: Checked) -> None:
+async def test_a_collector_of_traces(part_checker: PartChecker) -> None:
     what = "collector of traces"
-    assert what not in await checked(_check_collector)
+    assert what not in await part_checker(_check_collector)
     async with collecting() as collector:
-        found = (await checked(_check_collector, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url))[what]
+        found = (await part_checker(_check_collector, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url))[what]
         assert found.note.endswith("/v1/traces takes them: names, times, tokens and cost, no contents")
         collector.answers = [401]
-        found = (await checked(_check_collector, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url))[what]
+        found = (await part_checker(_check_collector, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url))[what]
         assert "answers 401 Unauthorized; is it an OTLP/HTTP collector" in found.fault
     assert (
         "it takes http://HOST:4318"
-        in (await checked(_check_collector, OTEL_EXPORTER_OTLP_ENDPOINT="collector"))[what].fault
+        in (await part_checker(_check_collector, OTEL_EXPORTER_OTLP_ENDPOINT="collector"))[what].fault
     )

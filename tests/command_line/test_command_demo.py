@@ -18,7 +18,7 @@ from bot.settings import Settings, SettingsError, read_settings
 from bot.slack.views.answer_message import SCRIPTED_LABEL
 from specialists.registry import load_crew
 from specialists.tools.toolkit import ToolSettings
-from tests.command_line.command import Ended, environment, leadhand_inside
+from tests.command_line.command import CommandResult, environment, leadhand_inside
 from tests.own_tools import all_tools
 from tests.system.scene import scene_on
 
@@ -59,13 +59,13 @@ def lies_there(path: Path) -> bool:
 
 
 @pytest.fixture
-def tried(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+def command_runner(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., CommandResult]:
     """`leadhand try` with these arguments, for what is said at once."""
     return lambda *arguments: leadhand_inside("try", *arguments, env=environment(tmp_path), capture=capsys)
 
 
-def test_the_demos_are_listed_with_a_line_each(tried: Callable[..., Ended]) -> None:
-    ended = tried("--demo")
+def test_the_demos_are_listed_with_a_line_each(command_runner: Callable[..., CommandResult]) -> None:
+    ended = command_runner("--demo")
     assert (ended.code, ended.err) == (0, "")
     listed = {line.split()[0]: line for line in ended.out.splitlines()}
     assert {"contract", "intelligence", "patient", "portfolio"} <= set(listed)
@@ -82,11 +82,11 @@ def test_the_demos_are_listed_with_a_line_each(tried: Callable[..., Ended]) -> N
     ],
 )
 def test_what_does_not_go_together_is_said(
-    tried: Callable[..., Ended], tmp_path: Path, arguments: list[str], words: str
+    command_runner: Callable[..., CommandResult], tmp_path: Path, arguments: list[str], words: str
 ) -> None:
     (tmp_path / "bare").mkdir()
     (tmp_path / "bare" / "scout.md").write_text(PAGE)
-    ended = tried(*(each.format(bare=tmp_path / "bare") for each in arguments))
+    ended = command_runner(*(each.format(bare=tmp_path / "bare") for each in arguments))
     assert ended.code == 1
     assert words in ended.err
 

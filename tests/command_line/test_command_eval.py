@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line.command import Ended, Running, environment, leadhand, leadhand_inside
+from tests.command_line.command import CommandResult, Running, environment, leadhand, leadhand_inside
 from tests.providers.rendering import Reply
 from tests.providers.server import Brain, ProviderServer
 
@@ -53,7 +53,7 @@ def brain(naive: str) -> Brain:
     return lambda request: Reply(naive if request.answer_schema is None else json.dumps(PLAN))
 
 
-async def evaluated(crew: Path, naive: str, *more: str | Path) -> Ended:
+async def run_evaluation(crew: Path, naive: str, *more: str | Path) -> CommandResult:
     async with ProviderServer(brain(naive)) as server:
         words = ["eval", "--crew", crew, "--sets", "routing", *more]
         return await asyncio.to_thread(leadhand, *words, env=env_of(server, crew.parent))
@@ -61,7 +61,7 @@ async def evaluated(crew: Path, naive: str, *more: str | Path) -> Ended:
 
 async def test_the_table_is_printed_and_the_run_is_kept(crew: Path, tmp_path: Path) -> None:
     kept = tmp_path / "run.json"
-    ended = await evaluated(crew, "the writer", "--limit", "6", "--seed", "3", "--parallel", "2", "--json", kept)
+    ended = await run_evaluation(crew, "the writer", "--limit", "6", "--seed", "3", "--parallel", "2", "--json", kept)
     assert ended.code == 0, ended.err
     lines = [" ".join(line.split()) for line in ended.out.splitlines()]
     assert lines[0].startswith("set n right share 95 % errors tokens in/out dollars p50 s p")
@@ -121,8 +121,8 @@ async def test_an_interrupted_run_keeps_what_it_has_and_can_be_gone_on_with(crew
 
 async def test_two_runs_are_compared(crew: Path, tmp_path: Path) -> None:
     one, two = tmp_path / "a.json", tmp_path / "b.json"
-    await evaluated(crew, "the writer", "--json", one)
-    await evaluated(crew, "scribe", "--json", two)
+    await run_evaluation(crew, "the writer", "--json", one)
+    await run_evaluation(crew, "scribe", "--json", two)
     ended = await asyncio.to_thread(leadhand, "eval", "--compare", one, two, env=environment(tmp_path))
     assert ended.code == 0, ended.err
     assert "routing naive: 0 of 8 right before, 8 after; better (p 0.008)" in ended.out
@@ -140,7 +140,7 @@ async def test_a_failed_call_shows_in_the_exit_code(crew: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "expected_error"),
     [
         (["--sets", "poems"], "There is no set called 'poems'"),
         (["--crew", "/nowhere/at/all", "--sets", "routing"], "There is no set 'routing'"),
@@ -150,8 +150,8 @@ async def test_a_failed_call_shows_in_the_exit_code(crew: Path) -> None:
     ],
 )
 def test_what_cannot_be_run_is_refused_at_once(
-    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str], expected_error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ended = leadhand_inside("eval", *words, env=environment(tmp_path, LEADHAND_MODEL="rehearsal"), capture=capsys)
     assert ended.code == 1
-    assert said in ended.err
+    assert expected_error in ended.err

@@ -17,7 +17,7 @@ from bot.store.values import EVERYBODY, JobKey
 from handoff.contracts import Place
 from tests.system.brains import connect, provider
 from tests.system.scene import bot_in, eventually, scene_on
-from tests.system.test_home import WORDS, ask_first, kept
+from tests.system.test_home import WORDS, ask_first, keep_job
 
 NOTHING = {"job": "", "user": "", "team": "", "watch": False, "every": 0.05, "json": False, "ids": False}
 
@@ -32,9 +32,9 @@ async def list_jobs(
     return code, out, err
 
 
-async def printed(capsys: pytest.CaptureFixture[str], seen: list[str], words: str) -> bool:
-    seen.append(capsys.readouterr().out)
-    return words in "".join(seen)
+async def has_printed(capsys: pytest.CaptureFixture[str], outputs: list[str], words: str) -> bool:
+    outputs.append(capsys.readouterr().out)
+    return words in "".join(outputs)
 
 
 async def test_jobs_are_listed_shown_and_watched(
@@ -76,10 +76,10 @@ async def test_jobs_are_listed_shown_and_watched(
             assert f"waits for {scene.person().id}" in ids
             watching = asyncio.create_task(list_jobs(capsys, server_url, watch=True))
             seen: list[str] = []
-            await eventually(lambda: printed(capsys, seen, "input required"))
+            await eventually(lambda: has_printed(capsys, seen, "input required"))
             await talk.say("Oslo")
             await talk.over()
-            await eventually(lambda: printed(capsys, seen, "No job is under way"))
+            await eventually(lambda: has_printed(capsys, seen, "No job is under way"))
             watching.cancel()
             await asyncio.wait({watching})
             assert "No job is under way" in (await list_jobs(capsys, server_url))[1]
@@ -105,7 +105,7 @@ async def test_who_runs_the_bot_sees_the_jobs_of_all_workspaces_or_of_one(
     for team in ("T0NORTH", "T0SOUTH"):
         await store.installations.put(team, "an installation", old_payload="")
         places[team] = Place(team=team, channel="C0000000A", thread_ts="1700000000.000100")
-        await kept(store, places[team], "U1", f"a request of {team}", over=False)
+        await keep_job(store, places[team], "U1", f"a request of {team}", over=False)
         await store.homes.record_waits(JobKey(team, places[team].job_id), people=[EVERYBODY], former_people=[])
     for words in ({}, {"user": "U1"}):
         _, out, _ = await list_jobs(capsys, server_url, **words)

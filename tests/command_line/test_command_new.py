@@ -57,7 +57,7 @@ def test_a_tool_is_called_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "expected_error"),
     [
         (["crew", "Tides!"], "'Tides!' is no name: it takes small letters"),
         (["crew", "there"], "is there already; choose another name"),
@@ -66,7 +66,7 @@ def test_a_tool_is_called_by_hand(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_written_is_said(
-    tmp_path: Path, arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, arguments: list[str], expected_error: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "clerk.md").write_text("---\nname: clerk\n---\nHello.", encoding="utf-8")
@@ -74,5 +74,5 @@ def test_what_cannot_be_written_is_said(
     given += [] if "--crew" in given else ["--crew", str(tmp_path)]
     ended = leadhand_inside("new", *given, env=environment(tmp_path), capture=capsys)
     assert ended.code == 1
-    assert said in ended.err
+    assert expected_error in ended.err
     assert ended.err.startswith("leadhand: ")

@@ -18,11 +18,11 @@ from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.system.brains import in_turn, plan, subtask
 
-REHEARSED = {"LEADHAND_MODEL": "rehearsal"}
+REHEARSAL_ENV = {"LEADHAND_MODEL": "rehearsal"}
 
 
 def test_a_rule_sends_it_to_its_specialist_and_nothing_is_started(tmp_path: Path) -> None:
-    ended = leadhand("route", "search the web for tea prices", env=environment(tmp_path, **REHEARSED))
+    ended = leadhand("route", "search the web for tea prices", env=environment(tmp_path, **REHEARSAL_ENV))
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.splitlines() == [
         "crew general:",
@@ -34,19 +34,19 @@ def test_a_rule_sends_it_to_its_specialist_and_nothing_is_started(tmp_path: Path
 
 def test_a_plan_shows_its_parts(tmp_path: Path) -> None:
     words = "why did churn rise in sales.csv, and draft a note"
-    ended = leadhand("route", words, "--file", "sales.csv", env=environment(tmp_path, **REHEARSED))
+    ended = leadhand("route", words, "--file", "sales.csv", env=environment(tmp_path, **REHEARSAL_ENV))
     assert ended.code == 0
     assert "a plan of 2 parts (by rehearsal (no language model))" in ended.out
     assert "- text: writer: Draft a note (after analysis)" in ended.out
 
 
 def test_a_request_that_the_rehearsal_declines_is_answered_with_what_it_can_do(tmp_path: Path) -> None:
-    ended = leadhand("route", "book a flight", env=environment(tmp_path, **REHEARSED))
+    ended = leadhand("route", "book a flight", env=environment(tmp_path, **REHEARSAL_ENV))
     assert "I run without a language model" in ended.out
-    assert leadhand("route", env=environment(tmp_path, **REHEARSED)).code == 2
+    assert leadhand("route", env=environment(tmp_path, **REHEARSAL_ENV)).code == 2
 
 
-async def routed(tmp_path: Path, *replies: Reply | Fault) -> tuple[dict[str, Any], int]:
+async def route_request(tmp_path: Path, *replies: Reply | Fault) -> tuple[dict[str, Any], int]:
     async with ProviderServer(in_turn(*replies)) as server:
         keys = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
         env = environment(tmp_path, **keys)
@@ -54,12 +54,12 @@ async def routed(tmp_path: Path, *replies: Reply | Fault) -> tuple[dict[str, Any
         return json.loads(ended.out or "{}"), ended.code
 
 
-def decided(who: str, **fields: Any) -> Reply:
+def make_decision(who: str, **fields: Any) -> Reply:
     return Reply(json.dumps({"why": "so it is", "next": {"who": who, **fields}}))
 
 
 async def test_what_the_planner_decides_is_told_as_json(tmp_path: Path) -> None:
-    found, code = await routed(tmp_path, decided("answer", text="Hello!"))
+    found, code = await route_request(tmp_path, make_decision("answer", text="Hello!"))
     assert (found["does"], found["text"], found["why"], found["calls"], code) == (
         "answer",
         "Hello!",
@@ -67,22 +67,22 @@ async def test_what_the_planner_decides_is_told_as_json(tmp_path: Path) -> None:
         1,
         0,
     )
-    found, code = await routed(tmp_path, decided("ask", text="Which?", options=["a"]))
+    found, code = await route_request(tmp_path, make_decision("ask", text="Which?", options=["a"]))
     assert (found["does"], found["text"], found["options"], code) == ("ask", "Which?", ["a"], 0)
-    found, code = await routed(tmp_path, decided("writer"))
+    found, code = await route_request(tmp_path, make_decision("writer"))
     assert (found["does"], found["parts"][0]["intent"], code) == ("hand", "which fair?", 0)
 
 
 async def test_a_refused_plan_is_asked_for_once_more(tmp_path: Path) -> None:
     travel = plan(subtask("trip", "travel_agent"))
-    found, _ = await routed(tmp_path, travel)
+    found, _ = await route_request(tmp_path, travel)
     assert "unknown specialist 'travel_agent'" in found["refused"][0]
     assert (found["does"], found["parts"][0]["specialist"], found["calls"]) == ("hand", "writer", 2)
     assert "no usable plan in two tries" in found["why"][0]
 
 
 async def test_a_model_that_cannot_be_reached_decides_nothing(tmp_path: Path) -> None:
-    assert (await routed(tmp_path, Fault("bad_request")))[1] == 1
+    assert (await route_request(tmp_path, Fault("bad_request")))[1] == 1
 
 
 SETTINGS = Settings(env={}, crew="general", more_crews=("/srv/crews/review", "law"))

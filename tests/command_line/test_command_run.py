@@ -11,7 +11,7 @@ import pytest
 
 from bot.store.embedded import is_server_running, stop_embedded
 from bot.workspace.workspace_server import Workspace
-from tests.command_line.command import Ended, Running, environment, leadhand
+from tests.command_line.command import CommandResult, Running, environment, leadhand
 from tests.patience import patience
 from tests.store.kit import free_port, tcp_server
 
@@ -29,11 +29,11 @@ async def answer(workspace: Workspace) -> dict[str, Any]:
     """Mention the bot as a person would, and wait for the answer."""
     ts = await workspace.person("ana").say("#general", "@leadhand write a short note to the board")
 
-    def found() -> dict[str, Any] | None:
+    def find_reply() -> dict[str, Any] | None:
         replies = workspace.thread("#general", ts)[1:]
         return next((reply for reply in replies if CONTEXT in str(reply.get("blocks"))), None)
 
-    message = await workspace.until(found, timeout=patience())
+    message = await workspace.until(find_reply, timeout=patience())
     assert message is not None
     return message
 
@@ -68,22 +68,24 @@ async def test_http_mode_with_a_server_of_ones_own(workspace: Start, tmp_path: P
     assert os.listdir(tmp_path) == [], "with a server of one's own, nothing is kept here"  # noqa: PTH208 - no async one
 
 
-def failed(ended: Ended, *words: str) -> None:
+def check_failure(result: CommandResult, *words: str) -> None:
     """The command ended with 1 and one clear line that has these words.
 
     It may have swept before: of tests that run beside this one, processes are killed.
     """
-    assert (ended.code, ended.out) == (1, "")
-    lines = [line for line in ended.err.strip().splitlines() if " INFO bot.operation.leftovers: " not in line]
-    assert len(lines) == 1, ended.err
+    assert (result.code, result.out) == (1, "")
+    lines = [line for line in result.err.strip().splitlines() if " INFO bot.operation.leftovers: " not in line]
+    assert len(lines) == 1, result.err
     assert lines[0].startswith("leadhand: ")
     assert [word for word in words if word not in lines[0]] == []
 
 
 def test_without_tokens(tmp_path: Path) -> None:
-    failed(leadhand("run", env=environment(tmp_path), afresh=True), "SLACK_BOT_TOKEN is not set", "`leadhand try`")
+    check_failure(
+        leadhand("run", env=environment(tmp_path), afresh=True), "SLACK_BOT_TOKEN is not set", "`leadhand try`"
+    )
     env = environment(tmp_path, SLACK_BOT_TOKEN="xoxb-1")
-    failed(leadhand("run", env=env), "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
+    check_failure(leadhand("run", env=env), "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET")
 
 
 @pytest.mark.parametrize(("arguments", "needless"), [(["run"], "slack_sdk"), (["--help"], "pydantic")])
@@ -97,20 +99,20 @@ async def test_tokens_that_slack_refuses(workspace: Start, tmp_path: Path, redis
     place = await workspace()
     for name, fault in (("SLACK_BOT_TOKEN", "invalid_auth"), ("SLACK_APP_TOKEN", "invalid_auth")):
         env = environment(tmp_path, **slack(place, **{name: "xoxx-wrong"}, REDIS_URL=redis_url))
-        failed(await asyncio.to_thread(leadhand, "run", env=env), name, fault, "`leadhand check`")
+        check_failure(await asyncio.to_thread(leadhand, "run", env=env), name, fault, "`leadhand check`")
 
 
 def test_a_slack_that_is_not_there(tmp_path: Path, redis_url: str) -> None:
     tokens = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1", "SLACK_API_URL": "http://127.0.0.1:9/api/"}
     env = environment(tmp_path, **tokens, REDIS_URL=redis_url)
-    failed(leadhand("run", env=env), "http://127.0.0.1:9/api/ cannot be reached", "SLACK_API_URL")
+    check_failure(leadhand("run", env=env), "http://127.0.0.1:9/api/ cannot be reached", "SLACK_API_URL")
 
 
 @pytest.mark.parametrize("url", ["redis://:secret@127.0.0.1:9", "http://:secret@127.0.0.1"])
 def test_a_redis_that_is_not_there(tmp_path: Path, url: str) -> None:
     tokens = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
     ended = leadhand("run", env=environment(tmp_path, **tokens, REDIS_URL=url))
-    failed(ended, "REDIS_URL")
+    check_failure(ended, "REDIS_URL")
     assert "secret" not in ended.err
 
 
@@ -118,4 +120,4 @@ def test_a_redis_that_evicts(tmp_path: Path) -> None:
     with tcp_server(tmp_path / "redis", "--maxmemory-policy", "allkeys-lru") as port:
         tokens = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
         ended = leadhand("run", env=environment(tmp_path, **tokens, REDIS_URL=f"redis://127.0.0.1:{port}"))
-    failed(ended, "maxmemory-policy noeviction")
+    check_failure(ended, "maxmemory-policy noeviction")

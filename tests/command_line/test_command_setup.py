@@ -19,12 +19,12 @@ from bot.command_line.app_manifest import CREATE_APP_URL
 from bot.settings import SettingsError
 from bot.settings_file import write_settings
 from bot.workspace.workspace_server import Workspace
-from tests.command_line.command import PATIENCE, ROOT, Ended, environment, leadhand, leadhand_inside
+from tests.command_line.command import PATIENCE, ROOT, CommandResult, environment, leadhand, leadhand_inside
 
 Start = Callable[..., Awaitable[Workspace]]
 
 
-async def set_up(place: Workspace, tmp_path: Path, *options: str, afresh: bool = False, **more: str) -> Ended:
+async def set_up(place: Workspace, tmp_path: Path, *options: str, afresh: bool = False, **more: str) -> CommandResult:
     env = environment(
         tmp_path / "data", SLACK_API_URL=place.api_url, LEADHAND_SETTINGS=str(tmp_path / "it.env"), **more
     )

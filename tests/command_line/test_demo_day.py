@@ -39,7 +39,7 @@ def test_the_day_has_a_scene_in_every_state_and_its_files_are_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("of", "to", "said"),
+    ("of", "to", "expected_error"),
     [
         ('ago: "2:00"', "ago: noon", "no time like 7:50"),
         ('ago: "2:00"', 'ago: "0:00"', None),
@@ -50,13 +50,13 @@ def test_the_day_has_a_scene_in_every_state_and_its_files_are_there() -> None:
         ("crews: [general]", "crews: [", "cannot be read"),
     ],
 )
-def test_a_fault_in_the_file_is_named(tmp_path: Path, of: str, to: str, said: str | None) -> None:
+def test_a_fault_in_the_file_is_named(tmp_path: Path, of: str, to: str, expected_error: str | None) -> None:
     path = tmp_path / "day.yml"
     path.write_text(DAY.replace(of, to, 1))
-    if said is None:
+    if expected_error is None:
         assert isinstance(read_day(path), DemoDay)
         return
-    with pytest.raises(DayFileError, match=said):
+    with pytest.raises(DayFileError, match=expected_error):
         read_day(path)
 
 

@@ -127,19 +127,19 @@ def test_follow_ups_are_heard_where_it_says(text: str, in_c1: bool, in_c2: bool)
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "retention"),
     [
         ("", DEFAULT_RETENTION),
         ("jobs 7", Retention(jobs=7 * DAY_SECONDS)),
         (" Audit 1000 , materials 0.5 ", Retention(materials=0.5 * DAY_SECONDS, audit=1000 * DAY_SECONDS)),
         (
             "jobs 60, questions 10, materials 60",
-            Retention(jobs=60 * DAY_SECONDS, waiting=10 * DAY_SECONDS, materials=60 * DAY_SECONDS),
+            Retention(jobs=60 * DAY_SECONDS, waiting_jobs=10 * DAY_SECONDS, materials=60 * DAY_SECONDS),
         ),
     ],
 )
-def test_it_is_said_for_how_long_what_is_kept(text: str, kept: Retention) -> None:
-    assert read_settings({"LEADHAND_KEEP": text}).retention == kept
+def test_it_is_said_for_how_long_what_is_kept(text: str, retention: Retention) -> None:
+    assert read_settings({"LEADHAND_KEEP": text}).retention == retention
 
 
 def test_check_says_it_in_days() -> None:

@@ -53,7 +53,7 @@ def test_a_secret_may_lie_in_a_file_of_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected_error"),
     [
         (
             "LEADHAND_SLOTS=1\nLEADHAND_SLOT=2\n",
@@ -67,10 +67,10 @@ def test_a_secret_may_lie_in_a_file_of_its_own(tmp_path: Path) -> None:
         ("#" * (MAX_FILE_BYTES + 1), "is larger than 1,000,000 bytes"),
     ],
 )
-def test_what_cannot_be_read_is_said_with_its_line(tmp_path: Path, text: str, said: str) -> None:
+def test_what_cannot_be_read_is_said_with_its_line(tmp_path: Path, text: str, expected_error: str) -> None:
     with pytest.raises(SettingsError) as caught:
         read_in(file(tmp_path, text))
-    assert said in str(caught.value)
+    assert expected_error in str(caught.value)
 
 
 def test_a_setting_and_its_file_are_not_both_set(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
-from tests.crash.play import Broke, Stage, Undisturbed
+from tests.crash.play import Broke, Stage, UndisturbedRun
 from tests.crash.scenarios import SCENARIOS
 from tests.nursery.nursery import nursery
 from tests.proof_kit import open_store_server, open_workspace, play_side_by_side, say
@@ -30,7 +30,7 @@ async def stages_on(url: str, folder: Path, lanes: int) -> AsyncIterator[list[St
 
 
 async def kill_at_all(
-    stages: list[Stage], points: list[tuple[str, str]], expected: Mapping[str, Undisturbed]
+    stages: list[Stage], points: list[tuple[str, str]], expected: Mapping[str, UndisturbedRun]
 ) -> tuple[list[str], list[str]]:
     """Kill at points of scenarios, on all stages side by side. Gives what went wrong, and what was never reached."""
     faults, missed = [], []
@@ -38,7 +38,7 @@ async def kill_at_all(
     async def kill(stage: Stage, at: tuple[str, str]) -> None:
         name, point = at
         try:
-            if not await stage.killed(name, point, expected[name]):
+            if not await stage.play_with_crash(name, point, expected[name]):
                 missed.append(f"{name}: {point}")
         except Broke as error:
             faults.append(str(error))
@@ -59,7 +59,7 @@ async def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         async with open_store_server(folder) as url, stages_on(url, folder, options.lanes) as stages:
-            expected = {name: await stages[0].undisturbed(name) for name in names}
+            expected = {name: await stages[0].play_undisturbed(name) for name in names}
             points = [(name, point) for name in names for point in expected[name].points if options.point in point]
             began = time.monotonic()
             faults, missed = await kill_at_all(stages, points, expected)

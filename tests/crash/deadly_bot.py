@@ -13,7 +13,7 @@ from handoff.contracts import Turn
 from specialists.model import ModelCall
 from specialists.tools.tool import Tool, ToolOutcome, Workbench
 from tests.crash.bot import Start, work
-from tests.crash.scenarios import FilesArguments, Scenario, hangs, planned, result, says, turn
+from tests.crash.scenarios import FilesArguments, Scenario, hangs, make_plan_words, result, says, turn
 from tests.nursery.forks import serve
 from tests.system.brains import subtask
 
@@ -42,7 +42,7 @@ def with_deadly(tools: dict[str, Tool], far_side: Path) -> dict[str, Tool]:
 async def planner(call: ModelCall) -> Turn:
     """One part, with the words of the request."""
     intent = DEADLY if DEADLY in call.messages[-1].text else HARMLESS
-    return await planned(subtask("text", "writer", intent=intent))(call)
+    return await make_plan_words(subtask("text", "writer", intent=intent))(call)
 
 
 async def stops_or_hangs(call: ModelCall) -> Turn:
@@ -56,7 +56,7 @@ async def stops_or_ends(call: ModelCall) -> Turn:
     return turn("", ("make_files", {})) if deadly else await says(result("Harmless tea is ready."))(call)
 
 
-PLAYED = MappingProxyType(
+PLAYED_SCENARIOS = MappingProxyType(
     {
         name: Scenario(name, {"planner": planner, "specialist:writer": words})
         for name, words in {"busy": stops_or_hangs, "quick": stops_or_ends}.items()
@@ -66,7 +66,7 @@ PLAYED = MappingProxyType(
 
 def life(start: dict[str, Any]) -> int:
     """Be the bot of a `Start`, until killed."""
-    asyncio.run(work(Start(**start), PLAYED, with_deadly))
+    asyncio.run(work(Start(**start), PLAYED_SCENARIOS, with_deadly))
     return 0
 
 

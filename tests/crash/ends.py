@@ -10,7 +10,7 @@ from bot.slack.send.lookup import read_key
 from handoff import events as ev
 from handoff.engine.engine import fold_log
 from tests.chaos.once import twice_in
-from tests.system.scene import Json, Talk, block_of, buttons, shown
+from tests.system.scene import Json, Talk, block_of, buttons, extract_shown_text
 
 _TIMES = re.compile(r"\b\d+(\.\d+)? (s|min|h)\b( \d+ (s|min)\b)?")
 _DATE = re.compile(r"<!date[^>]*>|at \d{9,}")
@@ -19,28 +19,28 @@ _IDS = re.compile(r"<@U\w+>|\b[JC][0-9A-Z]{10}\b")
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownMessage:
     """A message as people see it."""
 
     key: str
     text: str
     buttons: tuple[str, ...]
     files: tuple[str, ...]
-    unfinished: bool
+    is_unfinished: bool
 
 
 @dataclass(frozen=True)
 class End:
     """The end of a job. `messages` are in order but for the card and files, which come in any.
 
-    `posted` are the messages that the log has as posted, but for questions.
+    `posted_keys` are the messages that the log has as posted, but for questions.
     """
 
-    messages: tuple[Shown, ...]
+    messages: tuple[ShownMessage, ...]
     state: str
     answer: str
     status: str
-    posted: tuple[str, ...]
+    posted_keys: tuple[str, ...]
     readable: tuple[bool, ...]
     """For each canvas whose link was posted, whether its people may open it."""
 
@@ -61,7 +61,7 @@ async def end_of(talk: Talk) -> tuple[End | None, str]:
     ):
         return None, f"not over: {job.latest_request.state}, owner {head.owner!r}, due {head.due}"
     check_log([entry.seq for entry in entries], head.seq, events)
-    messages = [_shown(message) for message in talk.replies()]
+    messages = [_make_shown_message(message) for message in talk.replies()]
     ordered = [one for one in messages if _in_order(one)] + sorted(
         (one for one in messages if not _in_order(one)), key=lambda one: (one.key, one.files)
     )
@@ -76,7 +76,7 @@ async def end_of(talk: Talk) -> tuple[End | None, str]:
         state=job.latest_request.state,
         answer=job.latest_request.run.answer or "",
         status=talk.status(),
-        posted=tuple(posted),
+        posted_keys=tuple(posted),
         readable=tuple(
             _readable(talk, message) for message in talk.replies() if "Canvas: " in str(message.get("text"))
         ),
@@ -86,7 +86,7 @@ async def end_of(talk: Talk) -> tuple[End | None, str]:
 
 def without_questions(end: End) -> End:
     """The end without reminders and closed questions, and each approval once: who repeats a call asks again."""
-    messages: list[Shown] = []
+    messages: list[ShownMessage] = []
     for one in end.messages:
         approval = "asked for approval" in one.text and not any(one.text == other.text for other in messages)
         if not one.key.startswith(("question", "reminder")) or one.buttons or approval:
@@ -102,20 +102,20 @@ def check_log(seqs: list[int], last: int, events: list[ev.Event]) -> None:
     assert not (again := list(twice_in(events))), again
 
 
-def _shown(message: Json) -> Shown:
+def _make_shown_message(message: Json) -> ShownMessage:
     key = read_key(message).partition(":")[2]
     kind = "card" if block_of(message, "plan") else key
-    text = _TIMES.sub("T", _DATE.sub("D", _IDS.sub("I", _LINK.sub("L", shown(message)))))
-    return Shown(
+    text = _TIMES.sub("T", _DATE.sub("D", _IDS.sub("I", _LINK.sub("L", extract_shown_text(message)))))
+    return ShownMessage(
         key=re.sub(r"^(file|receipt):.*", r"\1", kind),
         text=" ".join(text.split()),
         buttons=tuple(buttons(message)),
         files=tuple(file["name"] for file in message.get("files") or ()),
-        unfinished=bool(message.get("streaming")),
+        is_unfinished=bool(message.get("streaming")),
     )
 
 
-def _in_order(one: Shown) -> bool:
+def _in_order(one: ShownMessage) -> bool:
     return one.key.startswith(("question", "answer"))
 
 

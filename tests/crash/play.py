@@ -12,7 +12,7 @@ from bot.store.redis.redis_store import Store
 from bot.workspace.workspace_server import Workspace
 from tests.crash.bot import Start
 from tests.crash.ends import End, end_of, without_questions
-from tests.crash.points import passed, whole
+from tests.crash.points import list_passages, whole
 from tests.crash.scenarios import SCENARIOS
 from tests.nursery.nursery import Nursery
 from tests.patience import patience
@@ -23,15 +23,15 @@ LATER = 60.0
 
 
 @dataclass(frozen=True)
-class Undisturbed:
+class UndisturbedRun:
     """How a scenario goes if nothing happens: its end, its points, and how often a model or a tool is called.
 
-    Of what was committed together only the last is a point; `passed` has all of it.
+    Of what was committed together only the last is a point; `passage_text` has all of it.
     """
 
     end: End
     points: tuple[str, ...]
-    passed: str
+    passage_text: str
     calls: Counter[str]
 
 
@@ -52,7 +52,7 @@ class Stage:
         """The same place, with other bots."""
         return replace(self, nursery=bots)
 
-    async def undisturbed(self, name: str) -> Undisturbed:
+    async def play_undisturbed(self, name: str) -> UndisturbedRun:
         """Play a scenario with one bot."""
         start, talk, store = await self._ask(name)
         people = asyncio.create_task(SCENARIOS[name].people(talk, Path(start.far_side)))
@@ -65,11 +65,11 @@ class Stage:
             people.cancel()
             await asyncio.gather(people, return_exceptions=True)
             await store.close()
-        points = passed(Path(start.passages))
+        points = list_passages(Path(start.passages))
         plainly = without_questions(end) if SCENARIOS[name].may_ask else end
-        return Undisturbed(plainly, tuple(dict.fromkeys(points)), whole(Path(start.passages)), calls_in(points))
+        return UndisturbedRun(plainly, tuple(dict.fromkeys(points)), whole(Path(start.passages)), calls_in(points))
 
-    async def killed(self, name: str, point: str, expected: Undisturbed) -> bool:
+    async def play_with_crash(self, name: str, point: str, expected: UndisturbedRun) -> bool:
         """Play it with a bot that dies at a point. False where it never came there. Raises Broke."""
         start, talk, store = await self._ask(name)
         people = asyncio.create_task(SCENARIOS[name].people(talk, Path(start.far_side)))
@@ -90,7 +90,7 @@ class Stage:
             people.cancel()
             await asyncio.gather(people, return_exceptions=True)
             await store.close()
-        repeated = calls_in(passed(Path(start.passages))) - expected.calls
+        repeated = calls_in(list_passages(Path(start.passages))) - expected.calls
         allowed = 2 if SCENARIOS[name].may_ask else 1  # what was in flight, and a wish that people say came to nothing
         if any(times > allowed for times in repeated.values()):
             raise Broke(f"{name}, killed {point}: repeated more than was in flight: {repeated}")
@@ -158,13 +158,13 @@ def check_sent(name: str, talk: Talk) -> None:
     job = talk.key.job
     carried = [one.get("metadata") or {} for one in talk.scene.workspace.messages("#sales")]
     came = sum((one.get("event_payload") or {}).get("job") == job for one in carried)
-    assert came == SCENARIOS[name].sent, f"{came} messages elsewhere"
+    assert came == SCENARIOS[name].message_count, f"{came} messages elsewhere"
 
 
 async def _comes_to(expected: End, talk: Talk, dead: asyncio.Future[int], *, may_ask: bool) -> None:
     """Wait until the job has come to that end. Raises AssertionError."""
     deadline = asyncio.get_running_loop().time() + PATIENCE
-    end, why = await _compared(talk, may_ask=may_ask)
+    end, why = await _read_end(talk, may_ask=may_ask)
     while end != expected:
         assert not dead.done(), f"the second bot ended with {dead.result()}"
         if asyncio.get_running_loop().time() > deadline or (
@@ -172,14 +172,14 @@ async def _comes_to(expected: End, talk: Talk, dead: asyncio.Future[int], *, may
         ):
             raise AssertionError(why or f"\n  expected {expected}\n  came to  {end}")
         await asyncio.sleep(POLL)
-        end, why = await _compared(talk, may_ask=may_ask)
+        end, why = await _read_end(talk, may_ask=may_ask)
 
 
-async def _compared(talk: Talk, *, may_ask: bool) -> tuple[End | None, str]:
+async def _read_end(talk: Talk, *, may_ask: bool) -> tuple[End | None, str]:
     end, why = await end_of(talk)
     return (without_questions(end), why) if end is not None and may_ask else (end, why)
 
 
 async def _story(talk: Talk, start: Start) -> str:
     events = "\n  ".join(f"{event.type} {str(event)[:160]}" for event in await talk.events())
-    return f"the log:\n  {events}\npassages:\n  " + "\n  ".join(passed(Path(start.passages)))
+    return f"the log:\n  {events}\npassages:\n  " + "\n  ".join(list_passages(Path(start.passages)))

@@ -31,15 +31,15 @@ class Passages:
     def __init__(self, path: Path, crash_at: str = "") -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         self._crash_at = crash_at
-        self._seen: Counter[str] = Counter()
+        self._moment_counts: Counter[str] = Counter()
 
     def at(self, moment: str, *what: str) -> None:
         """This moment of something (one thing, or several that happen at once) is reached."""
         names = []
         for one in what:
             name = f"{moment} {one}"
-            self._seen[name] += 1
-            names.append(f"{name}#{self._seen[name]}")
+            self._moment_counts[name] += 1
+            names.append(f"{name}#{self._moment_counts[name]}")
         os.write(self._file, f"{BETWEEN.join(names)}\n".encode())
         if self._crash_at in names:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -57,6 +57,6 @@ def whole(path: Path) -> str:
     return path.read_text() if path.exists() else ""
 
 
-def passed(path: Path) -> list[str]:
+def list_passages(path: Path) -> list[str]:
     """The names in such a file, in order; of several at once, the last."""
     return [line.split(BETWEEN)[-1] for line in whole(path).splitlines()]

@@ -51,7 +51,7 @@ READS = {
 """The methods of a store's parts. Its own only read."""
 
 
-class Watched:
+class WatchedObject:
     """Something that has other things in place of some of its own, by their names."""
 
     def __init__(self, whole: Any, instead: Mapping[str, Any]) -> None:
@@ -61,27 +61,27 @@ class Watched:
         return self._instead[name] if name in self._instead else getattr(self._whole, name)
 
 
-def watch_part(name: str, part: Any, passages: Passages) -> Watched:
+def watch_part(name: str, part: Any, passages: Passages) -> WatchedObject:
     """A part of a store whose writes have names."""
 
     def watch(method: str) -> Callable[..., Awaitable[Any]]:
         call = getattr(part, method)
 
         @functools.wraps(call)
-        async def watched(*args: Any, **options: Any) -> Any:
-            what = written(name, method, args)
+        async def watch_call(*args: Any, **options: Any) -> Any:
+            what = describe_write(name, method, args)
             passages.at("before", *what)
             answer = await call(*args, **options)
             if method != "claim" or answer is not None:
                 passages.at("after", *what)
             return answer
 
-        return watched
+        return watch_call
 
-    return Watched(part, {method: watch(method) for method in WRITES[name]})
+    return WatchedObject(part, {method: watch(method) for method in WRITES[name]})
 
 
-def written(part: str, name: str, args: tuple[Any, ...]) -> list[str]:
+def describe_write(part: str, name: str, args: tuple[Any, ...]) -> list[str]:
     """Say what a call of a writing method is about, in words that do not depend on ids or timing."""
     if name == "commit":
         return [f"commit {_event(payload)}" for payload in args[3]]
@@ -122,13 +122,13 @@ def watch_model(model: ChosenModel, passages: Passages) -> ChosenModel:
         async with passages.around(f"model {call.purpose}"):
             return await model.reply(call)
 
-    return cast("ChosenModel", Watched(model, {"reply": reply}))
+    return cast("ChosenModel", WatchedObject(model, {"reply": reply}))
 
 
 def watched_tools(tools: Mapping[str, Tool], passages: Passages) -> dict[str, Tool]:
     """Tools whose runs and look-ups have names."""
 
-    def watched(what: str, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    def watch_tool_call(what: str, call: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         @functools.wraps(call)
         async def run(*args: Any) -> Any:
             async with passages.around(what):
@@ -139,8 +139,8 @@ def watched_tools(tools: Mapping[str, Tool], passages: Passages) -> dict[str, To
     return {
         name: replace(
             tool,
-            run=watched(f"tool {name}", tool.run),
-            look_up=watched(f"look-up {name}", tool.look_up) if tool.look_up else None,
+            run=watch_tool_call(f"tool {name}", tool.run),
+            look_up=watch_tool_call(f"look-up {name}", tool.look_up) if tool.look_up else None,
         )
         for name, tool in tools.items()
     }
@@ -160,14 +160,16 @@ def watched_client(passages: Passages, token: str, base_url: str) -> AsyncWebCli
 def _tracing(passages: Passages) -> aiohttp.TraceConfig:
     trace = aiohttp.TraceConfig()
 
-    async def begun(_: aiohttp.ClientSession, __: SimpleNamespace, sent: aiohttp.TraceRequestStartParams) -> None:
-        passages.at("before", request_name(str(sent.url)))
+    async def note_start(
+        _: aiohttp.ClientSession, __: SimpleNamespace, params: aiohttp.TraceRequestStartParams
+    ) -> None:
+        passages.at("before", request_name(str(params.url)))
 
-    async def ended(_: aiohttp.ClientSession, __: SimpleNamespace, got: aiohttp.TraceRequestEndParams) -> None:
+    async def note_end(_: aiohttp.ClientSession, __: SimpleNamespace, got: aiohttp.TraceRequestEndParams) -> None:
         passages.at("after", request_name(str(got.url)))
 
-    trace.on_request_start.append(begun)
-    trace.on_request_end.append(ended)
+    trace.on_request_start.append(note_start)
+    trace.on_request_end.append(note_end)
     return trace
 
 
@@ -182,13 +184,13 @@ def watched_slack(passages: Passages) -> Iterator[None]:
     """While this lasts, the bots that are wired here have watched clients, and their acknowledgements have names."""
     send = SocketModeClient.send_message
 
-    async def watched(self: SocketModeClient, message: str) -> None:
+    async def watch_sending(self: SocketModeClient, message: str) -> None:
         async with passages.around("ack"):
             await send(self, message)
 
     with (
         patch("bot.slack.connection.make_client", functools.partial(watched_client, passages)),
-        patch.object(SocketModeClient, "send_message", watched),
+        patch.object(SocketModeClient, "send_message", watch_sending),
     ):
         yield
 
@@ -198,6 +200,6 @@ async def watched_store(store: Store, passages: Passages) -> AsyncIterator[Store
     """A watched store, closed at the end."""
     try:
         parts = {name: watch_part(name, getattr(store, name), passages) for name in WRITES}
-        yield cast("Store", Watched(store, parts))  # it has all methods, by way of __getattr__
+        yield cast("Store", WatchedObject(store, parts))  # it has all methods, by way of __getattr__
     finally:
         await store.close()

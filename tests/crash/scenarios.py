@@ -60,12 +60,12 @@ def says(*turns: Turn) -> Words:
     return words
 
 
-def planned(*subtasks: dict[str, Any]) -> Words:
+def make_plan_words(*subtasks: dict[str, Any]) -> Words:
     """A planner's words."""
     return says(turn(json.dumps({"goal": "Tea", "subtasks": subtasks, "strategy": "merge", "instruction": ""})))
 
 
-def decided(who: str, **fields: Any) -> Turn:
+def make_decision_turn(who: str, **fields: Any) -> Turn:
     """A planner's turn that settles the request without a plan of its own."""
     return turn(json.dumps({"why": "So it is.", "next": {"who": who, **fields}}))
 
@@ -73,11 +73,11 @@ def decided(who: str, **fields: Any) -> Turn:
 def by_crew(**words: Words) -> Words:
     """What the planner of each crew says: that of a crew inside the crew sees its own people only."""
 
-    async def said(call: ModelCall) -> Turn:
+    async def answer_call(call: ModelCall) -> Turn:
         inside = next((name for name in words if f"- {name}/" in call.system), "outer")
         return await words[inside](call)
 
-    return said
+    return answer_call
 
 
 def once_told(mark: str, first: Turn, then: Turn) -> Words:
@@ -142,7 +142,7 @@ async def nothing(_: Talk, __: Path) -> None:
     """Nobody does anything."""
 
 
-async def pressed(talk: Talk, label: str, button: Callable[[], Awaitable[str]]) -> None:
+async def press_button(talk: Talk, label: str, button: Callable[[], Awaitable[str]]) -> None:
     """Press a button below the message that has one with that label, until the message has none.
 
     A click on a dead bot is seen to fail, and made again; so is one of which the bot says to its person that it could
@@ -169,7 +169,7 @@ async def clicks(talk: Talk, _: Path) -> None:
     async def first() -> str:
         return "answer:0"
 
-    await pressed(talk, "Oslo", first)
+    await press_button(talk, "Oslo", first)
 
 
 async def checks(talk: Talk, far_side: Path) -> None:
@@ -178,7 +178,7 @@ async def checks(talk: Talk, far_side: Path) -> None:
     async def as_it_is() -> str:
         return "answer:0" if await asyncio.to_thread(far_side.exists) else "answer:1"
 
-    await pressed(talk, "It happened", as_it_is)
+    await press_button(talk, "It happened", as_it_is)
 
 
 async def approves(talk: Talk, far_side: Path) -> None:
@@ -196,11 +196,11 @@ async def approves(talk: Talk, far_side: Path) -> None:
 
 async def stops(talk: Talk, _: Path) -> None:
     """Say stop once the work has begun."""
-    await _begun(talk)
+    await _wait_for_start(talk)
     await talk.say("@leadhand stop")
 
 
-async def _begun(talk: Talk) -> None:
+async def _wait_for_start(talk: Talk) -> None:
     await talk.until(
         lambda job: (
             job.latest_request.subtasks and all(w.state == "in_progress" for w in job.latest_request.subtasks.values())
@@ -231,7 +231,7 @@ async def _half_written(talk: Talk) -> bool:
 
 async def corrects(talk: Talk, _: Path) -> None:
     """Say how it is wanted once the work has begun."""
-    await _begun(talk)
+    await _wait_for_start(talk)
     await talk.say("in a red pot please")
 
 
@@ -320,9 +320,9 @@ def make_office(far_side: Path, wrap: Callable[[dict[str, Tool]], dict[str, Tool
 class Scenario:
     """A request and all that goes with it. `words` are by the purpose of a call.
 
-    `letters` is how many arrive at the far side, `sent` how many messages in another channel. `may_ask`: after a crash
-    people may be asked one thing more, and need not be reminded of what expired meanwhile. `new` are words of the
-    points that no other scenario has: the suite runs those alone, if there are any. `terms` are the bots' settings.
+    `letters` is how many arrive at the far side, `message_count` how many messages in another channel. `may_ask`: after
+    a crash people may be asked one thing more, and need not be reminded of what expired meanwhile. `new` are words of
+    the points that no other scenario has: the suite runs those alone, if there are any. `terms`: the bots' settings.
     """
 
     name: str
@@ -332,7 +332,7 @@ class Scenario:
     channel: str = "#general"
     people: Callable[[Talk, Path], Coroutine[Any, Any, None]] = nothing
     letters: int = 0
-    sent: int = 0
+    message_count: int = 0
     may_ask: bool = False
     terms: Terms = DEFAULT_TERMS
     new: tuple[str, ...] = ()
@@ -382,19 +382,19 @@ IMPATIENT = Terms(
     asking=AskingTerms(remind_after=0.3, expire_after=0.5, assume="first", opens=0, closes=24, days=7), confidence=80
 )
 """People are reminded once, soon and whatever the hour, and not waited for much longer."""
-UNVERIFIED = DEFAULT_TERMS.model_copy(update={"verifier": False})
+UNVERIFIED_TERMS = DEFAULT_TERMS.model_copy(update={"verifier": False})
 """Nobody reads answers before people do: they are streamed."""
 INSIDE_OFFICE, INSIDE_PRESS = subtask("inside", "office"), subtask("inside", "press")
 LOW, HIGH = "Waste in May 2026 was 4.2 %.", "In May 2026, waste came to 6.1 percent."
 UNSURE = {"reason": "confidence_too_low", "message": "I am not sure of the unit.", "options": []}
-REFUTED = {
+REFUTATION = {
     "sentences": [{"number": 1, "quotation": LOW, "verdict": "contradicted"}],
     "unanswered": [],
     "contradictions": [],
 }
-FINE = {**REFUTED, "sentences": []}
+FINE = {**REFUTATION, "sentences": []}
 CANVAS = {
-    "planner": planned(WRITER),
+    "planner": make_plan_words(WRITER),
     "specialist:writer": says(turn("", ("make_files", {"canvas": True})), result("A canvas.")),
 }
 LOOKS = (
@@ -404,25 +404,28 @@ LOOKS = (
 )
 """Each second look when it is over and nobody knows, and when it is known."""
 _ALL = (
-    Scenario("plain", {"planner": planned(WRITER), "specialist:writer": says(result("Tea is ready."))}),
+    Scenario("plain", {"planner": make_plan_words(WRITER), "specialist:writer": says(result("Tea is ready."))}),
     Scenario(
         "streamed",
         {
-            "planner": planned(WRITER, REVIEWER),
+            "planner": make_plan_words(WRITER, REVIEWER),
             "specialist:writer": says(result("Tea is ready.")),
             "specialist:reviewer": says(turn("", ("count_words", {"text": "tea is ready"})), result("Three words.")),
             "synthesizer": streams,
         },
-        terms=UNVERIFIED,
+        terms=UNVERIFIED_TERMS,
     ),
     Scenario(
         "question",
-        {"planner": planned(WRITER), "specialist:writer": asks_first},
+        {"planner": make_plan_words(WRITER), "specialist:writer": asks_first},
         people=clicks,
     ),
     Scenario(
         "unanswered",
-        {"planner": planned(WRITER), "specialist:writer": once_told("Oslo", WHICH_CITY, result("Tea in Oslo."))},
+        {
+            "planner": make_plan_words(WRITER),
+            "specialist:writer": once_told("Oslo", WHICH_CITY, result("Tea in Oslo.")),
+        },
         terms=IMPATIENT,
         may_ask=True,
         new=("QuestionReminded", "QuestionExpired"),
@@ -432,19 +435,21 @@ _ALL = (
         {
             "planner": once_told(
                 "Answered by a person:",
-                decided("ask", text="Which city?", options=["Oslo", "Bergen"]),
-                decided("writer"),
+                make_decision_turn("ask", text="Which city?", options=["Oslo", "Bergen"]),
+                make_decision_turn("writer"),
             ),
             "specialist:writer": says(result("Tea in Oslo.")),
         },
         people=clicks,
         new=("PlannerAsked", "SettingKnown"),
     ),
-    Scenario("greeting", {"planner": says(decided("answer", text="Good day to you."))}, new=("AnswerWritten",)),
+    Scenario(
+        "greeting", {"planner": says(make_decision_turn("answer", text="Good day to you."))}, new=("AnswerWritten",)
+    ),
     Scenario(
         "files",
         {
-            "planner": planned(WRITER),
+            "planner": make_plan_words(WRITER),
             "specialist:writer": says(turn("", ("make_files", {})), result("Two files of one name.")),
         },
     ),
@@ -458,23 +463,23 @@ _ALL = (
         channel="@leadhand",
         new=("canvases.access.set", "outbox.record_sent_message file"),
     ),
-    Scenario("cancel", {"planner": planned(WRITER), "specialist:writer": hangs}, people=stops),
+    Scenario("cancel", {"planner": make_plan_words(WRITER), "specialist:writer": hangs}, people=stops),
     Scenario(
         "stopped_answer",
         {
-            "planner": planned(WRITER, REVIEWER),
+            "planner": make_plan_words(WRITER, REVIEWER),
             "specialist:writer": says(result("Tea is ready.")),
             "specialist:reviewer": says(result("It is tea.")),
             "synthesizer": stops_short,
         },
         people=stops_the_answer,
-        terms=UNVERIFIED,
+        terms=UNVERIFIED_TERMS,
         new=("answer:stream", "chat.startStream", "chat.delete", "CancelRequested", "commit Posted answer"),
     ),
     Scenario(
         "corrected",
         {
-            "planner": planned(WRITER),
+            "planner": make_plan_words(WRITER),
             "specialist:writer": takes_its_time,
             "dispatcher": says(turn(json.dumps({"why": "How they want it.", "aim": "correction"}))),
         },
@@ -483,13 +488,13 @@ _ALL = (
     ),
     Scenario(
         "attachment",
-        {"planner": planned(WRITER), "specialist:writer": says(result("Read."))},
+        {"planner": make_plan_words(WRITER), "specialist:writer": says(result("Read."))},
         files=(("tea.csv", b"tea,cups\ngreen,2\n"), ("tea.txt", b"Green tea draws for two minutes.\n")),
     ),
     Scenario(
         "write",
         {
-            "planner": planned(WRITER),
+            "planner": make_plan_words(WRITER),
             "specialist:writer": writes("send_letter", text="tea is ready"),
         },
         people=checks,
@@ -498,7 +503,7 @@ _ALL = (
     ),
     Scenario(
         "approval",
-        {"planner": planned(WRITER), "specialist:writer": writes("send_parcel", text="tea is ready")},
+        {"planner": make_plan_words(WRITER), "specialist:writer": writes("send_parcel", text="tea is ready")},
         people=approves,
         letters=1,
         may_ask=True,
@@ -506,15 +511,18 @@ _ALL = (
     ),
     Scenario(
         "message",
-        {"planner": planned(WRITER), "specialist:writer": writes("send_message", to="#sales", text="tea is ready")},
+        {
+            "planner": make_plan_words(WRITER),
+            "specialist:writer": writes("send_message", to="#sales", text="tea is ready"),
+        },
         people=approves,
         new=("elsewhere",),
-        sent=1,
+        message_count=1,
     ),
     Scenario(
         "revised",
         {
-            "planner": planned(WRITER, subtask("check", "reviewer", ["text"])),
+            "planner": make_plan_words(WRITER, subtask("check", "reviewer", ["text"])),
             "specialist:writer": says(turn("", ("return_result", UPSET))),
             "replanner": says(turn(json.dumps(REVISION))),
             "specialist:reviewer": says(result("Coffee is ready.")),
@@ -526,8 +534,8 @@ _ALL = (
         "levels",
         {
             "planner": by_crew(
-                outer=planned(INSIDE_OFFICE),
-                office=planned(subtask("one", "office/proofer"), subtask("two", "office/speller")),
+                outer=make_plan_words(INSIDE_OFFICE),
+                office=make_plan_words(subtask("one", "office/proofer"), subtask("two", "office/speller")),
             ),
             "specialist:office/proofer": says(result("It reads well.")),
             "specialist:office/speller": says(result("Tea is spelt right.")),
@@ -539,19 +547,19 @@ _ALL = (
         "looked_at",
         {
             "planner": by_crew(
-                outer=planned(INSIDE_PRESS, WRITER),
-                press=planned(subtask("one", "press/reporter"), subtask("two", "press/editor")),
+                outer=make_plan_words(INSIDE_PRESS, WRITER),
+                press=make_plan_words(subtask("one", "press/reporter"), subtask("two", "press/editor")),
             ),
             "specialist:writer": says(result("Tea is ready.")),
             "specialist:press/reporter": once_told("mend exactly this", result("TODO"), result(LOW)),
             "specialist:press/editor": once_told("in percent", turn("", ("escalate", UNSURE)), result(HIGH)),
             "refiner": says(turn(json.dumps({"intent": "Write one sentence about part two, in percent."}))),
             "synthesizer": once_told("# Your last answer", turn("The tea is black."), turn(LOW)),
-            "verifier": once_told("[1] The tea is black.", turn(json.dumps(FINE)), turn(json.dumps(REFUTED))),
+            "verifier": once_told("[1] The tea is black.", turn(json.dumps(FINE)), turn(json.dumps(REFUTATION))),
         },
         text="Get tea ready; waste is 4.2 % by one account and 6.1 % by another",
         new=LOOKS,
     ),
-    Scenario("long", {"planner": planned(WRITER), "specialist:writer": says(result(LONG))}),
+    Scenario("long", {"planner": make_plan_words(WRITER), "specialist:writer": says(result(LONG))}),
 )
 SCENARIOS: Mapping[str, Scenario] = MappingProxyType({scenario.name: scenario for scenario in _ALL})

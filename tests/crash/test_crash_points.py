@@ -21,8 +21,8 @@ from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import AdminSettings, Blobs, OutboxRecords, Schedules, Store
 from bot.store.redis_server import Server
 from tests.crash.__main__ import kill_at_all, stages_on
-from tests.crash.play import Broke, Stage, Undisturbed
-from tests.crash.proxies import READS, WRITES, request_name, written
+from tests.crash.play import Broke, Stage, UndisturbedRun
+from tests.crash.proxies import READS, WRITES, describe_write, request_name
 from tests.crash.scenarios import SCENARIOS
 from tests.nursery.nursery import nursery
 
@@ -49,12 +49,12 @@ async def stages(server_url: str, tmp_path_factory: pytest.TempPathFactory) -> A
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def plain(stages: list[Stage]) -> Undisturbed:
+async def plain(stages: list[Stage]) -> UndisturbedRun:
     """The plainest job, of which every other has the points."""
-    return await stages[0].undisturbed(PLAIN)
+    return await stages[0].play_undisturbed(PLAIN)
 
 
-def drawn(name: str, undisturbed: Undisturbed, plain: Undisturbed) -> list[str]:
+def draw_points(name: str, undisturbed_run: UndisturbedRun, plain: UndisturbedRun) -> list[str]:
     """The points of a scenario that are run here."""
     dice = random.Random(f"{SEED} {name}")
     new = SCENARIOS[name].new
@@ -67,16 +67,16 @@ def drawn(name: str, undisturbed: Undisturbed, plain: Undisturbed) -> list[str]:
             return SHARE
         return SHARE_AGAIN if name != PLAIN and point in plain.points else SHARE_CHANGES
 
-    return [point for point in undisturbed.points if dice.random() < share(point)]
+    return [point for point in undisturbed_run.points if dice.random() < share(point)]
 
 
 @on_one_loop
 @pytest.mark.parametrize("name", sorted(SCENARIOS))
-async def test_a_crash_changes_nothing_of_the_end(stages: list[Stage], plain: Undisturbed, name: str) -> None:
-    undisturbed = plain if name == PLAIN else await stages[0].undisturbed(name)
-    points = drawn(name, undisturbed, plain)
+async def test_a_crash_changes_nothing_of_the_end(stages: list[Stage], plain: UndisturbedRun, name: str) -> None:
+    undisturbed = plain if name == PLAIN else await stages[0].play_undisturbed(name)
+    points = draw_points(name, undisturbed, plain)
     for word in SCENARIOS[name].new:
-        assert word in undisturbed.passed, f"nothing of {word!r} happens any more"
+        assert word in undisturbed.passage_text, f"nothing of {word!r} happens any more"
     faults, missed = await kill_at_all(stages, [(name, point) for point in points], {name: undisturbed})
     assert not faults, "\n\n".join(faults)
     # What happens at one moment (a call, its event before and after) is missed together, by chance of timing.
@@ -87,13 +87,13 @@ async def test_a_crash_changes_nothing_of_the_end(stages: list[Stage], plain: Un
 
 @on_one_loop
 async def test_a_second_bot_that_does_not_look_is_found_out(
-    stages: list[Stage], plain: Undisturbed, tmp_path: Path
+    stages: list[Stage], plain: UndisturbedRun, tmp_path: Path
 ) -> None:
     """The comparison can fail: with a look-up that finds nothing, a message is there twice."""
     async with nursery(tmp_path, "tests.crash.blind_bot") as blind:
         stage = stages[0].with_bots(blind)
-        with pytest.raises(Broke, match=r"came to .*Shown\(key='card'.*Shown\(key='card'"):
-            await stage.killed(PLAIN, "after chat.postMessage#1", plain)
+        with pytest.raises(Broke, match=r"came to .*ShownMessage\(key='card'.*ShownMessage\(key='card'"):
+            await stage.play_with_crash(PLAIN, "after chat.postMessage#1", plain)
 
 
 def test_every_method_of_the_store_is_known() -> None:
@@ -124,6 +124,6 @@ def test_all_requests_to_slack_go_through_one_session() -> None:
 
 def test_points_are_named_without_ids_that_are_new_in_each_run() -> None:
     for key, name in (("1.0:card", "card"), ("1.0:file:c0ffee", "file"), ("1.0:receipt:2.0", "receipt")):
-        assert written("outbox", "record_intent", (None, key)) == [f"outbox.record_intent {name}"]
+        assert describe_write("outbox", "record_intent", (None, key)) == [f"outbox.record_intent {name}"]
     assert request_name("https://slack.com/api/chat.postMessage") == "chat.postMessage"
     assert request_name("https://files.slack.com/upload/v1/abc") == "upload"

@@ -22,13 +22,13 @@ from handoff.state.job_state import Job
 from specialists.model import ModelCall, ModelError
 from tests.crash.__main__ import stages_on
 from tests.crash.play import LATER, Stage
-from tests.crash.points import passed
+from tests.crash.points import list_passages
 from tests.crash.scenarios import SCENARIOS, PlayedModel, Turn, Words, make_office, says, stops_short, turn
-from tests.system.scene import Json, Talk, bot_in, eventually, shown
+from tests.system.scene import Json, Talk, bot_in, eventually, extract_shown_text
 
 on_one_loop = pytest.mark.asyncio(loop_scope="module")
 NAME = "stopped_answer"
-UNKNOWN, RECORDED = "after chat.startStream#1", "after outbox.record_draft answer:stream#1"
+UNKNOWN, RECORDED_POINT = "after chat.startStream#1", "after outbox.record_draft answer:stream#1"
 WHOLE = says(turn("Tea is ready. The scones are warm."))
 Act = Callable[[Talk], Awaitable[object]]
 
@@ -75,7 +75,7 @@ async def forgets(talk: Talk) -> None:
     await scene.command(f"forget {talk.key.job}")
     view = (await scene.workspace.until(person.views))[-1]
     assert await person.submit(view["id"])
-    await talk.seen(lambda: not talk.replies())
+    await talk.wait_until_seen(lambda: not talk.replies())
 
 
 async def fails(_: ModelCall) -> Turn:
@@ -97,18 +97,24 @@ class Ending:
     meanwhile: Act = nothing
     then: Act = nothing
     words: Words = field(default=stops_short)
-    said: str = ""
+    expected_text: str = ""
     ends: int = 1
 
 
 ENDINGS = (
-    Ending("stopped", "cancelled", ends_stream, native_stop, said="*Stopped*"),
-    Ending("stopped in words", "cancelled", then=says_stop, said="*Stopped*"),
+    Ending("stopped", "cancelled", ends_stream, native_stop, expected_text="*Stopped*"),
+    Ending("stopped in words", "cancelled", then=says_stop, expected_text="*Stopped*"),
     Ending("withdrawn", "cancelled", then=deletes, ends=0),
-    Ending("answered", "completed", words=WHOLE, said="The scones are warm."),
-    Ending("answered after Slack ended the stream", "completed", ends_stream, words=WHOLE, said="The scones are warm."),
-    Ending("in part", "completed", words=fails, said="Tea is ready."),
-    Ending("failed", "failed", words=breaks, said="internal error"),
+    Ending("answered", "completed", words=WHOLE, expected_text="The scones are warm."),
+    Ending(
+        "answered after Slack ended the stream",
+        "completed",
+        ends_stream,
+        words=WHOLE,
+        expected_text="The scones are warm.",
+    ),
+    Ending("in part", "completed", words=fails, expected_text="Tea is ready."),
+    Ending("failed", "failed", words=breaks, expected_text="internal error"),
     Ending("erased", "", then=forgets, ends=0),
 )
 
@@ -127,7 +133,7 @@ async def half_written(stage: Stage, point: str, words: Words, meanwhile: Act) -
     try:
         async with stage.nursery.bot(asdict(replace(start, crash_at=point))) as dead:
             assert await dead == -9
-        assert point in passed(Path(start.passages))
+        assert point in list_passages(Path(start.passages))
         (half,) = [message for message in talk.words() if not read_key(message)]
         assert half["streaming"]
         await meanwhile(talk)
@@ -147,7 +153,7 @@ def half_answers(talk: Talk) -> list[Json]:
     return bare + [one for one in talk.replies() if one["streaming"] or read_key(one).endswith(STREAM_SUFFIX)]
 
 
-RUNS = [(UNKNOWN, ending) for ending in ENDINGS] + [(RECORDED, ending) for ending in (ENDINGS[0], ENDINGS[-1])]
+RUNS = [(UNKNOWN, ending) for ending in ENDINGS] + [(RECORDED_POINT, ending) for ending in (ENDINGS[0], ENDINGS[-1])]
 """Where the id is recorded, what takes the half answer away is the same: a stop and an erasure stand for the others."""
 
 
@@ -162,7 +168,7 @@ async def test_no_half_answer_stays(stage: Stage, point: str, ending: Ending, mo
     assert not half_answers(talk)
     ends = [message for message in talk.words() if read_key(message) == make_answer_key(talk.ts)]
     assert len(ends) == ending.ends
-    assert all(ending.said in shown(message) for message in ends)
+    assert all(ending.expected_text in extract_shown_text(message) for message in ends)
 
 
 async def over(talk: Talk) -> Job:
@@ -180,7 +186,7 @@ async def over(talk: Talk) -> Job:
 @on_one_loop
 async def test_an_edited_request_gets_its_own_answer_and_the_first_one_too(stage: Stage) -> None:
     async with half_written(stage, UNKNOWN, WHOLE, edits) as talk:
-        await talk.seen(lambda: read_key(talk.words()[-1]) == make_answer_key(talk.ts))
+        await talk.wait_until_seen(lambda: read_key(talk.words()[-1]) == make_answer_key(talk.ts))
         await over(talk)
     assert not half_answers(talk)
     assert len([one for one in talk.words() if read_key(one) == make_answer_key(talk.ts)]) == 1

@@ -18,44 +18,44 @@ from tests.providers.scripts import SCRIPTS, purpose_of
 from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
 from tests.system.brains import connect, purposes
-from tests.system.scene import Scene, bot_in, emptied, scene_on
+from tests.system.scene import Scene, bot_in, open_empty_store, scene_on
 
 FIRST_LAYER = ("w1", "w2", "w3", "w4")
 
 
-class Held:
+class HeldScript:
     """The script of the job of six; the second turns of the first layer wait until they are let go."""
 
     def __init__(self) -> None:
-        self.waiting: Counter[str] = Counter()
+        self.wait_counts: Counter[str] = Counter()
         self.let_go = asyncio.Event()
 
     async def __call__(self, request: WireRequest) -> Reply | Fault:
         """One reply."""
         name = purpose_of(request).partition(":")[2]
         if name in FIRST_LAYER and any(message.replies for message in request.messages):
-            self.waiting[name] += 1
+            self.wait_counts[name] += 1
             await self.let_go.wait()
         said = SCRIPTS["six"](request)
         return said if isinstance(said, Reply | Fault) else await said
 
 
 async def test_a_kill_in_the_first_layer_repeats_only_what_was_in_flight(server_url: str) -> None:
-    held = Held()
+    held = HeldScript()
     ran: Counter[str] = Counter()
 
-    async def counted(arguments: LookupArguments, workbench: Workbench) -> ToolOutcome:
+    async def count_lookup(arguments: LookupArguments, workbench: Workbench) -> ToolOutcome:
         """Look up the figure of a part, such as w1."""
         ran[arguments.part] += 1
         return await lookup(arguments, workbench)
 
-    crew = make_six(counted)
+    crew = make_six(count_lookup)
     async with scene_on(server_url, rate_limits=False) as scene, ProviderServer(held) as server:
-        store = await emptied(server_url)
+        store = await open_empty_store(server_url)
         killed = await _bot(scene, server, server_url)
         asked = await scene.ask(REQUEST)
         talk = replace(scene, store=store).thread(asked.channel, asked.ts)
-        await talk.seen(lambda: set(held.waiting) == set(FIRST_LAYER))
+        await talk.wait_until_seen(lambda: set(held.wait_counts) == set(FIRST_LAYER))
         await talk.until(
             lambda job: all(len(job.latest_request.subtasks[name].checkpoints) == 2 for name in FIRST_LAYER)
         )

@@ -30,7 +30,7 @@ def is_at_work(job: Job) -> bool:
     )
 
 
-async def owned(scene: Scene, talks: list[Talk], epoch: int) -> None:
+async def wait_for_owners(scene: Scene, talks: list[Talk], epoch: int) -> None:
     """Wait until all of these jobs have had so many owners, and have one."""
 
     async def look() -> bool:
@@ -70,7 +70,7 @@ async def test_only_the_job_that_brings_its_owner_down_alone_is_set_aside(server
         for number in range(1, MAX_LOST_OWNERS + 1):
             go_file(far_side).unlink(missing_ok=True)
             async with bots.bot(asdict(replace(start, later=number * LATER))) as dead:
-                await owned(scene, talks, number)
+                await wait_for_owners(scene, talks, number)
                 for talk in talks:
                     await talk.until(is_at_work)
                 await deadly.until(lambda job: job.latest_request.subtasks["text"].checkpoints)
@@ -78,13 +78,15 @@ async def test_only_the_job_that_brings_its_owner_down_alone_is_set_aside(server
                 assert await dead == -9
         async with bots.bot(asdict(replace(start, later=(MAX_LOST_OWNERS + 1) * LATER))):
             for talk in talks:
-                await talk.seen(lambda talk=talk: "I was interrupted 3 times in a row" in talk.said())
+                await talk.wait_until_seen(
+                    lambda talk=talk: "I was interrupted 3 times in a row" in talk.join_bot_texts()
+                )
             await put_off(scene, talks)
         start = replace(start, scenario="quick")
         async with bots.bot(asdict(replace(start, later=(MAX_LOST_OWNERS + 2) * LATER))) as dead:
             assert await dead == -9, "it was tried, whatever the other one came to"
         async with bots.bot(asdict(replace(start, later=(MAX_LOST_OWNERS + 3) * LATER))):
-            await deadly.seen(lambda: "set this job aside" in deadly.said())
+            await deadly.wait_until_seen(lambda: "set this job aside" in deadly.join_bot_texts())
             job = await harmless.over()
 
             async def is_quarantined() -> bool:
@@ -93,11 +95,11 @@ async def test_only_the_job_that_brings_its_owner_down_alone_is_set_aside(server
 
             await eventually(is_quarantined)
     assert job.latest_request.state == "completed"
-    assert "Harmless tea is ready." in harmless.said()
+    assert "Harmless tea is ready." in harmless.join_bot_texts()
     assert not await harmless.of(ev.SetAside)
     (aside,) = await deadly.of(ev.SetAside)
     assert aside.reason.startswith("4 times in a row")
     assert aside.reason.endswith("while it worked on nothing else")
     for talk in talks:
-        assert talk.said().count("I was interrupted") == 1
+        assert talk.join_bot_texts().count("I was interrupted") == 1
     await store.close()

@@ -47,7 +47,9 @@ def one_set(name: str, *cases: dict[str, Any]) -> LabelledSet:
     return LabelledSet(name, made, (GENERAL / "evaluation",))
 
 
-async def played(sets: LabelledSet | Iterable[LabelledSet], brain: Brain, **choice: Any) -> dict[str, CaseRecord]:
+async def collect_records(
+    sets: LabelledSet | Iterable[LabelledSet], brain: Brain, **choice: Any
+) -> dict[str, CaseRecord]:
     """Play sets; the records by side and case."""
     records: list[CaseRecord] = []
     async with model_of(brain) as (model, _):

@@ -12,13 +12,13 @@ from bot.evaluation.set_files import UNLABELLED_FAULT, SetError, read_sets
 from bot.settings import Settings, SettingsError
 from handoff import events as ev
 from specialists.crew import Crew
-from tests.system.brains import in_turn, plan, played, result, subtask
+from tests.system.brains import bot_with_provider, in_turn, plan, result, subtask
 from tests.system.scene import Scene, Talk, eventually, scene_on
 
 PRIVATE = "of private channels and direct messages (--private takes them too)"
 
 
-async def thumbed(talk: Talk, name: str = "-1", who: str = "ben") -> None:
+async def give_thumb(talk: Talk, name: str = "-1", who: str = "ben") -> None:
     await talk.over()
     (answer,) = talk.words()
     before = len(await talk.of(ev.FeedbackGiven))
@@ -30,7 +30,7 @@ async def thumbed(talk: Talk, name: str = "-1", who: str = "ben") -> None:
     await eventually(there)
 
 
-async def told(scene: Scene, folder: Path, crew: Crew, *, private: bool = False) -> str:
+async def add_feedback_cases(scene: Scene, folder: Path, crew: Crew, *, private: bool = False) -> str:
     return await add_cases(folder, scene.store, crew, Path("crew/evaluation"), private=private)
 
 
@@ -44,16 +44,16 @@ async def test_thumbs_become_cases_that_people_label(server_url: str, tmp_path: 
     folder = tmp_path / "evaluation"
     async with scene_on(server_url) as scene:
         words: dict[str, Any] = {"planner": in_turn(*plans), "specialist": lambda _: result("It is 4.")}
-        async with played(scene, **words):
+        async with bot_with_provider(scene, **words):
             one = await scene.ask("What is 2 + 2?", files=[("sales.csv", b"a,b\n1,2\n")])
-            await thumbed(one)
+            await give_thumb(one)
             two = await scene.ask("Compare and sum up.")
-            await thumbed(two, "+1")
+            await give_thumb(two, "+1")
             leads = await scene.ask("What do we pay Ben?", channel="#leads")
-            await thumbed(leads)
+            await give_thumb(leads)
             direct = await scene.ask("And me?", channel="@leadhand")
-            await thumbed(direct, who="ana")
-            said = await told(scene, folder, crew)
+            await give_thumb(direct, who="ana")
+            said = await add_feedback_cases(scene, folder, crew)
             assert "New cases: 2" in said
             assert f"Left out: 2 {PRIVATE}" in said
             assert [(case["feedback"]["up"], case["feedback"]["down"]) for case in cases(folder)] == [(1, 0), (0, 1)]
@@ -71,12 +71,12 @@ async def test_thumbs_become_cases_that_people_label(server_url: str, tmp_path: 
                 path.write_text(path.read_text(encoding="utf-8").replace("expect: null", label), encoding="utf-8")
             assert [len(found.cases) for found in read_sets(tmp_path, product_sets=tmp_path / "none")] == [1, 1]
             assert await scene.store.jobs.forget(leads.key, users=[])
-            again = await told(scene, folder, crew, private=True)
+            again = await add_feedback_cases(scene, folder, crew, private=True)
         assert "New cases: 1" in again
         assert f"Left out: 2 {KNOWN_CASE}" in again
         assert f"Left out: 1 {UNREADABLE_JOB}" in again
         assert "figures: '4'" in (folder / "specialists.yml").read_text(encoding="utf-8"), "labels stay"
         (folder / "routing.yml").write_text("{", encoding="utf-8")
         with pytest.raises(SettingsError, match=r"routing\.yml: it is no YAML, so nothing was added"):
-            await told(scene, folder, crew)
+            await add_feedback_cases(scene, folder, crew)
     await crew.close()

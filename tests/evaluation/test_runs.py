@@ -69,11 +69,11 @@ def test_a_comparison_names_what_changed_and_calls_it_chance_where_it_may_be() -
     assert "worse" in run_file.compare_runs(better, before)
 
 
-@pytest.mark.parametrize(("seconds", "told"), [(0.002, False), (0.5, True)])
-def test_a_change_that_would_be_written_as_zero_is_not_told(seconds: float, told: bool) -> None:  # noqa: FBT001 - a parameter of pytest
+@pytest.mark.parametrize(("seconds", "is_told"), [(0.002, False), (0.5, True)])
+def test_a_change_that_would_be_written_as_zero_is_not_told(seconds: float, is_told: bool) -> None:  # noqa: FBT001 - a parameter of pytest
     before = run_of(*(record(n, right=True, seconds=1) for n in range(5)))
     after = run_of(*(record(n, right=True, seconds=1 + seconds) for n in range(5)))
-    assert ("seconds a case" in run_file.compare_runs(before, after)) is told
+    assert ("seconds a case" in run_file.compare_runs(before, after)) is is_told
 
 
 def test_runs_without_a_set_in_common_say_so() -> None:
@@ -98,10 +98,10 @@ def test_a_run_is_read_as_it_was_written_and_nothing_else_is(tmp_path: Path) -> 
 CASES = [{"input": f"message {n}", "expect": "writer", "tags": ["en" if n % 2 else "de"]} for n in range(1, 21)]
 
 
-async def play(choice: CaseChoice, done: tuple[CaseRecord, ...] = ()) -> list[CaseRecord]:
+async def play(choice: CaseChoice, earlier_records: tuple[CaseRecord, ...] = ()) -> list[CaseRecord]:
     records: list[CaseRecord] = []
 
-    def keep(one: CaseRecord, _finished: int, _of: int) -> None:
+    def keep(one: CaseRecord, _finished_count: int, _of: int) -> None:
         records.append(one)
 
     def answer(_: WireRequest) -> Reply:
@@ -109,7 +109,12 @@ async def play(choice: CaseChoice, done: tuple[CaseRecord, ...] = ()) -> list[Ca
 
     async with model_of(answer) as (model, _):
         await play_sets(
-            [one_set("routing", *CASES)], bench_of(model), model, choice, earlier_records=done, on_record=keep
+            [one_set("routing", *CASES)],
+            bench_of(model),
+            model,
+            choice,
+            earlier_records=earlier_records,
+            on_record=keep,
         )
     return records
 
@@ -132,7 +137,7 @@ async def test_tags_choose_cases_and_the_plain_prompts_can_be_left_out() -> None
 async def test_a_run_goes_on_where_it_was_and_plays_failed_calls_again() -> None:
     whole = await play(CaseChoice(limit=3))
     failed = whole[1].model_copy(update={"error": "timeout"})
-    rest = await play(CaseChoice(limit=3), done=(whole[0], failed, *whole[2:5]))
+    rest = await play(CaseChoice(limit=3), earlier_records=(whole[0], failed, *whole[2:5]))
     assert [record.key for record in rest] == [whole[1].key, whole[5].key]
 
 

@@ -19,17 +19,17 @@ def crew(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def write(crew: Path) -> Write:
-    def written(name: str, text: str) -> Path:
+    def write_set_file(name: str, text: str) -> Path:
         path = crew / "evaluation" / name
         path.write_text(text, encoding="utf-8")
         return path
 
-    return written
+    return write_set_file
 
 
-def faults(crew: Path, *wanted: str) -> tuple[str, ...]:
+def faults(crew: Path, *set_names: str) -> tuple[str, ...]:
     with pytest.raises(SetError) as caught:
-        read_sets(crew, wanted, product_sets=crew / "none")
+        read_sets(crew, set_names, product_sets=crew / "none")
     return caught.value.faults
 
 

@@ -29,7 +29,7 @@ from specialists.crew import Crew
 from specialists.registry import CREWS_FOLDER, list_crew_names, load_crew
 from specialists.tools.tool import Tool
 from tests.command_line.command import ROOT
-from tests.evaluation.eval_kit import GENERAL, SAMPLES, bench_of, model_of, one_set, played
+from tests.evaluation.eval_kit import GENERAL, SAMPLES, bench_of, collect_records, model_of, one_set
 from tests.own_tools import all_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -122,7 +122,7 @@ def test_messages_of_a_thread_are_of_each_sort_in_each_language_and_as_often_for
 
 async def test_no_message_is_sorted_wrongly_by_the_rules_alone() -> None:
     """Where the rules leave doubt, this model brings nothing: those cases are errors, and not right."""
-    found = await played(SETS["dispatcher"], lambda _: Fault("bad_request"), include_naive=False)
+    found = await collect_records(SETS["dispatcher"], lambda _: Fault("bad_request"), include_naive=False)
     assert [(one.id, one.said) for one in found.values() if not one.right and not one.error] == []
     free = [one for one in found.values() if one.measures["decided without a call"]]
     assert len(free) >= 25
@@ -217,7 +217,7 @@ async def test_who_can_write_does_not_step_in(crew: Crew) -> None:
 
 # ---------------------------------------------------------------- no example of a prompt is a case
 
-QUOTED = re.compile(r'"((?:[^"\\]|\\.){6,400})"|“([^”]{6,400})”')
+QUOTATION = re.compile(r'"((?:[^"\\]|\\.){6,400})"|“([^”]{6,400})”')
 FEWEST = 3
 """Words of an example: two of them stand in cases by chance."""
 ALIKE = 0.6
@@ -253,14 +253,14 @@ def examples() -> Iterator[tuple[str, str]]:
         if text.startswith("---"):
             _, front, text = text.split("---", 2)
             yield from ((path.name, each) for each in yaml.safe_load(front).get("examples") or ())
-        yield from ((path.name, found[1] or found[2]) for found in QUOTED.finditer(text))
+        yield from ((path.name, found[1] or found[2]) for found in QUOTATION.finditer(text))
 
 
-def leaks(shown: list[tuple[str, str]], labelled: list[tuple[str, str]]) -> list[str]:
-    known = [(name, text, of) for name, text in labelled if len(of := words(text)) >= FEWEST]
+def leaks(prompt_examples: list[tuple[str, str]], labelled_cases: list[tuple[str, str]]) -> list[str]:
+    known = [(name, text, of) for name, text in labelled_cases if len(of := words(text)) >= FEWEST]
     return [
         f"{prompt}: {example!r} is like {name}: {text!r}"
-        for prompt, example in shown
+        for prompt, example in prompt_examples
         if len(mine := words(example)) >= FEWEST
         for name, text, of in known
         if len(mine & of) > ALIKE * len(mine | of)

@@ -22,8 +22,8 @@ from handoff import events as ev
 from handoff.contracts import Terms, ToolCall
 from handoff.engine.engine import fold_log
 from specialists.registry import CREWS_FOLDER, load_crew
-from tests.evaluation.eval_kit import model_of, one_set, played
-from tests.handoff.kit import R, asked, planned, subtask
+from tests.evaluation.eval_kit import collect_records, model_of, one_set
+from tests.handoff.kit import R, make_plan_event, make_request_event, subtask
 from tests.own_tools import all_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -73,7 +73,9 @@ ROUTE = {"input": "What is the median in data.csv?", "files": ["data.csv"], "exp
     ],
 )
 async def test_routing_counts_the_right_one_alone(reply: str, naive: str, *, right: bool, among: bool) -> None:
-    finding_at = await played(one_set("routing", {**ROUTE, "input": "Draft it from data.csv"}), brain(reply, naive))
+    finding_at = await collect_records(
+        one_set("routing", {**ROUTE, "input": "Draft it from data.csv"}), brain(reply, naive)
+    )
     product, plain = finding_at["product c1"], finding_at["naive c1"]
     assert product.right is right
     assert product.measures == {"the right one is among them": among}
@@ -81,7 +83,7 @@ async def test_routing_counts_the_right_one_alone(reply: str, naive: str, *, rig
     assert (plain.right, plain.why) == ((True, "") if among else (False, "ask, not analyst"))
 
 
-PLANNED = {
+PLANNING_CASE = {
     "input": "Read data.csv and write the note on it.",
     "files": ["data.csv"],
     "expect": {"must": ["analyst", "writer", "analyst > writer"], "must_not": ["researcher"], "parts": [2, 3]},
@@ -100,7 +102,7 @@ PLANNED = {
 )
 async def test_plans_are_scored_by_what_must_and_must_not_be_there(reply: str, why: str) -> None:
     naive = '{"parts":[{"id":"x","specialist":"analyst","task":"t"},{"id":"y","specialist":"writer","after":["x"]}]}'
-    finding_at = await played(one_set("planning", PLANNED), brain(reply, naive))
+    finding_at = await collect_records(one_set("planning", PLANNING_CASE), brain(reply, naive))
     assert finding_at["product c1"].right is (not why)
     assert finding_at["product c1"].why.startswith(why)
     assert finding_at["naive c1"].right
@@ -108,7 +110,9 @@ async def test_plans_are_scored_by_what_must_and_must_not_be_there(reply: str, w
 
 async def test_a_plan_is_clean_without_parts_that_nobody_asked_for() -> None:
     reply = plan(("a", "analyst", []), ("b", "writer", ["a"]), ("c", "reviewer", ["b"]))
-    (measure,) = (await played(one_set("planning", PLANNED), brain(reply, "{}")))["product c1"].measures.values()
+    (measure,) = (await collect_records(one_set("planning", PLANNING_CASE), brain(reply, "{}")))[
+        "product c1"
+    ].measures.values()
     assert measure is False
 
 
@@ -127,7 +131,7 @@ PHONE = json.dumps({"goal": "g", "subtasks": [], "strategy": "merge", "instructi
 async def test_what_needs_no_plan_is_answered_or_named(
     case: dict[str, Any], reply: str, naive: str, *, right: bool, plainly: bool | None
 ) -> None:
-    finding_at = await played(one_set("planning", case), brain(reply, naive))
+    finding_at = await collect_records(one_set("planning", case), brain(reply, naive))
     assert finding_at["product c1"].right is right, finding_at["product c1"]
     assert finding_at["naive c1"].right is plainly or plainly is None
     if "reply" in case["expect"]:
@@ -135,13 +139,13 @@ async def test_what_needs_no_plan_is_answered_or_named(
     assert finding_at["naive c1"].why.startswith("no plan") or plainly is not False
 
 
-def working(content: str) -> Callable[[WireRequest], Reply]:
+def make_worker(content: str) -> Callable[[WireRequest], Reply]:
     """Call calculate, then return a result; a plain loop gets the same tool and then words."""
 
     def answer(request: WireRequest) -> Reply:
         if not any(message.replies for message in request.messages):
             arguments = {"expression": "1234 * 5678"}
-            arguments = dict.fromkeys(_required(request, "calculate"), "1234 * 5678") or arguments
+            arguments = dict.fromkeys(_list_required_names(request, "calculate"), "1234 * 5678") or arguments
             return Reply(calls=(ToolCall(id="1", name="calculate", arguments=arguments),), stop="tool_use")
         if not any(tool.name == "return_result" for tool in request.tools):
             return Reply(content)
@@ -151,7 +155,7 @@ def working(content: str) -> Callable[[WireRequest], Reply]:
     return answer
 
 
-def _required(request: WireRequest, tool: str) -> list[str]:
+def _list_required_names(request: WireRequest, tool: str) -> list[str]:
     return [name for one in request.tools if one.name == tool for name in one.parameters.get("required", [])]
 
 
@@ -159,20 +163,22 @@ SUM = {"specialist": "analyst", "input": "What is 1234 times 5678?", "expect": {
 
 
 async def test_a_specialist_works_with_its_real_tools_on_both_sides() -> None:
-    finding_at = await played(one_set("specialists", SUM), working("It is 7,006,652."))
+    finding_at = await collect_records(one_set("specialists", SUM), make_worker("It is 7,006,652."))
     for side in ("product c1", "naive c1"):
         assert finding_at[side].right, finding_at[side]
         assert finding_at[side].calls == 2
         assert not any(finding_at[side].measures.values())
 
 
-@pytest.mark.parametrize(("said", "marked"), [("It is 12.", False), ("It is 12 \u26a0.", True)])
-async def test_a_wrong_figure_is_completed_and_wrong_and_told_apart_if_it_is_marked(said: str, *, marked: bool) -> None:
-    finding_at = await played(one_set("specialists", SUM), working(said))
-    for one in [finding_at["naive c1"], *([] if marked else [finding_at["product c1"]])]:
+@pytest.mark.parametrize(("answer_text", "is_marked"), [("It is 12.", False), ("It is 12 \u26a0.", True)])
+async def test_a_wrong_figure_is_completed_and_wrong_and_told_apart_if_it_is_marked(
+    answer_text: str, *, is_marked: bool
+) -> None:
+    finding_at = await collect_records(one_set("specialists", SUM), make_worker(answer_text))
+    for one in [finding_at["naive c1"], *([] if is_marked else [finding_at["product c1"]])]:
         assert not one.right
         assert one.measures["completed and wrong"] is True
-        assert one.measures["completed, wrong and nothing marked"] is not marked
+        assert one.measures["completed, wrong and nothing marked"] is not is_marked
 
 
 RESULTS = [
@@ -188,7 +194,7 @@ AGGREGATE = {
 
 async def test_an_answer_keeps_facts_tells_gaps_and_says_nothing_twice() -> None:
     good, bad = "A flat in Ghent is 980 euros; Bruges is unknown.", "Probably 900. A flat in Ghent. A flat in Ghent."
-    finding_at = await played(one_set("aggregation", AGGREGATE), brain(good, bad))
+    finding_at = await collect_records(one_set("aggregation", AGGREGATE), brain(good, bad))
     assert finding_at["product c1"].right, finding_at["product c1"]
     assert finding_at["product c1"].measures["gaps told"] is True
     naive = finding_at["naive c1"]
@@ -199,14 +205,14 @@ async def test_an_answer_keeps_facts_tells_gaps_and_says_nothing_twice() -> None
 
 async def test_both_sides_of_a_contradiction_must_be_shown() -> None:
     case = {**AGGREGATE, "expect": {"both": [["980", "990"]]}}
-    finding_at = await played(one_set("aggregation", case), brain("It is 980.", "It is 980 or 990."))
+    finding_at = await collect_records(one_set("aggregation", case), brain("It is 980.", "It is 980 or 990."))
     assert [finding_at[f"{side} c1"].right for side in ("product", "naive")] == [False, True]
 
 
 LEASE = "The tenant may end the lease with 90 days' notice. The deposit is two months' rent."
 
 
-def verified(verdict: str, quotation: str = "", *pair: str) -> str:
+def make_verifier_reply(verdict: str, quotation: str = "", *pair: str) -> str:
     """What the verifier says of the first sentence, and of two that contradict each other."""
     said = {"number": 1, "quotation": quotation, "verdict": verdict}
     pairs = [dict(zip(("one", "other"), pair, strict=True))] if pair else []
@@ -214,14 +220,14 @@ def verified(verdict: str, quotation: str = "", *pair: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("statement", "expect", "reply", "marked"),
+    ("statement", "expect", "reply", "is_marked"),
     [
-        ("Two months' rent are the deposit.", "supported", verified("supported", "two months' rent"), False),
-        ("Two months' rent are the deposit.", "supported", verified("not_found"), True),
-        ("The notice is 60 days.", "contradicted", verified("contradicted", "with 90 days' notice"), True),
-        ("The notice is 60 days.", "contradicted", verified("contradicted", "with 30 days' notice"), False),
-        ("The notice is 60 days.", "contradicted", verified("supported"), False),
-        ("The rent is due on Mondays.", "not_found", verified("not_found"), True),
+        ("Two months' rent are the deposit.", "supported", make_verifier_reply("supported", "two months' rent"), False),
+        ("Two months' rent are the deposit.", "supported", make_verifier_reply("not_found"), True),
+        ("The notice is 60 days.", "contradicted", make_verifier_reply("contradicted", "with 90 days' notice"), True),
+        ("The notice is 60 days.", "contradicted", make_verifier_reply("contradicted", "with 30 days' notice"), False),
+        ("The notice is 60 days.", "contradicted", make_verifier_reply("supported"), False),
+        ("The rent is due on Mondays.", "not_found", make_verifier_reply("not_found"), True),
         ("The rent is due on Mondays.", "not_found", "It looks fine to me.", False),
     ],
 )
@@ -229,26 +235,28 @@ async def test_the_verifier_is_scored_by_what_people_would_see_marked(
     statement: str,
     expect: str,
     reply: str,
-    marked: bool,  # noqa: FBT001 - a parameter of pytest
+    is_marked: bool,  # noqa: FBT001 - a parameter of pytest
 ) -> None:
     case = {"passage": LEASE, "statement": statement, "expect": expect}
-    finding_at = await played(one_set("verifier", case), brain(reply, expect.replace("_", " ").capitalize() + "."))
+    finding_at = await collect_records(
+        one_set("verifier", case), brain(reply, expect.replace("_", " ").capitalize() + ".")
+    )
     right = expect == "supported"
     measure = "right statements marked" if right else "wrong statements let pass"
-    assert finding_at["product c1"].measures == {measure: marked is right}
-    assert finding_at["product c1"].right is (marked is not right)
+    assert finding_at["product c1"].measures == {measure: is_marked is right}
+    assert finding_at["product c1"].right is (is_marked is not right)
     assert finding_at["naive c1"].right
 
 
-ASKED = {"asked": "Draft a note on churn", "answer": "Churn rose to 4.2 %."}
+ASKED_JOB = {"asked": "Draft a note on churn", "answer": "Churn rose to 4.2 %."}
 
 
 async def test_a_message_is_sorted_by_the_rules_or_else_by_the_dispatcher() -> None:
-    order = {**ASKED, "input": "shorter", "expect": "request"}
-    to_ben = {**ASKED, "input": "Ben, can you send it?", "expect": "nothing"}
-    talk = {**ASKED, "by": "colleague", "input": "I am in a call", "expect": "nothing"}
+    order = {**ASKED_JOB, "input": "shorter", "expect": "request"}
+    to_ben = {**ASKED_JOB, "input": "Ben, can you send it?", "expect": "nothing"}
+    talk = {**ASKED_JOB, "by": "colleague", "input": "I am in a call", "expect": "nothing"}
     aim = json.dumps({"why": "It orders.", "aim": "request"})
-    finding_at = await played(one_set("dispatcher", order, to_ben, talk), brain(aim, "Nothing, I think."))
+    finding_at = await collect_records(one_set("dispatcher", order, to_ben, talk), brain(aim, "Nothing, I think."))
     assert [finding_at[f"product c{n}"].right for n in (1, 2, 3)] == [True, True, False]
     assert finding_at["product c1"].said == "request: It orders."
     assert finding_at["product c1"].measures == {"left alone, and for the bot": False, "decided without a call": False}
@@ -261,14 +269,14 @@ async def test_a_message_is_sorted_by_the_rules_or_else_by_the_dispatcher() -> N
 
 
 @pytest.mark.parametrize(
-    ("state", "aim", "told"),
+    ("state", "aim", "expected_text"),
     [
         ({"parts": ["Work out the prices"]}, "correction", "# It is under way\n- Work out the prices"),
         ({"question": "Which tone?", "options": ["Formal"]}, "explain", "# Open question of the bot\nWhich tone?"),
         ({"answer": "The note."}, "request", "# It is over\nThe note."),
     ],
 )
-async def test_the_dispatcher_is_told_how_far_the_job_is(state: dict[str, Any], aim: str, told: str) -> None:
+async def test_the_dispatcher_is_told_how_far_the_job_is(state: dict[str, Any], aim: str, expected_text: str) -> None:
     seen: list[str] = []
 
     def reply(request: WireRequest) -> Reply:
@@ -276,15 +284,15 @@ async def test_the_dispatcher_is_told_how_far_the_job_is(state: dict[str, Any], 
         return Reply(json.dumps({"why": "w", "aim": aim}))
 
     case = {"asked": "Prices", **state, "input": "in euros rather than in dollars please", "expect": aim}
-    finding_at = await played(one_set("dispatcher", case), brain(reply, "no idea"))
+    finding_at = await collect_records(one_set("dispatcher", case), brain(reply, "no idea"))
     assert finding_at["product c1"].right, finding_at["product c1"]
-    assert told in seen[0]
+    assert expected_text in seen[0]
     assert finding_at["naive c1"].why == f"no verdict, not {aim}"
 
 
 async def test_a_message_that_no_model_looked_at_is_an_error() -> None:
-    case = {**ASKED, "input": "I'll forward it", "expect": "nothing"}
-    finding_at = await played(one_set("dispatcher", case), lambda _: Fault("bad_request"), include_naive=False)
+    case = {**ASKED_JOB, "input": "I'll forward it", "expect": "nothing"}
+    finding_at = await collect_records(one_set("dispatcher", case), lambda _: Fault("bad_request"), include_naive=False)
     assert finding_at["product c1"].error
     assert not finding_at["product c1"].right, "silence by a failure is no verdict"
 
@@ -294,10 +302,12 @@ async def test_contradictions_are_found_as_the_product_finds_them() -> None:
 
     def reply(request: WireRequest) -> Reply:
         read = purpose_of(request) == "verifier"
-        return Reply(verified("supported", case["a"], case["a"], case["b"]) if read else "Churn was 4.2 % in May.")
+        return Reply(
+            make_verifier_reply("supported", case["a"], case["a"], case["b"]) if read else "Churn was 4.2 % in May."
+        )
 
     cases = ({**case, "contradict": True}, {**case, "contradict": False})
-    finding_at = await played(one_set("contradictions", *cases), brain(reply, "Yes."))
+    finding_at = await collect_records(one_set("contradictions", *cases), brain(reply, "Yes."))
     assert [finding_at[f"product c{n}"].right for n in (1, 2)] == [True, False]
     assert finding_at["product c1"].measures == {"contradictions found": True}
     assert finding_at["product c2"].measures == {"harmless pairs called contradictions": True}
@@ -311,7 +321,7 @@ async def test_what_code_decides_takes_no_call() -> None:
         {"known": known, "result": "It is 1,284,553.", "wrong": []},
         {"known": known, "result": "It is 1,234,553.", "wrong": ["1,234,553"]},
     )
-    finding_at = await played([figures], brain("", ""))
+    finding_at = await collect_records([figures], brain("", ""))
     assert all(record.right and not record.calls for record in finding_at.values()), finding_at
 
 
@@ -320,7 +330,7 @@ async def test_a_call_that_fails_is_an_error_of_its_case_and_of_no_other() -> No
         return Fault("bad_request") if "median" in request.messages[0].text else Reply("writer")
 
     cases = ({"input": "the median", "expect": "writer"}, {"input": "the letter", "expect": "writer"})
-    finding_at = await played(one_set("routing", *cases), answer)
+    finding_at = await collect_records(one_set("routing", *cases), answer)
     assert finding_at["naive c1"].error.startswith("naive:router: bad_request")
     assert (finding_at["naive c2"].right, finding_at["naive c2"].error) == (True, "")
 
@@ -336,11 +346,11 @@ async def test_a_call_that_fails_is_an_error_of_its_case_and_of_no_other() -> No
 async def test_a_planner_may_do_without_a_plan(reply: dict[str, Any], expect: str) -> None:
     answer = json.dumps({"why": "So.", "next": reply})
     routed = one_set("routing", {"input": "Compare the two.", "expect": expect})
-    finding_at = await played(routed, brain(answer, "none of them"))
+    finding_at = await collect_records(routed, brain(answer, "none of them"))
     assert (finding_at["product c1"].right, finding_at["product c1"].why) == (True, "")
     expected = {"must": ["writer"]} if expect == "writer" else {"reply": expect}
     planned = one_set("planning", {"input": "Compare the two.", "expect": expected})
-    assert (await played(planned, brain(answer, "{}")))["product c1"].right
+    assert (await collect_records(planned, brain(answer, "{}")))["product c1"].right
 
 
 # ---------------------------------------------------------------- what came of a request
@@ -350,24 +360,24 @@ NOBODY_CAN = ev.RequestFailed(**AT, step="planning", reason="nobody in the crew 
 
 
 @pytest.mark.parametrize(
-    ("event", "said"),
+    ("event", "expected_decision"),
     [
         (ev.AnswerWritten(**AT, text="You are welcome."), "answer: You are welcome."),
         (ev.PlannerAsked(**AT, question="Which two?", options=("A", "B")), "ask"),
         (ev.PlannerAsked(**AT, question="Which two?"), "ask"),
-        (planned(subtask("a", specialist="writer")), "writer"),
-        (planned(subtask("a"), subtask("b", "a", specialist="writer")), "analyst + writer(a)"),
+        (make_plan_event(subtask("a", specialist="writer")), "writer"),
+        (make_plan_event(subtask("a"), subtask("b", "a", specialist="writer")), "analyst + writer(a)"),
         (NOBODY_CAN, "nobody: nobody in the crew can fly"),
     ],
 )
-def test_each_decision_is_known_by_the_job_alone(event: ev.Event, said: str) -> None:
-    job = fold_log((asked(), event))
+def test_each_decision_is_known_by_the_job_alone(event: ev.Event, expected_decision: str) -> None:
+    job = fold_log((make_request_event(), event))
     assert job is not None
-    assert str(extract_decision(job.requests[-1])) == said
+    assert str(extract_decision(job.requests[-1])) == expected_decision
 
 
 def test_a_call_that_failed_is_no_word_of_the_planner() -> None:
-    job = fold_log((asked(), NOBODY_CAN))
+    job = fold_log((make_request_event(), NOBODY_CAN))
     assert job is not None
     assert extract_decision(job.requests[-1], has_erred=True).reply == "failed"
 
@@ -377,7 +387,7 @@ async def test_a_model_that_declines_does_not_say_that_nobody_can_do_it() -> Non
         return Reply("I will not.", stop="refused") if purpose_of(request) == "planner" else Reply("nobody")
 
     routed = one_set("routing", {"input": "Phone them", "expect": "nobody"})
-    finding_at = await played(routed, declining)
+    finding_at = await collect_records(routed, declining)
     assert (finding_at["product c1"].right, finding_at["product c1"].why) == (False, "failed, not nobody")
     assert finding_at["naive c1"].right
 

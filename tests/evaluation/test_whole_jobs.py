@@ -34,7 +34,7 @@ def one_of_each() -> tuple[JobCase, ...]:
     return tuple(drawn.choice(cases) for cases in kinds.values())
 
 
-async def played(tmp_path: Path, *cases: JobCase) -> dict[str, CaseRecord]:
+async def collect_records(tmp_path: Path, *cases: JobCase) -> dict[str, CaseRecord]:
     records: list[CaseRecord] = []
     async with (
         open_job_stage(Settings(env={}, data=tmp_path), "chat (here)") as jobs,
@@ -59,7 +59,7 @@ def test_there_are_enough_in_four_languages() -> None:
 
 async def test_each_kind_is_scored_as_people_would_see_it(tmp_path: Path) -> None:
     cases = one_of_each()
-    records = await played(tmp_path, *cases)
+    records = await collect_records(tmp_path, *cases)
     assert {name: one.why for name, one in records.items() if not one.right} == {}
     assert all(not one.error and one.calls for one in records.values())
 
@@ -71,7 +71,7 @@ async def test_a_fault_that_nothing_marks_and_a_right_answer_that_something_mark
     quiet = base.model_copy(update={"id": "quiet", "expect": "marked", "files": in_folder})
     loud = base.model_copy(update={"id": "loud", "say": "In all, 1,659.00 EUR were sold."})
     lost = base.model_copy(update={"id": "lost", "say": "In all, 1,569.00 EUR were sold.", "shows": ("Not there",)})
-    records = await played(tmp_path, quiet, loud, lost)
+    records = await collect_records(tmp_path, quiet, loud, lost)
     assert {name: (one.right, one.why) for name, one in records.items()} == {
         "quiet": (False, "nothing warns of it"),
         "loud": (False, "not_from_files"),

@@ -14,17 +14,17 @@ from tests.failover.servers import Node
 from tests.store.kit import until
 
 NAME = "redis.leadhand.test"
-KEPT = ("--save", "", "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
+SERVER_OPTIONS = ("--save", "", "--appendonly", "yes", "--repl-diskless-sync-delay", "0")
 
 
 class Name(Protocol):
-    """What a store's URL names. Connections that are open stay open when it moves, unless they are `cut`."""
+    """What a store's URL names. Connections that are open stay open when it moves, unless it `must_cut` them."""
 
     @property
     def place(self) -> str:
         """The `host:port` of the URL."""
 
-    def move(self, node: Node, *, cut: bool = False) -> None:
+    def move(self, node: Node, *, must_cut: bool = False) -> None:
         """Let new connections reach that server."""
 
 
@@ -40,12 +40,12 @@ class Forwarder:
         self._server = self._do(self._listen())
         self.place = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
-    def move(self, node: Node, *, cut: bool = False) -> None:
+    def move(self, node: Node, *, must_cut: bool = False) -> None:
         """Let new connections reach that server."""
-        self._do(self._move(node.port, cut=cut))
+        self._do(self._move(node.port, must_cut=must_cut))
 
     def close(self) -> None:
-        self._do(self._move(0, cut=True))
+        self._do(self._move(0, must_cut=True))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -56,9 +56,9 @@ class Forwarder:
     async def _listen(self) -> asyncio.Server:
         return await asyncio.start_server(self._accept, "127.0.0.1", 0)
 
-    async def _move(self, port: int, *, cut: bool) -> None:
+    async def _move(self, port: int, *, must_cut: bool) -> None:
         self._target = port
-        if cut:
+        if must_cut:
             links = list(self._links)
             for link in links:
                 link.cancel()
@@ -102,9 +102,9 @@ class Record:
 
         patch.setattr(socket, "getaddrinfo", getaddrinfo)
 
-    def move(self, node: Node, *, cut: bool = False) -> None:
+    def move(self, node: Node, *, must_cut: bool = False) -> None:
         """Let new connections reach that server. DNS cuts nothing."""
-        assert not cut
+        assert not must_cut
         self._port = node.port
 
 
@@ -127,13 +127,13 @@ NAMES: dict[str, Callable[[Node], contextlib.AbstractContextManager[Name]]] = {"
 
 
 @contextlib.contextmanager
-def replicated(folder: Path, replicas: int = 1) -> Iterator[list[Node]]:
+def replicated_servers(folder: Path, replicas: int = 1) -> Iterator[list[Node]]:
     """A primary and servers that follow it, all on the loopback."""
     nodes = [Node(folder / f"server{n}", "127.0.0.1") for n in range(1 + replicas)]
     try:
-        nodes[0].start(*KEPT)
+        nodes[0].start(*SERVER_OPTIONS)
         for node in nodes[1:]:
-            node.start(*KEPT, "--replicaof", "127.0.0.1", str(nodes[0].port))
+            node.start(*SERVER_OPTIONS, "--replicaof", "127.0.0.1", str(nodes[0].port))
         for node in nodes[1:]:
             until(lambda node=node: follows(node), "no link")  # type: ignore[misc]
         yield nodes

@@ -23,14 +23,14 @@ class Relays:
         self._thread.start()
         self._open = asyncio.Event()
         self._open.set()
-        self._cut: set[tuple[int, str]] = set()
+        self._cut_ways: set[tuple[int, str]] = set()
         self._lines: dict[asyncio.Task[None], tuple[int, str]] = {}
 
     def before(self, port: int, target: int) -> None:
         """Listen on `port` for the server on `target`."""
         self._do(self._listen(port, target))
 
-    def cut(self, ways: set[tuple[int, str]]) -> None:
+    def cut_ways(self, ways: set[tuple[int, str]]) -> None:
         """Let nothing through any more between a relay's port and callers from an address."""
         self._do(self._set(ways))
 
@@ -48,7 +48,7 @@ class Relays:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
 
     async def _set(self, ways: set[tuple[int, str]]) -> None:
-        before, self._cut = self._cut, ways
+        before, self._cut_ways = self._cut_ways, ways
         if ways:
             self._open.clear()
         else:
@@ -96,7 +96,7 @@ class Relays:
             await to.drain()
 
     async def _passable(self, way: tuple[int, str]) -> None:
-        while way in self._cut:
+        while way in self._cut_ways:
             await self._open.wait()
 
 

@@ -37,7 +37,7 @@ def can_part() -> bool:
 NEEDS_SIDES = pytest.mark.skipif(not can_part(), reason=f"the loopback of this system has no {HERE} and {THERE}")
 
 
-_given: set[int] = set()
+_given_ports: set[int] = set()
 
 
 def quiet_port() -> int:
@@ -46,8 +46,8 @@ def quiet_port() -> int:
         port = secrets.randbelow(12_000) + 20_000
         with socket.socket() as listener, contextlib.suppress(OSError):
             listener.bind(("127.0.0.1", port))
-            if port not in _given:
-                _given.add(port)
+            if port not in _given_ports:
+                _given_ports.add(port)
                 return port
 
 
@@ -92,7 +92,7 @@ class Node:
             return b""
 
 
-class Watched:
+class WatchedServers:
     """A primary and two replicas, watched by three Sentinels. The first of each can be parted from the others."""
 
     def __init__(self, folder: Path, ways: Relays) -> None:
@@ -143,11 +143,11 @@ class Watched:
     def part(self) -> None:
         """Part the primary and its Sentinel from the others. Clients still reach everything."""
         nodes = (*self.servers, *self.sentinels)
-        self._ways.cut({(node.front, THERE if node.side == HERE else HERE) for node in nodes})
+        self._ways.cut_ways({(node.front, THERE if node.side == HERE else HERE) for node in nodes})
 
     def silence(self) -> None:
         """Let nothing through to the primary any more, from anywhere."""
-        self._ways.cut({(self.servers[0].front, caller) for caller in (HERE, THERE, "127.0.0.1")})
+        self._ways.cut_ways({(self.servers[0].front, caller) for caller in (HERE, THERE, "127.0.0.1")})
 
     def heal(self) -> None:
         self._ways.heal()
@@ -171,10 +171,10 @@ class Watched:
 
 
 @contextlib.contextmanager
-def watched(folder: Path) -> Iterator[Watched]:
+def watched_servers(folder: Path) -> Iterator[WatchedServers]:
     """Servers and Sentinels that agree."""
     with relays() as ways:
-        made = Watched(folder, ways)
+        made = WatchedServers(folder, ways)
         try:
             made.start()
             yield made
@@ -218,9 +218,9 @@ class Cluster:
         for node in self.nodes:
             until(lambda node=node: b"cluster_state:ok" in node.ask("CLUSTER", "INFO"), "not up")  # type: ignore[misc]
         for node in self.nodes:
-            until(lambda node=node: self._settled(node), "no link")  # type: ignore[misc]
+            until(lambda node=node: self._is_settled(node), "no link")  # type: ignore[misc]
 
-    def _settled(self, node: Node) -> bool:
+    def _is_settled(self, node: Node) -> bool:
         said = node.ask("INFO", "replication")
         return b"connected_slaves:1" in said if b"role:master" in said else b"master_link_status:up" in said
 

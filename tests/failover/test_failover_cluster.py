@@ -6,7 +6,7 @@ from pathlib import Path
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, StoreError
 from tests.failover.servers import Cluster, cluster
-from tests.failover.writers import Writer, broken, more, writing
+from tests.failover.writers import Writer, list_broken_promises, more, run_writers
 from tests.store.kit import eventually, hearing
 
 JOBS = [JobKey("T1", f"J{n:010}") for n in range(24)]
@@ -35,16 +35,16 @@ async def test_nothing_acknowledged_is_lost_with_a_primary(tmp_path: Path) -> No
         stores = [await Store.connect(nodes.url, timeout=1.0) for _ in range(2)]
         writers = [Writer("one", stores[0], JOBS), Writer("two", stores[1], JOBS[::-1])]
         heard: list[JobKey] = []
-        async with hearing(stores[1].listen(), heard), writing(writers):
+        async with hearing(stores[1].listen(), heard), run_writers(writers):
             await more(writers, 100)
             assert heard
             await _lose_a_primary(nodes)
             heard.clear()
             await more(writers, 100)
         assert set(heard) >= set(JOBS), "signals of all nodes are heard again"
-        promises = [writer.promised for writer in writers]
-        assert await broken(stores[0], promises) == []
-        assert any(promised.refused for promised in promises)
+        promises = [writer.promise_record for writer in writers]
+        assert await list_broken_promises(stores[0], promises) == []
+        assert any(promised.refusal_counts for promised in promises)
         # On a busy machine, nodes of a cluster may take each other for down once more, and change places.
         await eventually(lambda: _is_whole(stores[0]))
         for store in stores:

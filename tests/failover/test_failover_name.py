@@ -15,9 +15,9 @@ from redis._parsers.base import BaseParser
 from bot.store.redis.redis_store import Store
 from bot.store.server_diagnosis import is_not_primary_error
 from bot.store.values import JobKey
-from tests.failover.names import NAMES, Name, follows, forwarder, furthest, is_primary, replicated
+from tests.failover.names import NAMES, Name, follows, forwarder, furthest, is_primary, replicated_servers
 from tests.failover.servers import Node
-from tests.failover.writers import Writer, broken, more, writing
+from tests.failover.writers import Writer, list_broken_promises, more, run_writers
 from tests.store.kit import JOB, eventually, hearing, until
 
 JOBS = [JobKey("T1", f"J{n:010}") for n in range(8)]
@@ -39,29 +39,29 @@ async def stores(place: str, count: int, options: str = "") -> AsyncIterator[lis
             await store.close()
 
 
-@pytest.mark.parametrize(("kind", "cut"), [("proxy", True), ("dns", False)])
-async def test_a_primary_that_became_a_replica_is_left(kind: str, tmp_path: Path, *, cut: bool) -> None:
-    with replicated(tmp_path) as (former, new), NAMES[kind](former) as name:
+@pytest.mark.parametrize(("kind", "must_cut"), [("proxy", True), ("dns", False)])
+async def test_a_primary_that_became_a_replica_is_left(kind: str, tmp_path: Path, *, must_cut: bool) -> None:
+    with replicated_servers(tmp_path) as (former, new), NAMES[kind](former) as name:
         async with stores(name.place, 2, "?replicas=1") as both:
             writers = [Writer("one", both[0], JOBS), Writer("two", both[1], JOBS[::-1])]
-            async with writing(writers):
+            async with run_writers(writers):
                 await more(writers)
                 await asyncio.to_thread(demote, former, new)
-                name.move(new, cut=cut)
+                name.move(new, must_cut=must_cut)
                 await more(writers)
-            assert await broken(both[0], [writer.promised for writer in writers]) == []
+            assert await list_broken_promises(both[0], [writer.promise_record for writer in writers]) == []
 
 
 async def test_a_primary_that_hangs_is_left(tmp_path: Path) -> None:
-    with replicated(tmp_path, replicas=2) as (former, *replicas), NAMES["dns"](former) as name:
+    with replicated_servers(tmp_path, replicas=2) as (former, *replicas), NAMES["dns"](former) as name:
         async with stores(name.place, 2, "?replicas=1") as both:
             writers = [Writer("one", both[0], JOBS), Writer("two", both[1], JOBS[::-1])]
-            async with writing(writers):
+            async with run_writers(writers):
                 await more(writers)
                 former.freeze()
                 await asyncio.to_thread(promote_furthest, name, replicas)
                 await more(writers)
-            assert await broken(both[0], [writer.promised for writer in writers]) == []
+            assert await list_broken_promises(both[0], [writer.promise_record for writer in writers]) == []
 
 
 def promote_furthest(name: Name, replicas: list[Node]) -> None:
@@ -75,7 +75,7 @@ def promote_furthest(name: Name, replicas: list[Node]) -> None:
 
 @pytest.mark.parametrize(("kind", "fate"), [("proxy", "a replica"), ("dns", "hangs"), ("proxy", "goes on")])
 async def test_who_only_listens_hears_what_is_said_at_the_new_primary(kind: str, fate: str, tmp_path: Path) -> None:
-    with replicated(tmp_path) as (former, new), NAMES[kind](former) as name:
+    with replicated_servers(tmp_path) as (former, new), NAMES[kind](former) as name:
         async with stores(name.place, 1) as (idle,):
             heard: list[JobKey] = []
             async with hearing(idle.listen(), heard):
@@ -101,7 +101,7 @@ async def _hears(node: Node, heard: list[JobKey]) -> bool:
 
 async def test_a_former_primary_that_goes_on_gets_no_writes_for_long(tmp_path: Path) -> None:
     """It answers everything, so that no call meets an error: only a new connection shows where the name leads."""
-    with replicated(tmp_path) as (former, new), forwarder(former) as name:
+    with replicated_servers(tmp_path) as (former, new), forwarder(former) as name:
         async with stores(name.place, 1) as (store,):
             heard: list[JobKey] = []
             async with hearing(store.listen(), heard):
@@ -117,11 +117,11 @@ async def test_a_former_primary_that_goes_on_gets_no_writes_for_long(tmp_path: P
 
 
 async def test_what_was_recorded_before_a_primary_died_is_known_to_the_new_one(tmp_path: Path) -> None:
-    with replicated(tmp_path) as (former, new), forwarder(former) as name:
+    with replicated_servers(tmp_path) as (former, new), forwarder(former) as name:
         async with stores(name.place, 1) as (store,):
             await store.jobs.ingest(JOB, "{}", dedupe=["1"])
             former.kill()
-            name.move(new, cut=True)
+            name.move(new, must_cut=True)
             assert new.ask("REPLICAOF", "NO", "ONE").startswith(b"+OK")
             assert not await store.jobs.ingest(JOB, "{}", dedupe=["1"]), "what was recorded is known"
 

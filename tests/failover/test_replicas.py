@@ -7,7 +7,7 @@ import pytest
 
 from bot.store.redis.redis_store import Store
 from bot.store.values import Commit, StoreError
-from tests.failover.names import replicated
+from tests.failover.names import replicated_servers
 from tests.failover.servers import Node
 from tests.store.kit import JOB, take_job
 
@@ -15,7 +15,7 @@ from tests.store.kit import JOB, take_job
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Node, Node]]:
     """A primary and its replica."""
-    with replicated(tmp_path_factory.mktemp("replicas")) as (primary, replica):
+    with replicated_servers(tmp_path_factory.mktemp("replicas")) as (primary, replica):
         yield primary, replica
 
 

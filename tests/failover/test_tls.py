@@ -11,7 +11,7 @@ import pytest
 
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, StoreError
-from tests.failover.writers import Writer, broken, more, writing
+from tests.failover.writers import Writer, list_broken_promises, more, run_writers
 from tests.store.kit import eventually, hearing
 
 CERTIFICATES = Path(__file__).parent / "certificates"
@@ -61,11 +61,11 @@ async def test_all_of_the_store_works_through_tls(tls_port: int) -> None:
         return set(heard) >= set(JOBS)
 
     writers = [Writer("one", store, JOBS), Writer("two", store, JOBS[::-1])]
-    async with writing(writers):
+    async with run_writers(writers):
         await more(writers, 100)
-    promises = [writer.promised for writer in writers]
-    assert await broken(store, promises) == []
-    assert not any(promised.refused for promised in promises)
+    promises = [writer.promise_record for writer in writers]
+    assert await list_broken_promises(store, promises) == []
+    assert not any(promised.refusal_counts for promised in promises)
     async with hearing(store.listen(), heard):
         await eventually(hears_all)
     digest = await store.blobs.put(JOBS[0], b"x" * 300_000)

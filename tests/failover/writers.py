@@ -18,26 +18,26 @@ LEASE = 60.0
 
 
 @dataclass
-class Promised:
+class PromiseRecord:
     """What the store said that it has, in any of its ways to say so."""
 
-    ingested: list[tuple[JobKey, str]] = field(default_factory=list)
-    intended: list[tuple[JobKey, str]] = field(default_factory=list)
-    committed: list[tuple[JobKey, str]] = field(default_factory=list)
-    granted: list[tuple[Claim, float, float]] = field(default_factory=list)
+    ingested_events: list[tuple[JobKey, str]] = field(default_factory=list)
+    intended_messages: list[tuple[JobKey, str]] = field(default_factory=list)
+    committed_events: list[tuple[JobKey, str]] = field(default_factory=list)
+    granted_claims: list[tuple[Claim, float, float]] = field(default_factory=list)
     """With the times from which and to which the job was worked on."""
-    refused: Counter[str] = field(default_factory=Counter)
+    refusal_counts: Counter[str] = field(default_factory=Counter)
 
     @property
     def count(self) -> int:
-        return len(self.ingested) + len(self.intended) + len(self.committed)
+        return len(self.ingested_events) + len(self.intended_messages) + len(self.committed_events)
 
 
 class Writer:
     """Does over and over what the bot does with a job: takes it in, claims it, sends a message, commits."""
 
     def __init__(self, name: str, store: Store, jobs: Sequence[JobKey]) -> None:
-        self.promised = Promised()
+        self.promise_record = PromiseRecord()
         self._name = name
         self._store = store
         self._jobs = jobs
@@ -50,13 +50,13 @@ class Writer:
             try:
                 await self._turn(key)
             except StoreError as error:
-                self.promised.refused[str(error)] += 1
+                self.promise_record.refusal_counts[str(error)] += 1
                 await asyncio.sleep(0.05)
 
     async def _turn(self, key: JobKey) -> None:
         asked = self._payload("asked")
         if await self._store.jobs.ingest(key, asked, dedupe=[asked]):
-            self.promised.ingested.append((key, asked))
+            self.promise_record.ingested_events.append((key, asked))
         claim = await self._store.jobs.claim(self._name, lease=LEASE, schema=2, preferred_job=key)
         if claim is None:
             return
@@ -64,7 +64,7 @@ class Writer:
         try:
             await self._work(claim)
         finally:
-            self.promised.granted.append((claim, began, time.monotonic()))
+            self.promise_record.granted_claims.append((claim, began, time.monotonic()))
         await self._store.jobs.release(claim, due=None)
 
     async def _work(self, claim: Claim) -> None:
@@ -72,20 +72,20 @@ class Writer:
         log, inbox = await self._store.jobs.read_log(key), await self._store.jobs.read_inbox(key)
         message, said = self._payload("message"), self._payload("said")
         if await self._store.outbox.record_intent(claim, message, message) is not None:
-            self.promised.intended.append((key, message))
+            self.promise_record.intended_messages.append((key, message))
         events, taken = [*(entry.payload for entry in inbox), said], [entry.seq for entry in inbox]
         if await self._store.jobs.commit(claim, said, len(log), events, taken_entries=taken, schema=2) in {
             Commit.OK,
             Commit.DUP,
         }:
-            self.promised.committed.append((key, said))
+            self.promise_record.committed_events.append((key, said))
 
     def _payload(self, what: str) -> str:
         return json.dumps({what: f"{self._name} {next(self._numbers)}"})
 
 
 @contextlib.asynccontextmanager
-async def writing(writers: Sequence[Writer]) -> AsyncIterator[None]:
+async def run_writers(writers: Sequence[Writer]) -> AsyncIterator[None]:
     """Have them write until the end of the block."""
     over = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
@@ -95,28 +95,34 @@ async def writing(writers: Sequence[Writer]) -> AsyncIterator[None]:
         over.set()
 
 
-async def broken(store: Store, promises: Sequence[Promised]) -> list[str]:
+async def list_broken_promises(store: Store, promises: Sequence[PromiseRecord]) -> list[str]:
     """Every promise that the store did not keep."""
     faults = []
-    keys = {key for promised in promises for key, _ in promised.ingested}
+    keys = {key for promised in promises for key, _ in promised.ingested_events}
     for key in sorted(keys, key=lambda key: key.job):
         log = Counter(entry.payload for entry in await store.jobs.read_log(key))
         there = log + Counter(entry.payload for entry in await store.jobs.read_inbox(key))
         messages = await store.outbox.read_messages(key)
         faults += [f"{key.job}: {payload} is there {count} times" for payload, count in there.items() if count > 1]
         for promised in promises:
-            faults += [f"{key.job}: lost {text}" for of, text in promised.ingested if of == key and text not in there]
-            faults += [f"{key.job}: lost {text}" for of, text in promised.committed if of == key and text not in log]
             faults += [
-                f"{key.job}: lost {name}" for of, name in promised.intended if of == key and name not in messages
+                f"{key.job}: lost {text}" for of, text in promised.ingested_events if of == key and text not in there
             ]
-    return faults + _worked_on_by_two([grant for promised in promises for grant in promised.granted])
+            faults += [
+                f"{key.job}: lost {text}" for of, text in promised.committed_events if of == key and text not in log
+            ]
+            faults += [
+                f"{key.job}: lost {name}"
+                for of, name in promised.intended_messages
+                if of == key and name not in messages
+            ]
+    return faults + _worked_on_by_two([grant for promised in promises for grant in promised.granted_claims])
 
 
-def _worked_on_by_two(granted: list[tuple[Claim, float, float]]) -> list[str]:
-    tokens = Counter((claim.key, claim.owner) for claim, _, _ in granted)
+def _worked_on_by_two(granted_claims: list[tuple[Claim, float, float]]) -> list[str]:
+    tokens = Counter((claim.key, claim.owner) for claim, _, _ in granted_claims)
     faults = [f"{key.job}: {owner} twice" for (key, owner), count in tokens.items() if count > 1]
-    ordered = sorted(granted, key=lambda grant: (grant[0].key.job, grant[1]))
+    ordered = sorted(granted_claims, key=lambda grant: (grant[0].key.job, grant[1]))
     for (first, _, end), (second, start, _) in itertools.pairwise(ordered):
         if first.key == second.key and start < end:
             faults.append(f"{first.key.job}: {first.owner} and {second.owner} at a time")
@@ -125,9 +131,9 @@ def _worked_on_by_two(granted: list[tuple[Claim, float, float]]) -> list[str]:
 
 async def more(writers: Sequence[Writer], by: int = 20) -> None:
     """Until each of them was promised so much more."""
-    counts = [writer.promised.count + by for writer in writers]
+    counts = [writer.promise_record.count + by for writer in writers]
 
-    async def done() -> bool:
-        return all(writer.promised.count >= count for writer, count in zip(writers, counts, strict=True))
+    async def has_enough() -> bool:
+        return all(writer.promise_record.count >= count for writer, count in zip(writers, counts, strict=True))
 
-    await eventually(done)
+    await eventually(has_enough)

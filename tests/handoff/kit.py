@@ -28,7 +28,7 @@ MEMBERS = (
 )
 
 
-def asked(request: str = R, at: float = 1.0, refusal: str = "") -> ev.RequestAdded:
+def make_request_event(request: str = R, at: float = 1.0, refusal: str = "") -> ev.RequestAdded:
     body = Request(id=request, user="U1", text="why did churn rise", at=at)
     return ev.RequestAdded(at=at, place=PLACE, request=body, refusal=refusal)
 
@@ -37,26 +37,26 @@ def subtask(name: str, *after: str, specialist: str = "analyst") -> Subtask:
     return Subtask(id=name, title=f"Part {name}", intent="Do the whole of it", specialist=specialist, after=after)
 
 
-def planned(*subtasks: Subtask, request: str = R) -> ev.PlanProposed:
+def make_plan_event(*subtasks: Subtask, request: str = R) -> ev.PlanProposed:
     plan = Plan(goal="Find out", subtasks=subtasks)
     return ev.PlanProposed(at=2.0, request=request, plan=plan, members=MEMBERS)
 
 
-def started(name: str, attempt: int = 1, at: float = 3.0) -> ev.AttemptStarted:
+def make_start_event(name: str, attempt: int = 1, at: float = 3.0) -> ev.AttemptStarted:
     return ev.AttemptStarted(at=at, request=R, subtask=name, attempt=attempt, specialist="analyst", tier="balanced")
 
 
-def returned(name: str, attempt: int = 1, at: float = 5.0, **more: object) -> ev.ResultReturned:
+def make_result_event(name: str, attempt: int = 1, at: float = 5.0, **more: object) -> ev.ResultReturned:
     result = Result(summary=f"sum {name}", content=f"all of {name}", usage=Usage(calls=2, tokens_in=10), **more)
     return ev.ResultReturned(at=at, request=R, subtask=name, attempt=attempt, result=result)
 
 
-def failed(name: str, attempt: int = 1, at: float = 4.0, **more: object) -> ev.AttemptFailed:
+def make_failure_event(name: str, attempt: int = 1, at: float = 4.0, **more: object) -> ev.AttemptFailed:
     fields = {"kind": "model", "message": "the model broke", **more}
     return ev.AttemptFailed.model_validate({"at": at, "request": R, "subtask": name, "attempt": attempt, **fields})
 
 
-def escalated(name: str, reason: str, attempt: int = 1, at: float = 4.0, **more: object) -> ev.Escalated:
+def make_escalation_event(name: str, reason: str, attempt: int = 1, at: float = 4.0, **more: object) -> ev.Escalated:
     escalation = Escalation.model_validate({"reason": reason, "message": "which one?", **more})
     return ev.Escalated(at=at, request=R, subtask=name, attempt=attempt, escalation=escalation)
 
@@ -84,14 +84,14 @@ def running(state: Job, now: float = 100.0) -> list[tuple[str, int, str]]:
 
 
 def read_plan(
-    text: str, members: Mapping[str, Member], allowed: AdhocAllowance | None = None, *, mended: bool = False
+    text: str, members: Mapping[str, Member], allowance: AdhocAllowance | None = None, *, is_second_try: bool = False
 ) -> tuple[Plan | None, tuple[str, ...]]:
     """The plan in a planner's reply, or its faults. Whatever file it names was named in the request."""
-    reply = parse_reply(text, PlanBrief(text), members, allowed, is_second_try=mended)
+    reply = parse_reply(text, PlanBrief(text), members, allowance, is_second_try=is_second_try)
     return reply.plan, reply.faults
 
 
-def handed(state: Job, effect: RunSubtask | MakePlan) -> Handoff:
+def make_subtask_handoff(state: Job, effect: RunSubtask | MakePlan) -> Handoff:
     """The handoff of the subtask that a specialist is to work on, or a crew is to plan."""
     name = effect.subtask if isinstance(effect, RunSubtask) else effect.within
     return make_handoff(state, ask(state), ask(state).subtasks[name], NOW)[0]

@@ -20,13 +20,13 @@ OURS = Path(__file__).parent
 
 
 class Reach:
-    """Counts what runs inside `counted`."""
+    """Counts what runs inside `count_coverage`."""
 
     def __init__(self) -> None:
         self._coverage = coverage.Coverage(data_suffix=True)
 
     @contextlib.contextmanager
-    def counted(self) -> Iterator[None]:
+    def count_coverage(self) -> Iterator[None]:
         self._coverage.start()
         try:
             yield
@@ -37,7 +37,7 @@ class Reach:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         if OURS not in item.path.parents:
             return (yield)
-        with self.counted():
+        with self.count_coverage():
             return (yield)
 
     def pytest_sessionfinish(self) -> None:
@@ -51,7 +51,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         raise pytest.UsageError(f"imported before it could be counted: {known}")
     reach = Reach()
     early_config.pluginmanager.register(reach)
-    with reach.counted():
+    with reach.count_coverage():
         package = importlib.import_module("handoff")
         for module in pkgutil.walk_packages(package.__path__, "handoff."):
             importlib.import_module(module.name)

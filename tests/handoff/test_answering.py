@@ -71,7 +71,7 @@ def after_results(
     return log
 
 
-def performed(job: Job, effect: Effect, rng: random.Random, at: float) -> ev.Event:
+def perform_effect(job: Job, effect: Effect, rng: random.Random, at: float) -> ev.Event:
     request = job.requests[0]
     if isinstance(effect, ReduceMaterial):
         reply = rng.choice(("", "- short", "x " * 40_000, "## s0\n- fine"))
@@ -111,7 +111,7 @@ def test_every_answer_ends_within_its_caps(seed: int, contents: list[str], *, ve
         effect = rng.choice(effects)
         assert effect not in done or isinstance(effect, VerifyAnswer), "only what was written again is read again"
         done.append(effect)
-        log.append(performed(job, effect, rng, 10.0 + step))
+        log.append(perform_effect(job, effect, rng, 10.0 + step))
         job = apply_event(job, log[-1])
     request = job.requests[0]
     assert request.state == "completed"

@@ -21,7 +21,17 @@ from handoff.engine.replay import parse_log
 from handoff.state.job_state import Job, SubtaskState
 from handoff.state.state_values import Question, Ruling
 from handoff.summaries.summary import make_summary_fields, parse_open_questions
-from tests.handoff.kit import R, ask, asked, job, planned, require, returned, started, subtask
+from tests.handoff.kit import (
+    R,
+    ask,
+    job,
+    make_plan_event,
+    make_request_event,
+    make_result_event,
+    make_start_event,
+    require,
+    subtask,
+)
 
 OF: dict[str, Any] = {"request": R, "subtask": "a", "attempt": 1}
 TURN = ev.TurnTaken(at=4.0, turn={"text": "", "stop": "tool_use", "usage": {}}, **OF)
@@ -38,7 +48,9 @@ def approval(text: str = "tea", terms: ApprovalTerms | None = None, call: str = 
     return Approval(call=call, terms=terms or ApprovalTerms(), **{**of, **more})
 
 
-def wanted(text: str = "tea", terms: ApprovalTerms | None = None, at: float = 10.0, **more: Any) -> ev.ApprovalAsked:
+def make_approval_event(
+    text: str = "tea", terms: ApprovalTerms | None = None, at: float = 10.0, **more: Any
+) -> ev.ApprovalAsked:
     return ev.ApprovalAsked(at=at, approval=approval(text, terms, **more), **OF)
 
 
@@ -50,7 +62,13 @@ def decides(
 
 
 def asks(terms: ApprovalTerms | None = None) -> tuple[ev.Event, ...]:
-    return (asked(), planned(subtask("a")), started("a"), TURN, wanted(terms=terms))
+    return (
+        make_request_event(),
+        make_plan_event(subtask("a")),
+        make_start_event("a"),
+        TURN,
+        make_approval_event(terms=terms),
+    )
 
 
 def work(state: Job, name: str = "a") -> SubtaskState:
@@ -65,7 +83,7 @@ def ruling(state: Job) -> Ruling | None:
     return next((one for one in work(state).checkpoints if isinstance(one, Ruling)), None)
 
 
-def ruled(*log: ev.Event) -> tuple[str, tuple[str, ...], dict[str, Any]]:
+def read_ruling(*log: ev.Event) -> tuple[str, tuple[str, ...], dict[str, Any]]:
     """What was decided, by whom, and of which arguments."""
     found = require(ruling(job(*log)))
     return found.outcome, found.users, found.arguments
@@ -100,7 +118,7 @@ def test_nothing_runs_while_people_are_asked_and_the_question_is_posted() -> Non
 def test_an_approval_is_a_checkpoint_and_the_wait_costs_the_attempt_no_time() -> None:
     state = job(*asks(), decides())
     assert running(state) == [1]
-    assert ruled(*asks(), decides()) == ("approved", ("U1",), TEA)
+    assert read_ruling(*asks(), decides()) == ("approved", ("U1",), TEA)
     assert (require(ruling(state)).call, require(ruling(state)).digest) == ("c1", compute_call_digest("post", TEA))
     assert work(state).attempt_started == work(job(*asks())).attempt_started + 100.0
     assert work(state).question_answers[0].ruling == ruling(state)
@@ -166,8 +184,8 @@ def test_a_quorum_takes_several_people_and_one_may_deny() -> None:
     assert running(job(*one)) == []
     assert [vote.user for vote in question(job(*one)).votes] == ["U2"]
     assert ruling(job(*one, decides(user="U2"))) is None, "one person counts once"
-    assert ruled(*one, decides(user="U7", groups=("S9",)))[:2] == ("approved", ("U2", "U7"))
-    assert ruled(*one, decides("deny", user="U3"))[0] == "denied"
+    assert read_ruling(*one, decides(user="U7", groups=("S9",)))[:2] == ("approved", ("U2", "U7"))
+    assert read_ruling(*one, decides("deny", user="U3"))[0] == "denied"
 
 
 def test_a_quorum_takes_no_more_people_than_are_named_unless_a_group_is_among_them() -> None:
@@ -179,27 +197,27 @@ def test_a_quorum_takes_no_more_people_than_are_named_unless_a_group_is_among_th
 
 def test_an_edit_approves_other_arguments_of_a_write() -> None:
     edit = decides("edit", arguments=CAKE, what="post cake")
-    assert ruled(*asks(), edit) == ("edited", ("U1",), CAKE)
+    assert read_ruling(*asks(), edit) == ("edited", ("U1",), CAKE)
     assert require(ruling(job(*asks(), edit))).digest == compute_call_digest("post", CAKE)
-    assert ruled(*asks(), decides("edit", arguments=TEA))[0] == "approved", "nothing was changed"
+    assert read_ruling(*asks(), decides("edit", arguments=TEA))[0] == "approved", "nothing was changed"
     one = approval(arguments={"n": 1}, digest=compute_call_digest("post", {"n": 1}))
     log = [*asks()[:-1], ev.ApprovalAsked(at=10.0, approval=one, **OF)]
-    changed = ruled(*log, decides("edit", digest=one.digest, arguments={"n": True}))
+    changed = read_ruling(*log, decides("edit", digest=one.digest, arguments={"n": True}))
     assert (changed[0], changed[2]) == ("edited", {"n": True}), "another kind of value is a change"
-    leaving = job(*asks()[:-1], wanted(kind="egress"), decides("edit", arguments=CAKE))
+    leaving = job(*asks()[:-1], make_approval_event(kind="egress"), decides("edit", arguments=CAKE))
     assert (ruling(leaving), running(leaving)) == (None, []), "only the arguments of a write are edited"
 
 
 def test_an_edit_voids_the_approvals_before_it_and_asks_the_others_anew() -> None:
     edit = decides("edit", user="U3", arguments=CAKE, what="post cake", target="#all", leaves="cake")
-    log = (*asks(TWO)[:-1], wanted(terms=TWO, target="#board"), decides(user="U2"), edit)
+    log = (*asks(TWO)[:-1], make_approval_event(terms=TWO, target="#board"), decides(user="U2"), edit)
     asks_anew = question(job(*log))
     assert (asks_anew.number, asks_anew.message, [vote.user for vote in asks_anew.votes]) == (2, "post cake", ["U3"])
     assert (require(asks_anew.approval).target, require(asks_anew.approval).leaves) == ("#all", "cake")
     before = require(work(job(*log)).question_answers[-1].ruling)
     assert (before.target, before.leaves) == ("#all", "cake")
     assert ruling(job(*log, decides(user="U2"))) is None, "the first question is closed"
-    assert ruled(*log, decides(user="U2", number=2, text="cake")) == ("edited", ("U3", "U2"), CAKE)
+    assert read_ruling(*log, decides(user="U2", number=2, text="cake")) == ("edited", ("U3", "U2"), CAKE)
 
 
 def test_similar_calls_are_approved_on_the_same_terms_and_target() -> None:
@@ -229,8 +247,16 @@ def test_what_was_denied_is_not_asked_again_in_the_request() -> None:
 
 def test_two_subtasks_that_ask_do_not_mix_up() -> None:
     other = ev.ApprovalAsked(at=11.0, approval=approval(), **{**OF, "subtask": "b"})
-    plan = planned(subtask("a"), subtask("b"))
-    state = job(asked(), plan, started("a"), started("b"), wanted(), other, decides("deny"))
+    plan = make_plan_event(subtask("a"), subtask("b"))
+    state = job(
+        make_request_event(),
+        plan,
+        make_start_event("a"),
+        make_start_event("b"),
+        make_approval_event(),
+        other,
+        decides("deny"),
+    )
     assert work(state).question is None
     assert (question(state, "b").number, work(state, "b").state) == (1, "input_required")
 
@@ -239,7 +265,7 @@ def test_what_was_not_approved_is_named_as_a_gap_and_told_apart() -> None:
     def list_gaps(state: Job) -> tuple[str, ...]:
         return list_answer_gaps(ask(state), ask(state).run)
 
-    done = returned("a", at=120.0)
+    done = make_result_event("a", at=120.0)
     assert list_gaps(job(*asks(), decides("deny"), done)) == ("not done, as a person denied it: post tea",)
     state = job(*asks())
     late = apply_event(
@@ -247,7 +273,7 @@ def test_what_was_not_approved_is_named_as_a_gap_and_told_apart() -> None:
     )
     assert require(work(late).question_answers[0].ruling).outcome == "expired"
     assert list_gaps(late) == ("not done, as nobody approved it in time: post tea",)
-    again = (wanted("cake", call="c2", at=112.0), decides(text="cake", number=2, at=115.0))
+    again = (make_approval_event("cake", call="c2", at=112.0), decides(text="cake", number=2, at=115.0))
     assert list_gaps(job(*asks(), decides("deny"), *again, done)) == ()
 
 
@@ -315,7 +341,12 @@ def test_what_does_not_fit_several_calls_decides_nothing(odd: ev.Event) -> None:
 
 @pytest.mark.parametrize(
     "log",
-    [asks(), (*asks(), decides()), (*asks(), decides("deny"), returned("a", at=130.0)), both(on_both("apart"))],
+    [
+        asks(),
+        (*asks(), decides()),
+        (*asks(), decides("deny"), make_result_event("a", at=130.0)),
+        both(on_both("apart")),
+    ],
 )
 def test_a_stored_log_opens_as_it_folds(log: tuple[ev.Event, ...]) -> None:
     assert parse_log([ev.dump_event(event) for event in log]) == fold_log(log)
@@ -327,9 +358,9 @@ DEAR = Terms(ask_above_tokens=1_000, approvers=("U2",))
 
 
 def costly(tokens: int = 5_000, terms: Terms = DEAR, cost: float | None = None) -> Job:
-    plan = planned(subtask("a"), subtask("b", "a"))
+    plan = make_plan_event(subtask("a"), subtask("b", "a"))
     expected = tuple(Estimate(subtask=name, calls=2, tokens=tokens, cost=cost) for name in "ab")
-    return job(asked(), plan.model_copy(update={"terms": terms, "estimates": expected}))
+    return job(make_request_event(), plan.model_copy(update={"terms": terms, "estimates": expected}))
 
 
 def cost_decided(decision: str, user: str = "U2", **more: Any) -> Job:
@@ -348,7 +379,7 @@ def test_a_costly_part_is_asked_for_before_it_begins_and_only_when_it_could() ->
     assert running(cost_decided("approve", user="U1")) == [], "U1 is not named"
     after = cost_decided("approve")
     assert (running(after), work(after).attempt) == ([1], 0)
-    after = apply_event(apply_event(after, started("a")), returned("a", at=130.0))
+    after = apply_event(apply_event(after, make_start_event("a")), make_result_event("a", at=130.0))
     assert work(after, "b").state == "input_required"
     dollars = costly(10, Terms(ask_above_cost=2.0), 2.5)
     assert require(question(dollars).approval).why.startswith("about $2.50"), "where prices are known"

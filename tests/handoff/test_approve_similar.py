@@ -35,7 +35,7 @@ class Person:
     """A person as they are by now."""
 
     here: bool = True
-    grouped: bool = True
+    in_group: bool = True
     admin: bool = False
 
 
@@ -43,21 +43,22 @@ class Person:
 class Thread:
     """A thread in which several people ask, click, leave and come back, and the bot does what it is let do.
 
-    `granted` are the approvals of similar calls by our own count: for whom, by whom, on which terms, what was in view.
+    `grants` are the approvals of similar calls by our own count: for whom, by whom, on which terms, what was in view.
     """
 
     people: dict[str, Person] = field(default_factory=lambda: {user: Person() for user in PEOPLE})
     job: Job | None = None
     at: float = 1.0
     turns: int = 0
-    granted: list[tuple[str, frozenset[str], ApprovalTerms, frozenset[str]]] = field(default_factory=list)
-    covered: int = 0
-    clicked: int = 0
+    grants: list[tuple[str, frozenset[str], ApprovalTerms, frozenset[str]]] = field(default_factory=list)
+    covered_count: int = 0
+    clicked_count: int = 0
 
     def actors(self) -> dict[str, Actor | None]:
         groups = {True: ("S1",), False: ()}
         return {
-            user: Actor(user, groups[one.grouped], one.admin) if one.here else None for user, one in self.people.items()
+            user: Actor(user, groups[one.in_group], one.admin) if one.here else None
+            for user, one in self.people.items()
         }
 
     def able(self, user: str, terms: ApprovalTerms, requester: str) -> bool:
@@ -68,7 +69,7 @@ class Thread:
         names = {requester if name == REQUESTER else name for name in terms.approvers}
         if not terms.own and names <= {requester}:
             return one.admin
-        return user in names or ("S1" in names and one.grouped) or (ADMINS in names and one.admin)
+        return user in names or ("S1" in names and one.in_group) or (ADMINS in names and one.admin)
 
     def add(self, event: ev.Event) -> None:
         self.job = apply_event(self.job, ev.load_event(ev.dump_event(event)))
@@ -119,10 +120,10 @@ class Thread:
             self.add(ev.ApprovalAsked(**self.of, approval=asked))
             return
         assert found.ruling.is_approved
-        self.covered += 1
-        self.made(found.ruling, terms)
+        self.covered_count += 1
+        self.check_call(found.ruling, terms)
         requester, users = self.ask.spec.user, frozenset(found.ruling.users)
-        assert any(one[:3] == (requester, users, terms) and view <= one[3] for one in self.granted), (
+        assert any(one[:3] == (requester, users, terms) and view <= one[3] for one in self.grants), (
             "nobody approved similar calls of this requester, with all of this in view"
         )
 
@@ -143,7 +144,7 @@ class Thread:
                 number=question.number,
                 digest=approval.digest,
                 user=user,
-                groups=("S1",) if one.grouped else (),
+                groups=("S1",) if one.in_group else (),
                 admin=one.admin,
                 decision=decision,
                 lapsed=list_excluded_users(approval.terms, requester, votes, self.actors()),
@@ -151,13 +152,13 @@ class Thread:
         )
         for ruling in self.ask.subtasks["a"].checkpoints[before:]:
             if isinstance(ruling, Ruling) and ruling.is_approved:
-                self.clicked += 1
-                self.made(ruling, approval.terms)
+                self.clicked_count += 1
+                self.check_call(ruling, approval.terms)
                 if ruling.covers_similar:
                     view = frozenset(approval.in_view)
-                    self.granted.append((requester, frozenset(ruling.users), approval.terms, view))
+                    self.grants.append((requester, frozenset(ruling.users), approval.terms, view))
 
-    def made(self, ruling: Ruling, terms: ApprovalTerms) -> None:
+    def check_call(self, ruling: Ruling, terms: ApprovalTerms) -> None:
         """A call is made now: those whose yes it is may decide for its requester, now."""
         users, requester = set(ruling.users), self.ask.spec.user
         assert len(users) >= terms.quorum
@@ -165,7 +166,7 @@ class Thread:
 
 
 users = st.sampled_from(PEOPLE)
-turns = st.tuples(st.just("turn"), users, st.sampled_from(["here", "grouped", "admin"]))
+turns = st.tuples(st.just("turn"), users, st.sampled_from(["here", "in_group", "admin"]))
 rounds = st.tuples(
     st.lists(st.one_of(turns, st.tuples(st.just("request"), users)), max_size=2),
     st.tuples(st.just("want"), st.sampled_from(TERMS), st.frozensets(st.sampled_from(SOURCES), max_size=2)),
@@ -195,8 +196,8 @@ def test_no_call_runs_without_people_who_may_decide_for_its_requester_now() -> N
                 setattr(thread.people[user], what, not getattr(thread.people[user], what))
             else:
                 getattr(thread, kind)(*how)
-        totals["covered"] += thread.covered
-        totals["clicked"] += thread.clicked
+        totals["covered"] += thread.covered_count
+        totals["clicked"] += thread.clicked_count
 
     play()
     assert min(totals.values()) > 20, f"a property of nothing: {totals}"
@@ -209,7 +210,7 @@ def alike(terms: ApprovalTerms, *approvers: str, view: frozenset[str] = frozense
     thread.want(terms, view)
     for user in approvers:
         thread.click(user, "approve_alike")
-    assert thread.granted
+    assert thread.grants
     return thread
 
 
@@ -218,12 +219,12 @@ def test_a_vote_of_who_left_meanwhile_does_not_count() -> None:
     thread.request("U1")
     thread.want(TERMS[2], frozenset())
     thread.click("U2", "approve")
-    thread.people["U2"].grouped = False
+    thread.people["U2"].in_group = False
     thread.click("U3", "approve")
     assert [vote.user for vote in require(thread.question).votes] == ["U3"]
     thread.click("U4", "approve")
     assert thread.question is None
-    assert thread.clicked == 1
+    assert thread.clicked_count == 1
 
 
 def test_what_came_into_view_since_is_named() -> None:

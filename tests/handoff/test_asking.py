@@ -35,7 +35,17 @@ from handoff.planning.tier_cap import cap_allowance, cap_members, cap_plan
 from handoff.state.job_state import Job, replace
 from handoff.state.state_values import may_answer
 from handoff.summaries.summary import list_notes
-from tests.handoff.kit import PLACE, R, ask, asked, escalated, job, require, started, subtask
+from tests.handoff.kit import (
+    PLACE,
+    R,
+    ask,
+    job,
+    make_escalation_event,
+    make_request_event,
+    make_start_event,
+    require,
+    subtask,
+)
 
 HOUR = 3600.0
 MONDAY_9 = 1_793_610_000.0 - 1_793_610_000.0 % 86_400 + 9 * HOUR
@@ -49,19 +59,19 @@ PEOPLE = (
 
 def question(asking: AskingTerms, *, asks: tuple[str, ...] = (), **more: Any) -> Job:
     """A job whose only specialist asks at nine on Monday, and whose thread shows the question."""
-    return waiting(asking, "a", escalated("a", "ambiguous_input", at=MONDAY_9, **more), asks=asks)
+    return make_waiting_job(asking, "a", make_escalation_event("a", "ambiguous_input", at=MONDAY_9, **more), asks=asks)
 
 
-def waiting(asking: AskingTerms, name: str, *events: ev.Event, asks: tuple[str, ...] = ()) -> Job:
+def make_waiting_job(asking: AskingTerms, name: str, *events: ev.Event, asks: tuple[str, ...] = ()) -> Job:
     """A job of one part whose last events, at nine on Monday, ask people something that its thread shows."""
     members = (Member(name="analyst", asks=asks),)
     plan = Plan(goal="Find out", subtasks=(subtask(name),))
     return job(
-        asked(),
+        make_request_event(),
         ev.SettingKnown(at=1.5, request=R, setting=RequestSetting(requester="Ana", people=PEOPLE)),
         ev.PlanProposed(at=2.0, request=R, plan=plan, members=members, terms=Terms(asking=asking)),
         ev.Posted(at=2.0, request=R, key=f"{R}:card", ts="9.0"),
-        started(name),
+        make_start_event(name),
         *events,
         ev.Posted(at=MONDAY_9, request=R, key=make_question_key(R, name, 1), ts="10.0"),
     )
@@ -72,7 +82,7 @@ def whom(state: Job) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    ("crew", "own", "told", "expected"),
+    ("crew", "own", "question_fields", "expected"),
     [
         ((), (), {}, ("U1",)),
         (("anyone",), (), {}, ()),
@@ -93,9 +103,9 @@ def whom(state: Job) -> tuple[str, ...]:
     ],
 )
 def test_whom_a_question_is_for(
-    crew: tuple[str, ...], own: tuple[str, ...], told: dict[str, Any], expected: tuple[str, ...]
+    crew: tuple[str, ...], own: tuple[str, ...], question_fields: dict[str, Any], expected: tuple[str, ...]
 ) -> None:
-    assert whom(question(AskingTerms(whom=crew), asks=own, **told)) == expected
+    assert whom(question(AskingTerms(whom=crew), asks=own, **question_fields)) == expected
 
 
 def test_groups_count_as_their_members() -> None:
@@ -120,9 +130,9 @@ def test_only_who_was_mentioned_or_spoke_may_be_named() -> None:
 def test_the_planners_question_is_for_whom_it_names_too() -> None:
     setting = ev.SettingKnown(at=1.5, request=R, setting=RequestSetting(people=PEOPLE))
     asks = ev.PlannerAsked(at=2.0, request=R, question="Cleo, which year?", asking=AskingTerms())
-    assert ask(job(asked(), setting, asks)).open_questions[""].whom == ("U3",)
+    assert ask(job(make_request_event(), setting, asks)).open_questions[""].whom == ("U3",)
     ruled = asks.model_copy(update={"asking": AskingTerms(whom=("anyone",))})
-    assert ask(job(asked(), setting, ruled)).open_questions[""].whom == ()
+    assert ask(job(make_request_event(), setting, ruled)).open_questions[""].whom == ()
 
 
 # ---------------------------------------------------------------- reminders
@@ -136,7 +146,7 @@ def next_of(state: Job, now: float = 1e12) -> RemindOfQuestion | ExpireQuestion 
     return found[0] if found else None
 
 
-def reminded(state: Job, at: float) -> Job:
+def remind_people(state: Job, at: float) -> Job:
     """The job after the reminder that is due, and its message."""
     effect = next_of(state, at)
     assert isinstance(effect, RemindOfQuestion)
@@ -148,26 +158,28 @@ def reminded(state: Job, at: float) -> Job:
 
 def test_nobody_is_reminded_unless_it_is_set_and_a_requester_who_was_asked_once() -> None:
     assert list_outstanding_effects(question(AskingTerms()), 1e12) == ([], None)
-    state = reminded(question(AskingTerms(remind_after=HOUR)), MONDAY_9 + HOUR)
+    state = remind_people(question(AskingTerms(remind_after=HOUR)), MONDAY_9 + HOUR)
     assert list_outstanding_effects(state, 1e12) == ([], None)
     anybody = question(AskingTerms(whom=("anyone",), then=("U2",), remind_after=HOUR))
     assert next_of(anybody, MONDAY_9 + HOUR) == RemindOfQuestion(R, "a", 1, ("U1",))
-    assert whom(reminded(reminded(anybody, MONDAY_9 + HOUR), MONDAY_9 + 2 * HOUR)) == (), "it stays for anybody"
+    assert whom(remind_people(remind_people(anybody, MONDAY_9 + HOUR), MONDAY_9 + 2 * HOUR)) == (), (
+        "it stays for anybody"
+    )
 
 
 def test_first_who_was_asked_then_the_next_then_the_requester_and_then_nobody() -> None:
     state = question(AskingTerms(whom=("U2",), then=("U3", "S1"), remind_after=4 * HOUR))
     first = MONDAY_9 + 4 * HOUR
     assert list_outstanding_effects(state, first - 1) == ([], first)
-    state = reminded(state, first)
+    state = remind_people(state, first)
     assert whom(state) == ("U2",)
     second = list_outstanding_effects(state, first)[1]
     assert second == MONDAY_9 + 19 * HOUR, "four hours of U3's work, who is nine hours ahead and off until the morning"
-    state = reminded(state, second)
+    state = remind_people(state, second)
     assert whom(state) == ("U2", "U3"), "who is brought in may answer"
     for expected in (("U2", "U3", "S1"), ("U2", "U3", "S1", "U1")):
         due = require(list_outstanding_effects(state, second)[1])
-        state = reminded(state, due)
+        state = remind_people(state, due)
         assert whom(state) == expected
     assert list_outstanding_effects(state, 1e12) == ([], None)
     assert len(ask(state).open_questions["a"].reminders) == MAX_REMINDERS
@@ -194,7 +206,7 @@ def test_what_the_thread_does_not_show_yet_nobody_is_reminded_of() -> None:
 # ---------------------------------------------------------------- expiry
 
 
-def expired(state: Job, after: float) -> Job:
+def expire_question(state: Job, after: float) -> Job:
     at = MONDAY_9 + after
     assert next_of(state, at - 1) is None
     assert next_of(state, at) == ExpireQuestion(R, "a", 1)
@@ -206,7 +218,7 @@ TWO_DAYS = 2 * 86_400.0
 
 def test_nobody_answers_and_the_askers_assumption_is_taken_and_told() -> None:
     told = {"message": "Which city?", "options": ["Oslo", "Bergen"], "assumption": "https://evil.com/?d=secret"}
-    state = expired(question(AskingTerms(expire_after=TWO_DAYS), **told), TWO_DAYS)
+    state = expire_question(question(AskingTerms(expire_after=TWO_DAYS), **told), TWO_DAYS)
     subtask = ask(state).subtasks["a"]
     assert (subtask.state, subtask.question) == ("pending", None)
     assert [note.text for note in subtask.answer_notes] == ["Nobody answered; assume: https://evil.com/?d=secret"]
@@ -214,26 +226,26 @@ def test_nobody_answers_and_the_askers_assumption_is_taken_and_told() -> None:
         "Nobody answered “Which city?” within 2 days; I assumed: https://evil.com/?d=secret"
     ]
     assert not any("evil.com" in text for text in list_people_words(ask(state))), "an assumption is nobody's words"
-    state = expired(question(AskingTerms(expire_after=TWO_DAYS)), TWO_DAYS)
+    state = expire_question(question(AskingTerms(expire_after=TWO_DAYS)), TWO_DAYS)
     subtask = ask(state).subtasks["a"]
     assert (subtask.state, subtask.reason) == ("error", "nobody answered within 2 days"), "nothing can be assumed"
     assert list_notes(ask(state)) == []
 
 
-@pytest.mark.parametrize(("assume", "taken"), [("first", "Oslo"), ("the capital", "the capital")])
-def test_a_crew_says_what_is_assumed_where_the_asker_does_not(assume: str, taken: str) -> None:
+@pytest.mark.parametrize(("assume", "assumed_answer"), [("first", "Oslo"), ("the capital", "the capital")])
+def test_a_crew_says_what_is_assumed_where_the_asker_does_not(assume: str, assumed_answer: str) -> None:
     told = {"message": "Which city?", "options": ["Oslo", "Bergen"]}
-    state = expired(question(AskingTerms(expire_after=TWO_DAYS, assume=assume), **told), TWO_DAYS)
-    assert ask(state).subtasks["a"].question_answers[0].text == taken
+    state = expire_question(question(AskingTerms(expire_after=TWO_DAYS, assume=assume), **told), TWO_DAYS)
+    assert ask(state).subtasks["a"].question_answers[0].text == assumed_answer
 
 
 def test_the_planner_goes_on_with_an_assumption_and_fails_without() -> None:
     asks = ev.PlannerAsked(at=MONDAY_9, request=R, question="Which year?", asking=AskingTerms(expire_after=TWO_DAYS))
     over = ev.QuestionExpired(at=MONDAY_9 + TWO_DAYS, request=R, subtask="", number=1)
-    state = job(asked(), asks, over)
+    state = job(make_request_event(), asks, over)
     assert ask(state).run.failure is not None
     assert "nobody answered within 2 days" in ask(state).run.failure.reason
-    state = job(asked(), asks.model_copy(update={"assumption": "this year"}), over)
+    state = job(make_request_event(), asks.model_copy(update={"assumption": "this year"}), over)
     assert ask(state).run.failure is None
     assert [note.text for note in ask(state).answer_notes] == ["Nobody answered; assume: this year"]
 
@@ -241,7 +253,7 @@ def test_the_planner_goes_on_with_an_assumption_and_fails_without() -> None:
 def test_whether_something_was_carried_out_is_never_assumed() -> None:
     of: dict[str, Any] = {"request": R, "subtask": "b", "attempt": 1, "call": "c", "tool": "post", "what": "Post it"}
     doubt = ev.ToolInDoubt(at=MONDAY_9, reason="lost", **of)
-    state = waiting(AskingTerms(expire_after=1.0, remind_after=HOUR), "b", ev.ToolStarted(at=4.0, **of), doubt)
+    state = make_waiting_job(AskingTerms(expire_after=1.0, remind_after=HOUR), "b", ev.ToolStarted(at=4.0, **of), doubt)
     assert next_of(state) == RemindOfQuestion(R, "b", 1, ("U1",))
     after = apply_event(state, ev.QuestionExpired(at=MONDAY_9 + TWO_DAYS, request=R, subtask="b", number=1))
     assert ask(after).open_questions == ask(state).open_questions
@@ -251,19 +263,21 @@ def approving(asking: AskingTerms) -> Job:
     """A job whose specialist waits for Cleo's approval."""
     terms = ApprovalTerms(approvers=("U3",))
     wanted = Approval(call="c", tool="post", what="post tea", arguments={}, digest="d", terms=terms)
-    return waiting(asking, "a", ev.ApprovalAsked(at=MONDAY_9, request=R, subtask="a", attempt=1, approval=wanted))
+    return make_waiting_job(
+        asking, "a", ev.ApprovalAsked(at=MONDAY_9, request=R, subtask="a", attempt=1, approval=wanted)
+    )
 
 
 def test_of_an_approval_only_those_are_reminded_who_may_decide() -> None:
     state = approving(AskingTerms(then=("U2",), remind_after=HOUR))
-    state = reminded(state, require(list_outstanding_effects(state, MONDAY_9)[1]))
+    state = remind_people(state, require(list_outstanding_effects(state, MONDAY_9)[1]))
     assert ask(state).open_questions["a"].reminders[0].to == ("U3",)
     assert whom(state) == ("U3",)
     assert list_outstanding_effects(state, 1e12) == ([], None)
 
 
 def test_an_approval_expires_and_is_neither_denied_nor_assumed() -> None:
-    state = expired(approving(AskingTerms(expire_after=TWO_DAYS, assume="first")), TWO_DAYS)
+    state = expire_question(approving(AskingTerms(expire_after=TWO_DAYS, assume="first")), TWO_DAYS)
     (closed,) = ask(state).subtasks["a"].question_answers
     assert require(closed.ruling).outcome == "expired"
     assert ask(state).subtasks["a"].state == "in_progress"
@@ -353,7 +367,7 @@ def utc_of(text: str) -> float:
 
 
 @pytest.mark.parametrize(
-    ("quiet", "asked", "reminded"),
+    ("quiet", "asked_at", "reminded_at"),
     [
         (QuietTimes(), "2026-03-04T10:00", "2026-03-04T14:00"),
         (QuietTimes(begins=13 * 60, ends=15 * 60), "2026-03-04T10:00", "2026-03-04T15:00"),
@@ -372,9 +386,9 @@ def utc_of(text: str) -> float:
     ],
 )
 def test_no_reminder_comes_in_quiet_hours_nor_out_of_working_hours(
-    quiet: QuietTimes, asked: str, reminded: str
+    quiet: QuietTimes, asked_at: str, reminded_at: str
 ) -> None:
-    assert add_working_seconds(utc_of(asked), ASKING.remind_after, ASKING, 0, quiet) == utc_of(reminded)
+    assert add_working_seconds(utc_of(asked_at), ASKING.remind_after, ASKING, 0, quiet) == utc_of(reminded_at)
 
 
 def test_members_and_parts_are_lowered_and_nobody_can_be_raised() -> None:

@@ -32,37 +32,39 @@ TABLE = SourceDocument("orders.csv", ORDERS, is_table=True)
 BRIEF = SourceDocument("the brief", "How much was sold by country and month?", is_material=False, is_brief=True)
 
 
-def replied(sql: str, rows: str, tail: str = "") -> SourceDocument:
+def make_query_reply(sql: str, rows: str, tail: str = "") -> SourceDocument:
     """The reply to a query, as the tools for tables write it."""
     count = rows.count("\n")
     text = f"{rows}\n({count} row{'' if count == 1 else 's'}{tail})"
     return SourceDocument("orders.csv", text, is_material=False, query=sql, code=sql)
 
 
-BY_COUNTRY = replied(
+BY_COUNTRY = make_query_reply(
     "SELECT country, sum(amount_eur) AS total FROM orders GROUP BY 1",
     "country | total\nDE | 931.8\nFR | 379.4\nES | 257.8",
 )
-BY_MONTH = replied(
+BY_MONTH = make_query_reply(
     "SELECT strftime(order_date, '%Y-%m') AS month, sum(amount_eur) AS total FROM orders GROUP BY 1",
     "month | total\n2026-03 | 781.05\n2026-04 | 787.95",
 )
-TOTAL = replied("SELECT sum(amount_eur) AS total FROM orders", "total\n1569.0")
-PAID = replied(
+TOTAL = make_query_reply("SELECT sum(amount_eur) AS total FROM orders", "total\n1569.0")
+PAID_TOTAL = make_query_reply(
     "SELECT sum(amount_eur) AS total FROM orders WHERE status='paid'",
     "total\n865.9",
     "; only status = paid: 5 of 8 rows",
 )
-MARCH = replied(
+MARCH = make_query_reply(
     "SELECT sum(amount_eur) AS t FROM orders WHERE order_date >= '2026-03-01' AND order_date < '2026-04-01'",
     "t\n781.05",
     "; only order_date >= 2026-03-01 AND order_date < 2026-04-01: 4 of 8 rows",
 )
-PRICES = replied(
+PRICES = make_query_reply(
     "SELECT product, region, round(avg(price)) AS price_usd FROM p GROUP BY ALL",
     "product | region | price_usd\nDesk | North | 1200\nDesk | South | 1350\nRelay | North | 640\nRelay | South | 777",
 )
-OPEN = replied("SELECT late, count(*) AS n FROM o GROUP BY ROLLUP (1)", "late | n\nyes | 1203\nno | 997\nTotal | 2200")
+OPEN = make_query_reply(
+    "SELECT late, count(*) AS n FROM o GROUP BY ROLLUP (1)", "late | n\nyes | 1203\nno | 997\nTotal | 2200"
+)
 RIGHT: list[tuple[SourceDocument | None, str]] = [
     (BY_COUNTRY, "DE comes first with 931.80 EUR, then FR with 379.40 EUR and ES with 257.80 EUR."),
     (BY_COUNTRY, "| Country | Total |\n|---|---|\n| DE | 931.80 |\n| FR | 379.40 |\n| ES | 257.80 |"),
@@ -81,7 +83,7 @@ RIGHT: list[tuple[SourceDocument | None, str]] = [
     (TOTAL, "Total revenue was 1,569 EUR, with March ahead of April."),
     (TOTAL, "El total de marzo y abril es de 1569 €."),
     (TOTAL, "Across paid and open orders the total is 1,569 EUR."),
-    (PAID, "The paid orders come to 865.90 EUR."),
+    (PAID_TOTAL, "The paid orders come to 865.90 EUR."),
     (MARCH, "March brought in 781.05 EUR."),
     (MARCH, "En marzo se vendieron 781,05 €."),
     (PRICES, "In the North, Desk costs 1,200 USD and Relay 640 USD."),
@@ -108,21 +110,25 @@ WRONG: list[tuple[SourceDocument | None, str, str]] = [
     (TOTAL, "In March we sold 1,569 EUR.", "1,569 is of all rows, not of March"),
     (TOTAL, "DE made 1,569 EUR.", "1,569 is of all rows, not of DE"),
     (TOTAL, "Total: $1,569", "1,569 is in EUR, not in USD"),
-    (PAID, "The open orders come to 865.90 EUR.", "865.90 is of the rows with status = paid: 5 of 8 rows, not of open"),
+    (
+        PAID_TOTAL,
+        "The open orders come to 865.90 EUR.",
+        "865.90 is of the rows with status = paid: 5 of 8 rows, not of open",
+    ),
     (MARCH, "Im April wurden 781,05 € verkauft.", "not of April"),
     (PRICES, "In the North, Desk costs 1,350 USD.", "1,350 is the figure of Desk, South, not of Desk, North"),
     (None, "The order 1003 from FR over 257.80 EUR is still open.", "not of 2026-03-05, FR, paid"),
 ]
 
 
-def bound(content: str, *documents: SourceDocument | None, said: tuple[str, ...] = ()) -> CheckedResult:
+def bind_figures(content: str, *documents: SourceDocument | None, statements: tuple[str, ...] = ()) -> CheckedResult:
     read = [one for one in documents if one is not None]
-    return check_result(Result(summary="A summary.", content=content), [TABLE, *read, BRIEF], said)
+    return check_result(Result(summary="A summary.", content=content), [TABLE, *read, BRIEF], statements)
 
 
 @pytest.mark.parametrize(("reply", "text"), RIGHT)
 def test_a_figure_of_its_own_row_period_and_unit_stands(reply: SourceDocument | None, text: str) -> None:
-    found = bound(text, reply, said=() if reply else (ORDERS,))
+    found = bind_figures(text, reply, statements=() if reply else (ORDERS,))
     assert found.faults == ()
     assert (found.result.unbound, found.result.unsupported) == ((), ())
 
@@ -131,16 +137,16 @@ def test_a_figure_of_its_own_row_period_and_unit_stands(reply: SourceDocument | 
 def test_a_figure_of_another_row_period_or_unit_is_told_with_its_own(
     reply: SourceDocument | None, text: str, fault: str
 ) -> None:
-    found = bound(text, reply)
+    found = bind_figures(text, reply)
     assert any(fault in each for each in found.faults), found.faults
     assert found.result.unbound
 
 
 def test_the_rows_that_a_figure_counts_are_kept_for_people() -> None:
     only = ("status = paid: 5 of 8 rows",)
-    assert bound("All in all 865.90 EUR.", PAID).result.filters == only
-    assert bound("All in all 865.90 EUR.", PAID, TOTAL).result.filters == only
-    assert bound("All in all 1,569 EUR.", PAID, TOTAL).result.filters == ()
+    assert bind_figures("All in all 865.90 EUR.", PAID_TOTAL).result.filters == only
+    assert bind_figures("All in all 865.90 EUR.", PAID_TOTAL, TOTAL).result.filters == only
+    assert bind_figures("All in all 1,569 EUR.", PAID_TOTAL, TOTAL).result.filters == ()
 
 
 TOOL = "Region South: 41,207 units, 12.346 % churn, 1,250.50 a month, in 412 days, measured in 2024."
@@ -183,8 +189,13 @@ def test_a_figure_that_nobody_said_is_told_with_the_one_that_it_misquotes(
 def test_what_a_tool_was_made_to_say_is_no_evidence(code: str) -> None:
     sql = code.startswith("SELECT")
     reply = SourceDocument("a tool", "total\n1234553\n(1 row)", is_material=False, code=code, query=code if sql else "")
-    assert bound("We sold for 1,234,553 euros.", reply).result.unsupported == ("1,234,553",)
-    assert bound("We sold for 1,234,553 euros.", reply, said=["It was 1,234,553; 1,000,000 and 234,553."]).faults == ()
+    assert bind_figures("We sold for 1,234,553 euros.", reply).result.unsupported == ("1,234,553",)
+    assert (
+        bind_figures(
+            "We sold for 1,234,553 euros.", reply, statements=["It was 1,234,553; 1,000,000 and 234,553."]
+        ).faults
+        == ()
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,68 +13,83 @@ from handoff.contracts import Artifact, Result
 TOOL = "Region South: 41,207 units, 12.346 % churn, 1,250.50 a month, in 412 days, measured in 2024."
 
 
-def seen(
+def make_check_subject(
     content: str,
     *,
     done_when: str = "",
     evidence: str = TOOL,
     sources: tuple[str, ...] = (),
-    asked: tuple[str, ...] = (),
+    tasks: tuple[str, ...] = (),
     **more: object,
 ) -> CheckSubject:
     result = Result.model_validate({"summary": "A summary.", "content": content, "confidence": 90, **more})
-    return CheckSubject(result, "Work out the churn of 99,120 customers", done_when, (evidence,), sources, tasks=asked)
+    return CheckSubject(result, "Work out the churn of 99,120 customers", done_when, (evidence,), sources, tasks=tasks)
 
 
 PROOF = "Correct this: “The Eifel Tower are in Paris. It was build in 1889.”"
 GIVEN_BACK = "The Eifel Tower are in Paris. It was build in 1889."
 
 FAULTS = {
-    "empty": (seen("  \n"), "nothing was handed in"),
-    "a placeholder": (seen("TODO"), "“TODO”"),
-    "see above": (seen("(see above)"), "“(see above)”"),
-    "no summary": (seen("South churns most.", summary="…"), "“…”"),
-    "an empty finding": (seen("South.", findings=[{"message": " - "}]), "says nothing"),
+    "empty": (make_check_subject("  \n"), "nothing was handed in"),
+    "a placeholder": (make_check_subject("TODO"), "“TODO”"),
+    "see above": (make_check_subject("(see above)"), "“(see above)”"),
+    "no summary": (make_check_subject("South churns most.", summary="…"), "“…”"),
+    "an empty finding": (make_check_subject("South.", findings=[{"message": " - "}]), "says nothing"),
     "a source that was asked for": (
-        seen("Acme promises 4 hours.", done_when="Each promise has a link.", sources=("https://acme.test/sla",)),
+        make_check_subject(
+            "Acme promises 4 hours.", done_when="Each promise has a link.", sources=("https://acme.test/sla",)
+        ),
         "“https://acme.test/sla”",
     ),
-    "a place never filled in": (seen("Dear [insert name], we are sorry."), "“[insert name]”"),
-    "no source asked for": (seen("It is fast.", done_when="Cite each source."), "“Cite each source.”"),
-    "the text that it was given": (seen(GIVEN_BACK, asked=(PROOF,)), "“The Eifel Tower are in Paris."),
-    "the same in other type": (seen(f"> **{GIVEN_BACK.lower()}**", asked=("Go on.", PROOF)), "word for word"),
+    "a place never filled in": (make_check_subject("Dear [insert name], we are sorry."), "“[insert name]”"),
+    "no source asked for": (make_check_subject("It is fast.", done_when="Cite each source."), "“Cite each source.”"),
+    "the text that it was given": (make_check_subject(GIVEN_BACK, tasks=(PROOF,)), "“The Eifel Tower are in Paris."),
+    "the same in other type": (
+        make_check_subject(f"> **{GIVEN_BACK.lower()}**", tasks=("Go on.", PROOF)),
+        "word for word",
+    ),
     "the whole task": (
-        seen("Write a note about our move to Oslo in May.", asked=("Write a note about our move to Oslo in May!",)),
+        make_check_subject(
+            "Write a note about our move to Oslo in May.", tasks=("Write a note about our move to Oslo in May!",)
+        ),
         "Oslo",
     ),
 }
 DOUBTS = {
-    "a name left open": (seen("Dear Sir, we are sorry. [Your name]"), "“[Your name]”"),
-    "no source read": (seen("It is fast.", sources=("https://acme.test",)), "“https://acme.test”"),
-    "low confidence": (seen("It is fast.", confidence=59), "59 of 100"),
+    "a name left open": (make_check_subject("Dear Sir, we are sorry. [Your name]"), "“[Your name]”"),
+    "no source read": (make_check_subject("It is fast.", sources=("https://acme.test",)), "“https://acme.test”"),
+    "low confidence": (make_check_subject("It is fast.", confidence=59), "59 of 100"),
 }
 FINE = {
-    "a link": seen(
+    "a link": make_check_subject(
         "Acme: 4 hours (https://acme.test/sla).", done_when="Each has a link.", sources=("https://acme.test",)
     ),
-    "a short answer": seen("Done."),
-    "no": seen("None."),
-    "a file": seen("South leads, says churn.csv.", done_when="Names its source."),
-    "todo, in Spanish": seen("Todo el equipo aprobó el plan."),
-    "everything, in Spanish": seen("Todo."),
-    "the text, mended": seen("The Eiffel Tower is in Paris. It was built in 1889.", asked=(PROOF,)),
-    "the text, and what is wrong with it": seen(f"{GIVEN_BACK} Wrong: “Eifel”.", asked=(PROOF,)),
-    "one sentence of many": seen(GIVEN_BACK, asked=(f"Which is wrong? {'It rains in Bergen. ' * 6}{GIVEN_BACK}",)),
-    "a short text that was to be said": seen("Hello to all of you!", asked=("Say: Hello to all of you!",)),
-    "a text with what is wrong beside it": seen(GIVEN_BACK, asked=(PROOF,), findings=[{"message": "“Eifel”"}]),
-    "a picture": seen("🎉", summary="👍"),
-    "a site by its name": seen(
+    "a short answer": make_check_subject("Done."),
+    "no": make_check_subject("None."),
+    "a file": make_check_subject("South leads, says churn.csv.", done_when="Names its source."),
+    "todo, in Spanish": make_check_subject("Todo el equipo aprobó el plan."),
+    "everything, in Spanish": make_check_subject("Todo."),
+    "the text, mended": make_check_subject("The Eiffel Tower is in Paris. It was built in 1889.", tasks=(PROOF,)),
+    "the text, and what is wrong with it": make_check_subject(f"{GIVEN_BACK} Wrong: “Eifel”.", tasks=(PROOF,)),
+    "one sentence of many": make_check_subject(
+        GIVEN_BACK, tasks=(f"Which is wrong? {'It rains in Bergen. ' * 6}{GIVEN_BACK}",)
+    ),
+    "a short text that was to be said": make_check_subject(
+        "Hello to all of you!", tasks=("Say: Hello to all of you!",)
+    ),
+    "a text with what is wrong beside it": make_check_subject(
+        GIVEN_BACK, tasks=(PROOF,), findings=[{"message": "“Eifel”"}]
+    ),
+    "a picture": make_check_subject("🎉", summary="👍"),
+    "a site by its name": make_check_subject(
         "According to Reuters, it closed.", done_when="Names the source.", sources=("https://www.reuters.com/x",)
     ),
-    "a site of another country": seen(
+    "a site of another country": make_check_subject(
         "Laut bund.de gilt das.", done_when="Nennt die Quelle.", sources=("https://bund.de/x",)
     ),
-    "a finding with a source": seen("South.", done_when="Cite it.", findings=[{"message": "S", "source": "a.csv"}]),
+    "a finding with a source": make_check_subject(
+        "South.", done_when="Cite it.", findings=[{"message": "S", "source": "a.csv"}]
+    ),
 }
 
 
@@ -116,7 +131,7 @@ def test_a_files_name_is_no_result_unless_there_is_such_a_file(text: str) -> Non
 @given(text=st.text(max_size=200), tool=st.text(max_size=200))
 @settings(max_examples=60, deadline=None)
 def test_whatever_is_written_is_looked_at(text: str, tool: str) -> None:
-    found = run_checks(seen(text, evidence=tool, done_when=tool))
+    found = run_checks(make_check_subject(text, evidence=tool, done_when=tool))
     assert len(found.faults) + len(found.doubts) <= 40 * len(CHECKS)
 
 
@@ -156,8 +171,8 @@ def test_other_words_short_lines_and_code_stay_as_they_are(one: str, other: str)
 
 
 @given(st.lists(st.text(alphabet="ab \n-#|`", max_size=MIN_POINTED_LENGTH * 3), min_size=1, max_size=4))
-def test_whatever_is_not_pointed_to_comes_back_as_it_was(given_: list[str]) -> None:
-    texts = {str(n): text for n, text in enumerate(given_)}
+def test_whatever_is_not_pointed_to_comes_back_as_it_was(drawn_texts: list[str]) -> None:
+    texts = {str(n): text for n, text in enumerate(drawn_texts)}
     kept, lost = replace_repeated_passages(texts, list(texts), {})
     assert all(kept[name] == text for name, text in texts.items() if name not in lost)
     assert all("word for word as in" in kept[name] for name in lost)

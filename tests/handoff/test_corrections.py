@@ -15,9 +15,9 @@ from handoff.engine.corrections import CORRECTION_SOURCE, MAX_CORRECTIONS
 from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.engine.thread_messages import SORTING_DELAY_SECONDS
 from handoff.state.job_state import CORRECTIONS_HEADING, Job
-from tests.handoff.kit import R, ask, asked, effects, job, planned, started, subtask
+from tests.handoff.kit import R, ask, effects, job, make_plan_event, make_request_event, make_start_event, subtask
 
-AT_WORK = (asked(), planned(subtask("a"), subtask("b", "a")), started("a"))
+AT_WORK = (make_request_event(), make_plan_event(subtask("a"), subtask("b", "a")), make_start_event("a"))
 
 
 def correction(number: int, text: str) -> tuple[ev.Event, ev.Event]:
@@ -113,7 +113,12 @@ def test_an_edited_correction_is_told_anew_and_others_may_not_edit_it() -> None:
 
 
 def test_a_part_that_begins_before_the_planner_has_answered_knows_the_correction() -> None:
-    state = job(asked(), planned(subtask("a"), subtask("b", "a")), *correction(1, "in euros"), started("a"))
+    state = job(
+        make_request_event(),
+        make_plan_event(subtask("a"), subtask("b", "a")),
+        *correction(1, "in euros"),
+        make_start_event("a"),
+    )
     for name in ("a", "b"):
         handoff = make_handoff(state, ask(state), ask(state).subtasks[name], 12.0)[0]
         assert Note(source=CORRECTION_SOURCE, text="in euros") in handoff.context
@@ -143,7 +148,7 @@ def test_a_message_of_which_nobody_can_tell_what_it_is_for_is_looked_at_again() 
 
 
 @pytest.mark.parametrize(
-    ("user", "mentioned", "outcomes"),
+    ("user", "is_mentioned", "outcomes"),
     [
         ("U1", False, ["unclear"]),
         ("U1", True, ["request"]),  # a mention is for the bot, whatever it is for
@@ -151,10 +156,10 @@ def test_a_message_of_which_nobody_can_tell_what_it_is_for_is_looked_at_again() 
     ],
 )
 def test_in_the_end_its_author_is_told_that_nobody_could_tell(
-    user: str, outcomes: list[str], *, mentioned: bool
+    user: str, outcomes: list[str], *, is_mentioned: bool
 ) -> None:
     message = Request(id="2.1", user=user, text="in euros", at=10.0)
-    said = ev.MessageHeard(at=10.0, message=message, mentioned=mentioned)
+    said = ev.MessageHeard(at=10.0, message=message, mentioned=is_mentioned)
     state = job(*AT_WORK, said, *(unknown(100.0 * number) for number in range(len(SORTING_DELAY_SECONDS) + 1)))
     assert [one.outcome for one in state.pending_messages if one.receipt == "2.1"] == outcomes
     assert user == "U1" or state.pending_messages == ()

@@ -10,32 +10,44 @@ from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.engine.unknown_writes import VERDICT_OPTIONS, parse_verdict
 from handoff.state.job_state import Job, SubtaskState
 from handoff.state.state_values import WriteVerdict
-from tests.handoff.kit import R, ask, asked, escalated, failed, handed, job, planned, require, started, subtask
+from tests.handoff.kit import (
+    R,
+    ask,
+    job,
+    make_escalation_event,
+    make_failure_event,
+    make_plan_event,
+    make_request_event,
+    make_start_event,
+    make_subtask_handoff,
+    require,
+    subtask,
+)
 
 OF = {"request": R, "subtask": "a", "attempt": 1}
 TURN = ev.TurnTaken(at=4.0, turn={"text": "", "stop": "tool_use", "usage": {}}, **OF)
 
 
-def begun(call: str = "c1", at: float = 5.0, attempt: int = 1) -> ev.ToolStarted:
+def make_call_event(call: str = "c1", at: float = 5.0, attempt: int = 1) -> ev.ToolStarted:
     of = {**OF, "attempt": attempt}
     return ev.ToolStarted(at=at, call=call, tool="post", what=f"post {call}", digest=f"d-{call}", **of)
 
 
-def ended(call: str = "c1", *, fails: bool = False) -> ev.ToolReturned:
+def make_reply_event(call: str = "c1", *, fails: bool = False) -> ev.ToolReturned:
     return ev.ToolReturned(at=6.0, reply={"call_id": call, "text": "posted", "failed": fails}, **OF)
 
 
-def doubted(call: str = "c1", at: float = 10.0) -> ev.ToolInDoubt:
+def make_doubt_event(call: str = "c1", at: float = 10.0) -> ev.ToolInDoubt:
     spent = Usage(calls=1, tokens_in=7)
     return ev.ToolInDoubt(at=at, call=call, tool="post", what=f"post {call}", reason="cut off", usage=spent, **OF)
 
 
-def said(text: str, at: float = 110.0, number: int = 1) -> ev.QuestionAnswered:
+def make_answer_event(text: str, at: float = 110.0, number: int = 1) -> ev.QuestionAnswered:
     return ev.QuestionAnswered(at=at, request=R, subtask="a", user="U1", text=text, number=number)
 
 
-OPEN = (asked(), planned(subtask("a")), started("a"), TURN, begun())
-DOUBT = (*OPEN, doubted())
+OPEN = (make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), TURN, make_call_event())
+DOUBT = (*OPEN, make_doubt_event())
 
 
 def work(state: Job) -> SubtaskState:
@@ -55,7 +67,7 @@ def test_a_doubt_is_asked_about_and_nothing_runs_meanwhile() -> None:
     assert PostMessage(R, make_question_key(R, "a", 1)) in effects
     asking = require(work(state).question)
     assert (asking.message, asking.options) == ("Was this carried out? post c1", VERDICT_OPTIONS)
-    assert work(state).checkpoints == (TURN, begun()), "the attempt can go on from them"
+    assert work(state).checkpoints == (TURN, make_call_event()), "the attempt can go on from them"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +81,7 @@ def test_a_doubt_is_asked_about_and_nothing_runs_meanwhile() -> None:
     ],
 )
 def test_the_same_attempt_goes_on_with_what_a_person_said(text: str, verdict: str) -> None:
-    state = job(*DOUBT, said(text))
+    state = job(*DOUBT, make_answer_event(text))
     assert running(state) == [1]
     assert work(state).checkpoints[-1] == WriteVerdict(110.0, "c1", verdict, "U1", text)  # type: ignore[arg-type]
     assert work(state).open_intents == ()
@@ -80,7 +92,7 @@ def test_the_same_attempt_goes_on_with_what_a_person_said(text: str, verdict: st
 
 
 def test_stopping_ends_the_part_with_a_gap_that_names_the_doubt() -> None:
-    state = job(*DOUBT, said("Stop this part"))
+    state = job(*DOUBT, make_answer_event("Stop this part"))
     assert (work(state).state, work(state).reason) == ("error", "stopped by a person")
     assert list_answer_gaps(ask(state), ask(state).run) == (
         "Part a: stopped by a person",
@@ -92,33 +104,39 @@ def test_stopping_ends_the_part_with_a_gap_that_names_the_doubt() -> None:
 
 
 @pytest.mark.parametrize(
-    "trouble", [failed("a"), failed("a", kind="lost"), escalated("a", "timeout"), escalated("a", "ambiguous_input")]
+    "trouble",
+    [
+        make_failure_event("a"),
+        make_failure_event("a", kind="lost"),
+        make_escalation_event("a", "timeout"),
+        make_escalation_event("a", "ambiguous_input"),
+    ],
 )
 def test_no_trouble_starts_a_fresh_attempt_over_a_doubt(trouble: ev.Event) -> None:
     state = job(*OPEN, trouble)
     assert (work(state).state, running(state), work(state).failures) == ("input_required", [], ())
     assert require(work(state).question).doubt is not None
-    cleared = (*OPEN, trouble, said("It did not happen"))
+    cleared = (*OPEN, trouble, make_answer_event("It did not happen"))
     assert running(job(*cleared)) == [1]
-    assert running(job(*cleared, failed("a", at=200.0, transient=True))) == [2]
+    assert running(job(*cleared, make_failure_event("a", at=200.0, transient=True))) == [2]
 
 
 def test_two_doubts_are_asked_one_after_the_other_and_a_late_click_answers_only_its_own() -> None:
-    log = (*OPEN, begun("c2"), doubted("c1"), said("It happened"))
+    log = (*OPEN, make_call_event("c2"), make_doubt_event("c1"), make_answer_event("It happened"))
     assert running(job(*log)) == [1]
-    log = (*log, doubted("c2", at=120.0))
+    log = (*log, make_doubt_event("c2", at=120.0))
     second = require(work(job(*log)).question)
     assert second.number == 2
-    assert work(job(*log, said("It did not happen", number=1))).question == second
-    assert running(job(*log, said("It did not happen", number=2))) == [1]
+    assert work(job(*log, make_answer_event("It did not happen", number=1))).question == second
+    assert running(job(*log, make_answer_event("It did not happen", number=2))) == [1]
 
 
 def test_doubts_do_not_use_up_the_questions_of_a_specialist() -> None:
     log: list[ev.Event] = [*OPEN]
     for n in range(1, 6):
-        log += [doubted(f"c{n}"), said("It happened", number=n), begun(f"c{n + 1}")]
-    assert work(job(*log, doubted("c6"))).state == "input_required"
-    log += [ended("c6"), escalated("a", "ambiguous_input", options=("x",))]
+        log += [make_doubt_event(f"c{n}"), make_answer_event("It happened", number=n), make_call_event(f"c{n + 1}")]
+    assert work(job(*log, make_doubt_event("c6"))).state == "input_required"
+    log += [make_reply_event("c6"), make_escalation_event("a", "ambiguous_input", options=("x",))]
     state = job(*log)
     assert work(state).question_count == 1
     asking = require(work(state).question)
@@ -126,16 +144,24 @@ def test_doubts_do_not_use_up_the_questions_of_a_specialist() -> None:
 
 
 def test_a_doubt_about_a_call_that_has_an_outcome_changes_nothing() -> None:
-    assert work(job(*OPEN, ended(), doubted())) == work(job(*OPEN, ended()))
-    assert work(job(*OPEN[:-1], doubted())) == work(job(*OPEN[:-1]))
+    assert work(job(*OPEN, make_reply_event(), make_doubt_event())) == work(job(*OPEN, make_reply_event()))
+    assert work(job(*OPEN[:-1], make_doubt_event())) == work(job(*OPEN[:-1]))
 
 
 def test_the_next_attempt_is_told_what_was_written_and_what_may_have_been() -> None:
-    log = (*OPEN, ended("c1"), begun("c2"), doubted("c2"), said("who knows"), begun("c3"), ended("c3", fails=True))
-    state = job(*log, failed("a", at=200.0, transient=True))
+    log = (
+        *OPEN,
+        make_reply_event("c1"),
+        make_call_event("c2"),
+        make_doubt_event("c2"),
+        make_answer_event("who knows"),
+        make_call_event("c3"),
+        make_reply_event("c3", fails=True),
+    )
+    state = job(*log, make_failure_event("a", at=200.0, transient=True))
     (effect,) = [one for one in list_outstanding_effects(state, 250.0)[0] if isinstance(one, RunSubtask)]
     assert effect.attempt == 2
-    note = handed(state, effect).context[-1].text
+    note = make_subtask_handoff(state, effect).context[-1].text
     assert note == "- carried out: post c1\n- may have been carried out: post c2"
     assert [(one.digest, one.is_confirmed, one.outcome_text) for one in work(state).earlier_writes] == [
         ("d-c1", True, "posted"),
@@ -149,7 +175,7 @@ def test_a_stop_names_what_may_have_been_carried_out(log: tuple[ev.Event, ...]) 
     state = job(*log, ev.CancelRequested(at=20.0, user="U1"))
     assert ask(state).unknown_writes == ("post c1",)
     assert running(state) == []
-    answered = job(*log, ev.CancelRequested(at=20.0, user="U1"), said("It did not happen"))
+    answered = job(*log, ev.CancelRequested(at=20.0, user="U1"), make_answer_event("It did not happen"))
     assert ask(answered).unknown_writes == ("post c1",), "an answer that comes too late changes nothing"
 
 

@@ -91,8 +91,8 @@ class World:
         self.now = 1000.0
         self.attempts: dict[str, int] = {}
         self.answers = 0
-        self.refined: dict[str, int] = {}
-        self.revised = 0
+        self.refinement_counts: dict[str, int] = {}
+        self.revision_count = 0
         self.outcomes: tuple[str, ...] = OUTCOMES
         self.approvals = 0.0
         """How often an attempt comes to a call that people have to approve."""
@@ -116,7 +116,7 @@ class World:
             unanswered = self.rng.choice(((), ("t",)))
             return [ev.AnswerVerified(at=at, request=effect.request, unanswered=unanswered)]
         if isinstance(effect, RefineBrief | RecordDeadline):
-            return [self.supervised(effect)]
+            return [self.supervise_subtask(effect)]
         if isinstance(effect, RevisePlan):
             return [self.revision(job, effect)]
         assert isinstance(effect, RunSubtask)
@@ -124,7 +124,7 @@ class World:
 
     def revision(self, job: Job, effect: RevisePlan) -> ev.Event:
         """What a planner says that has no sense, read as any planner's words are; or a plan that nobody checked."""
-        self.revised += 1
+        self.revision_count += 1
         request = require(job.find_request(effect.request))
         trigger = require(find_due_trigger(request))
         run = request.get_run(effect.within)
@@ -137,13 +137,13 @@ class World:
             {**of, "plan": made.plan, "changes": made.changes, "faults": made.faults, "usage": Usage(calls=1)}
         )
 
-    def supervised(self, effect: RefineBrief | RecordDeadline) -> ev.Event:
+    def supervise_subtask(self, effect: RefineBrief | RecordDeadline) -> ev.Event:
         """What the refiner or the clock says."""
         if isinstance(effect, RecordDeadline):
             return ev.DeadlineReached(at=self.now, request=effect.request, subtask=effect.subtask)
         of: dict[str, Any] = {"at": self.now, "request": effect.request, "subtask": effect.subtask}
         of["attempt"] = effect.attempt
-        self.refined[effect.subtask] = self.refined.get(effect.subtask, 0) + 1
+        self.refinement_counts[effect.subtask] = self.refinement_counts.get(effect.subtask, 0) + 1
         return ev.BriefRefined(**of, intent=self.rng.choice(("", "do it in another way")))
 
     def attempt(self, job: Job, effect: RunSubtask) -> list[ev.Event]:
@@ -259,8 +259,8 @@ def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int |
     assert all(
         count <= MAX_FAULTY_RESULTS for subtask in request.subtasks.values() for count in [subtask.faulty_result_count]
     )
-    assert all(count <= 1 for count in world.refined.values()), "a brief is rewritten once"
-    assert world.revised == request.revision_count <= MAX_REVISIONS or request.cancelled_by
+    assert all(count <= 1 for count in world.refinement_counts.values()), "a brief is rewritten once"
+    assert world.revision_count == request.revision_count <= MAX_REVISIONS or request.cancelled_by
     assert all(len(subtask.failures) <= MAX_FAILURES for subtask in request.subtasks.values())
     rulings = [
         one for subtask in request.subtasks.values() for one in subtask.question_answers if one.ruling is not None

@@ -31,8 +31,8 @@ CASES: list[dict[str, Any]] = yaml.safe_load(
 )
 
 
-def doubted(text: str, *known: str) -> tuple[str, ...]:
-    return tuple(one.text for one in find_unsupported_figures(text, known))
+def list_doubted_texts(text: str, *known_texts: str) -> tuple[str, ...]:
+    return tuple(one.text for one in find_unsupported_figures(text, known_texts))
 
 
 def finds(case: dict[str, Any]) -> bool:
@@ -96,7 +96,7 @@ FOLLOWS = {
 @pytest.mark.parametrize("name", FOLLOWS)
 def test_what_follows_stands(name: str) -> None:
     text, known = FOLLOWS[name]
-    assert doubted(text, known) == ()
+    assert list_doubted_texts(text, known) == ()
 
 
 NONE = (
@@ -113,7 +113,7 @@ NONE = (
 
 @pytest.mark.parametrize("text", NONE)
 def test_what_only_looks_like_a_figure_is_none(text: str) -> None:
-    assert doubted(text, "nothing") == ()
+    assert list_doubted_texts(text, "nothing") == ()
 
 
 WRONG = {
@@ -136,8 +136,8 @@ def test_what_does_not_follow_is_found(name: str) -> None:
 
 def test_a_short_figure_of_a_long_table_needs_more_than_some_pair() -> None:
     table = "\n".join(f"{place * 7919 % 9000 + 1000};{place * 31 % 97 + 3.5}" for place in range(400))
-    assert doubted("The margin is 47.3 %.", table) == ("47.3 %",)
-    assert doubted("It is 88,123.4.", table) == ("88,123.4",)
+    assert list_doubted_texts("The margin is 47.3 %.", table) == ("47.3 %",)
+    assert list_doubted_texts("It is 88,123.4.", table) == ("88,123.4",)
 
 
 def test_the_figure_that_was_meant_is_named() -> None:
@@ -164,10 +164,10 @@ def test_each_figure_of_a_result_keeps_its_line() -> None:
     assert len(long) <= 160
 
 
-@given(text=st.text(max_size=200), known=st.lists(st.text(max_size=200), max_size=3))
+@given(text=st.text(max_size=200), known_texts=st.lists(st.text(max_size=200), max_size=3))
 @settings(max_examples=90, deadline=None)
-def test_whatever_is_written_is_read(text: str, known: list[str]) -> None:
-    for one in find_unsupported_figures(text, known):
+def test_whatever_is_written_is_read(text: str, known_texts: list[str]) -> None:
+    for one in find_unsupported_figures(text, known_texts):
         assert text[one.start : one.end].strip() == one.text
 
 
@@ -177,8 +177,8 @@ def test_whatever_is_written_is_read(text: str, known: list[str]) -> None:
 @settings(max_examples=60, deadline=None)
 def test_what_is_said_stands(figures: list[float]) -> None:
     told = "; ".join(f"{figure:,.2f}" for figure in figures)
-    assert doubted(told, told) == ()
-    assert doubted(told, json.dumps({"rows": [round(figure, 2) for figure in figures]})) == ()
+    assert list_doubted_texts(told, told) == ()
+    assert list_doubted_texts(told, json.dumps({"rows": [round(figure, 2) for figure in figures]})) == ()
 
 
 # ---------------------------------------------------------------- workings

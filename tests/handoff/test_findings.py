@@ -39,7 +39,7 @@ OFF_TOO = Finding(
     source="ledger.csv",
 )
 LATE = Finding(message="It was paid late.", severity="low", where="invoice.pdf, p. 3")
-SEEN = Finding(message="Norway has 3 offices.", source="https://no.test")
+OFFICE_FINDING = Finding(message="Norway has 3 offices.", source="https://no.test")
 
 
 def render_brief_material(*results: tuple[str, tuple[Finding, ...]], strategy: str = "merge", **terms: object) -> str:
@@ -51,7 +51,7 @@ def render_brief_material(*results: tuple[str, tuple[Finding, ...]], strategy: s
 
 
 def test_a_finding_of_two_results_is_one_with_both_and_all_that_is_known_of_it() -> None:
-    text = render_brief_material(("All else is fine.", (LATE, OFF)), ("See below.", (OFF_TOO, SEEN)))
+    text = render_brief_material(("All else is fine.", (LATE, OFF)), ("See below.", (OFF_TOO, OFFICE_FINDING)))
     assert text.split(FINDINGS_HEADING)[1].strip().splitlines() == [
         (
             "- high, Invoice.pdf p.3: The invoice's total is 40 euros off. "
@@ -153,7 +153,7 @@ def finding_at(where: str, message: str, confidence: int = 90, severity: Severit
     return Finding(where=where, message=message, confidence=confidence, severity=severity, suggestion=f"Mend {message}")
 
 
-def merged(**findings: tuple[Finding, ...]) -> list[tuple[str, tuple[str, ...]]]:
+def merge_findings(**findings: tuple[Finding, ...]) -> list[tuple[str, tuple[str, ...]]]:
     results = {name: Result(summary="s", content="c", findings=each) for name, each in findings.items()}
     return [(one.finding.message, one.result_titles) for one in merge_graded_findings(results, {})]
 
@@ -161,23 +161,23 @@ def merged(**findings: tuple[Finding, ...]) -> list[tuple[str, tuple[str, ...]]]
 def test_what_two_found_at_the_same_lines_is_one_item_with_all_that_was_said() -> None:
     bug = finding_at("shop/basket.py:12", "Cents are lost.", severity="high")
     comment = finding_at("basket.py, lines 11-13", "The comment promises a share, the code takes per cent.", 85)
-    (one,) = merged(bugs=(bug,), comments=(comment,))
+    (one,) = merge_findings(bugs=(bug,), comments=(comment,))
     assert one == (f"{bug.message} / {comment.message}", ("bugs", "comments"))
 
 
 def test_what_one_finds_twice_and_what_lies_elsewhere_stays_apart() -> None:
     first, second = finding_at("a.py:3", "It divides by zero."), finding_at("a.py:3", "The name shadows a builtin.")
-    assert len(merged(bugs=(first, second))) == 2
-    assert len(merged(bugs=(first,), rules=(finding_at("b.py:3", "It divides by zero here."),))) == 2
-    assert len(merged(bugs=(first,), rules=(finding_at("a.py:9", "It divides by zero."),))) == 2
+    assert len(merge_findings(bugs=(first, second))) == 2
+    assert len(merge_findings(bugs=(first,), rules=(finding_at("b.py:3", "It divides by zero here."),))) == 2
+    assert len(merge_findings(bugs=(first,), rules=(finding_at("a.py:9", "It divides by zero."),))) == 2
 
 
 def test_next_lines_are_one_thing_only_if_the_words_say_so() -> None:
     bug = finding_at("a.py:3", "The discount is subtracted twice from the total price.")
     like = finding_at("a.py:5", "Total price: the discount counts twice here.")
     other = finding_at("a.py:5", "Tabs are not used in this house.")
-    assert len(merged(bugs=(bug,), comments=(like,))) == 1
-    assert len(merged(bugs=(bug,), rules=(other,))) == 2
+    assert len(merge_findings(bugs=(bug,), comments=(like,))) == 1
+    assert len(merge_findings(bugs=(bug,), rules=(other,))) == 2
 
 
 LINES = "https://forge.example/acme/shop/blob/abc/{path}#L{line}"

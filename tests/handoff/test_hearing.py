@@ -36,22 +36,22 @@ from tests.handoff.kit import (
     MEMBERS,
     R,
     ask,
-    asked,
     effects,
-    escalated,
     job,
-    planned,
+    make_escalation_event,
+    make_plan_event,
+    make_request_event,
+    make_result_event,
+    make_start_event,
     require,
-    returned,
     running,
-    started,
     subtask,
 )
 
 CARD = ev.Posted(at=1.5, request=R, key=make_card_key(R), ts="1.1")
-AT_WORK = (asked(), CARD, planned(subtask("a"), subtask("b", "a")), started("a"))
-ENDED = (
-    asked(),
+AT_WORK = (make_request_event(), CARD, make_plan_event(subtask("a"), subtask("b", "a")), make_start_event("a"))
+ENDED_LOG = (
+    make_request_event(),
     CARD,
     ev.AnswerWritten(at=5.0, request=R, text="The note.", why="It is short."),
     ev.Posted(at=6.0, request=R, key=make_card_end_key(R), ts="1.1"),
@@ -60,8 +60,8 @@ ENDED = (
 QUESTION = ev.PlannerAsked(at=2.0, request=R, question="Which tone?", options=("Formal", "Friendly"))
 
 
-def make_heard(text: str, name: str = "2.0", user: str = "U1", *, mentioned: bool = False) -> ev.MessageHeard:
-    return ev.MessageHeard(at=10.0, message=Request(id=name, user=user, text=text, at=10.0), mentioned=mentioned)
+def make_heard(text: str, name: str = "2.0", user: str = "U1", *, is_mentioned: bool = False) -> ev.MessageHeard:
+    return ev.MessageHeard(at=10.0, message=Request(id=name, user=user, text=text, at=10.0), mentioned=is_mentioned)
 
 
 def make_sorted(aim: MessageAim, name: str = "2.0") -> ev.MessageSorted:
@@ -78,40 +78,44 @@ def outcome(state: Job, name: str = "2.0") -> str:
 
 
 def test_a_message_is_sorted_once_then_acknowledged_once() -> None:
-    state = job(*ENDED, make_heard("shorter"))
+    state = job(*ENDED_LOG, make_heard("shorter"))
     (effect,) = effects(state)
     assert isinstance(effect, ClassifyMessage)
     assert (effect.text, effect.aims, effect.default_aim) == ("shorter", ("request", "thanks", "nothing"), "unknown")
-    state = job(*ENDED, make_heard("shorter"), make_heard("shorter"), make_sorted("request"), make_sorted("nothing"))
+    state = job(
+        *ENDED_LOG, make_heard("shorter"), make_heard("shorter"), make_sorted("request"), make_sorted("nothing")
+    )
     assert effects(state) == [AcknowledgeMessage("2.0", R)]
     assert outcome(state) == "request"
     assert (
         effects(
-            job(*ENDED, *make_heard_and_sorted("shorter", "request"), ev.MessageAcknowledged(at=12.0, receipt="2.0"))
+            job(
+                *ENDED_LOG, *make_heard_and_sorted("shorter", "request"), ev.MessageAcknowledged(at=12.0, receipt="2.0")
+            )
         )
         == []
     )
-    assert effects(job(*ENDED, *make_heard_and_sorted("ok", "nothing"))) == []
-    assert outcome(job(*ENDED, make_heard("hm", mentioned=True), make_sorted("nothing"))) == "request", (
+    assert effects(job(*ENDED_LOG, *make_heard_and_sorted("ok", "nothing"))) == []
+    assert outcome(job(*ENDED_LOG, make_heard("hm", is_mentioned=True), make_sorted("nothing"))) == "request", (
         "it was mentioned"
     )
 
 
 def test_what_is_for_others_is_only_counted() -> None:
     others = ev.MessageHeard(at=10.0, message=Request(id="2.0", user="U1", text="", at=10.0), others=True)
-    state = job(*ENDED, others)
+    state = job(*ENDED_LOG, others)
     assert effects(state) == []
     assert (state.thread_activity.speakers, state.thread_activity.is_for_others) == (("U1",), True)
     posted = ev.Posted(at=20.0, request=R, key="x", ts="3.0")
-    assert job(*ENDED, others, posted).thread_activity.speakers == ()
+    assert job(*ENDED_LOG, others, posted).thread_activity.speakers == ()
 
 
 def test_a_new_request_waits_for_the_one_under_way_and_that_is_said() -> None:
-    second = asked("5.0", at=9.0)
+    second = make_request_event("5.0", at=9.0)
     state = job(*AT_WORK, second)
     assert AcknowledgeMessage("5.0+", R) in effects(state)
-    assert job(*ENDED, second).pending_messages == ()
-    assert job(*AT_WORK, asked("5.0", at=9.0, refusal="No.")).pending_messages == ()
+    assert job(*ENDED_LOG, second).pending_messages == ()
+    assert job(*AT_WORK, make_request_event("5.0", at=9.0, refusal="No.")).pending_messages == ()
 
 
 def test_a_correction_is_part_of_the_request_and_reaches_who_works() -> None:
@@ -141,7 +145,7 @@ def test_the_planner_revises_what_waits_and_other_triggers_keep_their_number() -
     assert (after.revision_count, after.replan_triggers) == (0, ()), "people's words count as no revision"
     kept = job(*log, event.model_copy(update={"plan": None}))
     assert ("", "plan kept") in [(one.subtask, one.what) for one in ask(kept).decisions]
-    late = job(*log, returned("a").model_copy(update={"corrected": 1}), event)
+    late = job(*log, make_result_event("a").model_copy(update={"corrected": 1}), event)
     assert ask(late).subtasks["b"].spec.intent == "Do it in euros", "b waited for the planner"
 
 
@@ -149,20 +153,20 @@ def test_a_result_that_was_made_without_the_correction_is_sent_back() -> None:
     """An attempt's beginning is reported after its handoff is made, so a correction may come between the two."""
     correction = make_heard_and_sorted("in euros please", "correction")
     for log in ((*AT_WORK, *correction), (*AT_WORK[:-1], *correction, AT_WORK[-1])):
-        wanting = require(ask(job(*log, returned("a"))).subtasks["a"].rejected_candidate)
+        wanting = require(ask(job(*log, make_result_event("a"))).subtasks["a"].rejected_candidate)
         assert wanting.faults == ("The requester has said since: “in euros please” It was not taken in.",)
-    made = returned("a").model_copy(update={"corrected": 1})
+    made = make_result_event("a").model_copy(update={"corrected": 1})
     assert ask(job(*AT_WORK, *correction, made)).subtasks["a"].state == "complete"
 
 
 def test_a_correction_before_the_plan_has_it_planned_anew() -> None:
-    before = (asked(), CARD, *make_heard_and_sorted("in euros please", "correction"))
+    before = (make_request_event(), CARD, *make_heard_and_sorted("in euros please", "correction"))
     assert MakePlan(R, correction_count=1) in effects(job(*before))
-    assert ask(job(*before, planned(subtask("a")))).run.plan is None, "that planner did not know"
+    assert ask(job(*before, make_plan_event(subtask("a")))).run.plan is None, "that planner did not know"
     assert ask(job(*before, QUESTION)).question is None
     rejected = ev.PlanRejected(at=12.0, request=R, faults=("It is vague.",))
     assert ask(job(*before, rejected)).run.rejections == ()
-    knows = planned(subtask("a")).model_copy(update={"corrected": 1})
+    knows = make_plan_event(subtask("a")).model_copy(update={"corrected": 1})
     state = job(*before, knows)
     assert running(state) == [("a", 1, "analyst")]
     assert outcome(state) == "applied"
@@ -178,7 +182,7 @@ def test_only_the_requester_corrects_and_not_for_ever() -> None:
     state = job(*AT_WORK, *many)
     assert ask(state).correction_count == MAX_CORRECTIONS
     assert outcome(state, f"2.{MAX_CORRECTIONS}") == "request"
-    assert outcome(job(*ENDED, *make_heard_and_sorted("in euros", "correction"))) == "request", (
+    assert outcome(job(*ENDED_LOG, *make_heard_and_sorted("in euros", "correction"))) == "request", (
         "there is nothing to correct"
     )
 
@@ -190,17 +194,17 @@ def test_rules_while_something_is_under_way() -> None:
 
     assert rule(make_heard("in euros")) is None
     assert rule(make_heard("in euros", user="U2")) == "nothing"
-    assert rule(make_heard("in euros", user="U2", mentioned=True)) == "request"
-    done = (*AT_WORK, returned("a"), started("b", at=6.0), returned("b", at=7.0))
-    assert rule(make_heard("in euros", mentioned=True), *done) == "request", "the answer is being written"
+    assert rule(make_heard("in euros", user="U2", is_mentioned=True)) == "request"
+    done = (*AT_WORK, make_result_event("a"), make_start_event("b", at=6.0), make_result_event("b", at=7.0))
+    assert rule(make_heard("in euros", is_mentioned=True), *done) == "request", "the answer is being written"
     assert rule(make_heard("in euros"), *done) is None
-    open_one = (asked(), CARD, QUESTION)
+    open_one = (make_request_event(), CARD, QUESTION)
     assert rule(make_heard("Formal"), *open_one) == "answer"
-    assert rule(make_heard("use euros, not dollars", mentioned=True), *open_one) is None
+    assert rule(make_heard("use euros, not dollars", is_mentioned=True), *open_one) is None
 
 
 def test_an_answer_and_a_question_asked_back() -> None:
-    log = (asked(), CARD, QUESTION)
+    log = (make_request_event(), CARD, QUESTION)
     state = job(*log, make_heard("an old friend's"))
     (effect,) = [one for one in effects(state) if isinstance(one, ClassifyMessage)]
     assert effect.aims == ("answer", "explain", "correction", "request", "thanks", "nothing")
@@ -229,18 +233,22 @@ def test_an_edited_request_is_corrected_or_answered_already() -> None:
     assert (one.outcome, one.message.id, one.told_count, one.waiting_count) == ("applied", R, 1, 1)
     same = ev.RequestEdited(at=12.0, message=R, user="U1", text="Why did  churn rise")
     assert ask(job(*AT_WORK, same)).correction_count == 0
-    late = job(*ENDED, edit)
+    late = job(*ENDED_LOG, edit)
     assert ask(late).spec.text == "why did churn rise"
     assert [one.outcome for one in late.pending_messages] == ["too_late"]
     first, last = (edit.model_copy(update={"text": f"churn {stamp}", "stamp": stamp}) for stamp in (1.0, 2.0))
     assert ask(job(*AT_WORK, last, first)).spec.text == "churn 2.0", "they may come in any order"
     much_later = edit.model_copy(update={"at": 10_000.0})
-    assert job(*ENDED, much_later).pending_messages == ()
+    assert job(*ENDED_LOG, much_later).pending_messages == ()
     unknown = ev.RequestEdited(at=12.0, message="9.9", user="U1", text="x")
     assert job(*AT_WORK, unknown).pending_messages == ()
-    waits = job(*AT_WORK, asked("5.0", at=9.0), ev.RequestEdited(at=12.0, message="5.0", user="U1", text="other"))
+    waits = job(
+        *AT_WORK, make_request_event("5.0", at=9.0), ev.RequestEdited(at=12.0, message="5.0", user="U1", text="other")
+    )
     assert (waits.requests[1].spec.text, waits.pending_messages[-1].outcome) == ("other", "replaced")
-    unsorted = job(*ENDED, make_heard("shorter"), ev.RequestEdited(at=12.0, message="2.0", user="U1", text="longer"))
+    unsorted = job(
+        *ENDED_LOG, make_heard("shorter"), ev.RequestEdited(at=12.0, message="2.0", user="U1", text="longer")
+    )
     assert [one.message.text for one in unsorted.pending_messages] == ["longer"]
 
 
@@ -250,12 +258,12 @@ def test_a_deleted_request_is_withdrawn() -> None:
     assert ask(state).is_withdrawn
     assert ask(state).cancelled_by == "U1"
     assert running(state) == []
-    written = job(*AT_WORK[:2], ENDED[2], gone)
+    written = job(*AT_WORK[:2], ENDED_LOG[2], gone)
     assert ask(written).run.answer is None, "it was not posted yet"
-    assert not ask(job(*ENDED, gone)).is_withdrawn
+    assert not ask(job(*ENDED_LOG, gone)).is_withdrawn
     posted = ev.Posted(at=6.0, request=R, key=make_answer_key(R), ts="1.2")
-    assert not ask(job(*AT_WORK[:2], ENDED[2], posted, gone)).is_withdrawn, "people have seen it"
-    assert job(*ENDED, make_heard("shorter"), ev.RequestWithdrawn(at=12.0, message="2.0")).pending_messages == ()
+    assert not ask(job(*AT_WORK[:2], ENDED_LOG[2], posted, gone)).is_withdrawn, "people have seen it"
+    assert job(*ENDED_LOG, make_heard("shorter"), ev.RequestWithdrawn(at=12.0, message="2.0")).pending_messages == ()
     twice = job(*AT_WORK, gone, gone)
     assert ask(twice).is_withdrawn
 
@@ -269,11 +277,11 @@ OPTIONS = {"place": ["Oslo", "Bergen"], "food": ["Soup", "Fish"], "time": []}
 def open_questions(*names: str) -> Job:
     parts = tuple(Subtask(id=name, title=TITLES[name], intent="Do it", specialist="analyst") for name in names)
     plan = ev.PlanProposed(at=2.0, request=R, plan=Plan(goal="Meet", subtasks=parts), members=MEMBERS)
-    asks = [escalated(name, "ambiguous_input", message=f"{name}?", options=OPTIONS[name]) for name in names]
-    return job(asked(), plan, *(started(name) for name in names), *asks)
+    asks = [make_escalation_event(name, "ambiguous_input", message=f"{name}?", options=OPTIONS[name]) for name in names]
+    return job(make_request_event(), plan, *(make_start_event(name) for name in names), *asks)
 
 
-def replied(state: Job, text: str, user: str = "U1") -> Job:
+def add_reply(state: Job, text: str, user: str = "U1") -> Job:
     message = Request(id="5.0", user=user, text=text, at=6.0)
     return apply_event(state, ev.MessageHeard(at=6.0, message=message))
 
@@ -301,7 +309,7 @@ def the_message(state: Job) -> HeardMessage:
 def test_a_reply_is_for_the_question_that_it_names_or_whose_answers_it_chooses_from(
     text: str, subtask: str, answer: str
 ) -> None:
-    state = sort(replied(open_questions("place", "food", "time"), text))
+    state = sort(add_reply(open_questions("place", "food", "time"), text))
     assert the_message(state).outcome == "taken"
     answered = {
         name: [one.text for one in work.question_answers]
@@ -313,21 +321,21 @@ def test_a_reply_is_for_the_question_that_it_names_or_whose_answers_it_chooses_f
 
 @pytest.mark.parametrize("text", ["nine", "Oslo and fish", "1", "the: same", "both of them, if you can"])
 def test_a_reply_that_could_be_for_two_is_for_none_and_its_author_is_asked_which(text: str) -> None:
-    state = sort(replied(open_questions("place", "food", "time"), text))
+    state = sort(add_reply(open_questions("place", "food", "time"), text))
     assert the_message(state).outcome == "which"
     assert not any(subtask.question_answers for subtask in ask(state).subtasks.values())
 
 
 def test_who_asks_back_is_asked_which_too_unless_it_is_named() -> None:
     for words, outcome, question in (("", "which", ""), ("food: ", "explained", "food")):
-        found = the_message(sort(replied(open_questions("place", "food"), f"{words}what do you mean?"), "explain"))
+        found = the_message(sort(add_reply(open_questions("place", "food"), f"{words}what do you mean?"), "explain"))
         assert (found.outcome, found.question_subtask) == (outcome, question)
 
 
 def test_the_only_question_takes_any_answer_of_those_it_is_for() -> None:
-    state = sort(replied(open_questions("time"), "food: at nine"))
+    state = sort(add_reply(open_questions("time"), "food: at nine"))
     assert [one.text for one in ask(state).subtasks["time"].question_answers] == ["food: at nine"]
-    state = replied(open_questions("place"), "Oslo", user="U2")
+    state = add_reply(open_questions("place"), "Oslo", user="U2")
     assert thread_messages.list_answerable_questions(state, the_message(state)) == []
     assert thread_messages.find_meant_question(state, the_message(state)) is None
     assert thread_messages.classify_by_rules(state, the_message(state)) == "nothing"
@@ -337,7 +345,7 @@ def test_the_only_question_takes_any_answer_of_those_it_is_for() -> None:
     ("text", "aim"), [("Fish", "answer"), ("I should say that we rather do not eat at all, it is too late", None)]
 )
 def test_free_rules_know_an_answer_to_any_of_them(text: str, aim: MessageAim | None) -> None:
-    state = replied(open_questions("place", "food"), text)
+    state = add_reply(open_questions("place", "food"), text)
     assert thread_messages.classify_by_rules(state, the_message(state)) == aim
 
 
@@ -345,20 +353,20 @@ def test_free_rules_know_an_answer_to_any_of_them(text: str, aim: MessageAim | N
 
 IDS = {"ana": "U1", "ben": "U2", "cleo": "U3"}
 NAMES = {"ana": ("Ana Duarte", "ana"), "ben": ("Ben Okafor", "ben"), "cleo": ("Cleo Martin", "cleo")}
-ANSWERED = (
-    asked(),
+ANSWERED_LOG = (
+    make_request_event(),
     ev.AnswerWritten(at=5.0, request=R, text="The note.", why="It is short."),
     *(ev.Posted(at=6.0, request=R, key=f"{R}:{kind}", ts="1.1") for kind in ("card", "card_end", "answer")),
 )
 
 
-def sorted_as(who: str, words: str, *before: ev.Event, at: float = 60.0, known: bool = True) -> MessageAim | None:
-    """What the rules say of a message; `known`: the names of the others in the thread."""
+def sorted_as(who: str, words: str, *before: ev.Event, at: float = 60.0, has_names: bool = True) -> MessageAim | None:
+    """What the rules say of a message; `has_names`: the names of the others in the thread."""
     message = Request(id="9.0", user=IDS[who], text=words, at=at)
-    state = job(*ANSWERED, *before, ev.MessageHeard(at=at, message=message))
+    state = job(*ANSWERED_LOG, *before, ev.MessageHeard(at=at, message=message))
     assert state.current_request is None
     names = [name for other, theirs in NAMES.items() if other != who for name in theirs]
-    return classify_by_rules(state, state.pending_messages[-1], names if known else ())
+    return classify_by_rules(state, state.pending_messages[-1], names if has_names else ())
 
 
 def earlier(who: str, words: str, at: float = 50.0, *, others: bool = False) -> ev.MessageHeard:
@@ -385,15 +393,15 @@ RIGHT: dict[str, set[MessageAim | None]] = {
 """What the rules may say; None leaves it to the dispatcher, which is never wrong of them."""
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_of_two_hundred_messages_none_is_taken_for_what_it_is_not(known: bool) -> None:  # noqa: FBT001
-    found = [(kind, sorted_as(who, words, known=known), words) for who, kind, words in cases()]
+@pytest.mark.parametrize("has_names", [True, False])
+def test_of_two_hundred_messages_none_is_taken_for_what_it_is_not(has_names: bool) -> None:  # noqa: FBT001
+    found = [(kind, sorted_as(who, words, has_names=has_names), words) for who, kind, words in cases()]
     assert len(found) == 200
     assert [(kind, aim, words) for kind, aim, words in found if aim not in RIGHT[kind]] == []
     free = Counter(kind for kind, aim, _ in found if aim is not None)
     assert free["thanks"] == 29
     assert free["request"] >= 30
-    assert free["other"] >= (41 if known else 0)
+    assert free["other"] >= (41 if has_names else 0)
 
 
 def test_who_was_asked_last_and_who_spoke_decide() -> None:

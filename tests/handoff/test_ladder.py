@@ -32,17 +32,17 @@ from handoff.state.state_values import FailureCause, RecoveryStep
 from tests.handoff.kit import (
     R,
     ask,
-    asked,
     effects,
-    escalated,
-    failed,
-    handed,
     job,
-    planned,
+    make_escalation_event,
+    make_failure_event,
+    make_plan_event,
+    make_request_event,
+    make_result_event,
+    make_start_event,
+    make_subtask_handoff,
     require,
-    returned,
     running,
-    started,
     subtask,
     to_run,
 )
@@ -56,7 +56,7 @@ def under(*log: ev.Event, terms: Terms = TERMS) -> Job:
     return job(*(e.model_copy(update={"terms": terms}) if isinstance(e, ev.PlanProposed) else e for e in log))
 
 
-def wanting(*faults: str, attempt: int = 1, **more: object) -> ev.ResultReturned:
+def make_faulty_result(*faults: str, attempt: int = 1, **more: object) -> ev.ResultReturned:
     of = {"at": 5.0, "request": R, "subtask": "a", "attempt": attempt, "faults": faults}
     return ev.ResultReturned.model_validate({**of, "result": Result(summary="s", content=f"try {attempt}"), **more})
 
@@ -89,7 +89,7 @@ def test_every_trouble_has_its_rungs_and_every_rung_its_cost() -> None:
     ],
 )
 def test_the_rungs_are_climbed_in_order(trouble: FailureCause, rungs: list[RecoveryStep]) -> None:
-    assert climbed(trouble, HERE) == rungs
+    assert climb_ladder(trouble, HERE) == rungs
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,14 @@ def test_the_rungs_are_climbed_in_order(trouble: FailureCause, rungs: list[Recov
 def test_the_planner_is_asked_once_where_another_plan_may_help(
     trouble: FailureCause, fallback: str, rungs: list[RecoveryStep]
 ) -> None:
-    assert climbed(trouble, FailureSituation("researcher", "balanced", fallback=fallback, may_replan=True)) == rungs
-    never = climbed(trouble, FailureSituation("researcher", "balanced", fallback=fallback))
+    assert (
+        climb_ladder(trouble, FailureSituation("researcher", "balanced", fallback=fallback, may_replan=True)) == rungs
+    )
+    never = climb_ladder(trouble, FailureSituation("researcher", "balanced", fallback=fallback))
     assert never == [rung for rung in rungs if rung != "replan"]
 
 
-def climbed(trouble: FailureCause, at: FailureSituation) -> list[RecoveryStep]:
+def climb_ladder(trouble: FailureCause, at: FailureSituation) -> list[RecoveryStep]:
     found: list[RecoveryStep] = []
     failures = questions = 0
     while not found or found[-1] != "without":
@@ -164,8 +166,13 @@ def test_a_pause_that_was_asked_for_is_kept_by_whoever_goes_on_within_the_deadli
 def test_whoever_steps_in_works_on_a_tier_of_its_own_unless_the_plan_says_which() -> None:
     members = (Member(name="analyst", fallback="deep_one"), Member(name="deep_one", tier="deep"))
     for tier, expected in ((None, "deep"), ("fast", "fast")):
-        plan = planned(subtask("a").model_copy(update={"tier": tier})).model_copy(update={"members": members})
-        state = job(asked(), plan, started("a").model_copy(update={"tier": tier or "balanced"}), failed("a"))
+        plan = make_plan_event(subtask("a").model_copy(update={"tier": tier})).model_copy(update={"members": members})
+        state = job(
+            make_request_event(),
+            plan,
+            make_start_event("a").model_copy(update={"tier": tier or "balanced"}),
+            make_failure_event("a"),
+        )
         work = ask(state).subtasks["a"]
         assert (work.specialist, work.tier) == ("deep_one", expected)
 
@@ -175,16 +182,16 @@ CHAIN = tuple(Member(name=name, fallback=other) for name, other in (("x", "y"), 
 
 def passed_on(*members: Member) -> list[str]:
     """Who has the subtask of x after each failure that only a fallback can help."""
-    plan = planned(subtask("a", specialist="x")).model_copy(update={"members": members})
-    log: list[ev.Event] = [asked(), plan]
+    plan = make_plan_event(subtask("a", specialist="x")).model_copy(update={"members": members})
+    log: list[ev.Event] = [make_request_event(), plan]
     had = []
     for attempt in range(1, MAX_FAILURES + 1):
         work = ask(job(*log)).subtasks["a"]
         if work.state != "pending":
             break
         had.append(work.specialist)
-        began = started("a", attempt).model_copy(update={"specialist": work.specialist})
-        log += [began, failed("a", attempt)]
+        began = make_start_event("a", attempt).model_copy(update={"specialist": work.specialist})
+        log += [began, make_failure_event("a", attempt)]
     assert ask(job(*log)).subtasks["a"].state == "error"
     return had
 
@@ -231,29 +238,38 @@ def test_no_rung_is_taken_that_cannot_be(trouble: FailureCause, at: FailureSitua
 
 
 def test_a_doubt_stands_in_the_trace_and_sends_nothing_back() -> None:
-    state = job(asked(), planned(subtask("a")), started("a"), wanting(doubts=("is it?",)))
+    state = job(
+        make_request_event(),
+        make_plan_event(subtask("a")),
+        make_start_event("a"),
+        make_faulty_result(doubts=("is it?",)),
+    )
     assert ask(state).run.answer == "try 1"
     assert [(one.what, one.why) for one in ask(state).decisions] == [("accepted in doubt", "is it?")]
 
 
 def test_what_is_wrong_is_quoted_to_the_specialist_and_the_rest_is_capped() -> None:
-    state = job(asked(), planned(subtask("a")), started("a"))
+    state = job(make_request_event(), make_plan_event(subtask("a")), make_start_event("a"))
     for attempt in range(1, MAX_FAULTY_RESULTS):
-        state = apply_event(state, wanting(f"“try {attempt}”: no", attempt=attempt))
-        notes = {note.source: note.text for note in handed(state, to_run(state)).context}
+        state = apply_event(state, make_faulty_result(f"“try {attempt}”: no", attempt=attempt))
+        notes = {note.source: note.text for note in make_subtask_handoff(state, to_run(state)).context}
         assert notes["Your earlier result"] == f"try {attempt}"
         assert f"- “try {attempt}”: no" in notes.values()
-        state = apply_event(state, started("a", attempt + 1))
-    state = apply_event(state, wanting("“try 3”: still no", attempt=MAX_FAULTY_RESULTS))
+        state = apply_event(state, make_start_event("a", attempt + 1))
+    state = apply_event(state, make_faulty_result("“try 3”: still no", attempt=MAX_FAULTY_RESULTS))
     assert ask(state).run.answer == "try 3"
     assert list_answer_gaps(ask(state), ask(state).run) == ("not mended: “try 3”: still no",)
     assert "after 3 rounds" in ask(state).decisions[-1].why
 
 
 def test_the_best_of_the_rounds_is_taken_also_where_the_last_attempt_fails() -> None:
-    state = job(asked(), planned(subtask("a")), started("a"), wanting("“try 1”: no"))
-    state = apply_event(apply_event(state, started("a", 2)), wanting("“try 2”: no", "and that", attempt=2))
-    state = apply_event(apply_event(state, started("a", 3)), failed("a", 3))
+    state = job(
+        make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), make_faulty_result("“try 1”: no")
+    )
+    state = apply_event(
+        apply_event(state, make_start_event("a", 2)), make_faulty_result("“try 2”: no", "and that", attempt=2)
+    )
+    state = apply_event(apply_event(state, make_start_event("a", 3)), make_failure_event("a", 3))
     assert ask(state).run.answer == "try 1"
     assert list_answer_gaps(ask(state), ask(state).run) == ("not mended: “try 1”: no", "the model broke")
 
@@ -262,12 +278,17 @@ WORDS = Result(summary="s", content="I will look.", confidence=50, doubts=("It w
 
 
 def test_words_that_are_found_wanting_are_a_failed_attempt_and_never_the_best_of_the_rounds() -> None:
-    state = job(asked(), planned(subtask("a")), started("a"), wanting("“I will look.”: nothing was done", result=WORDS))
+    state = job(
+        make_request_event(),
+        make_plan_event(subtask("a")),
+        make_start_event("a"),
+        make_faulty_result("“I will look.”: nothing was done", result=WORDS),
+    )
     assert [one.what for one in ask(state).decisions] == ["sent back", "refine"]
     state = apply_event(state, ev.BriefRefined(at=7, request=R, subtask="a", attempt=1, intent=""))
     for attempt in (2, 3):
-        wrong = wanting("“I will look.”: nothing was done", attempt=attempt, result=WORDS)
-        state = apply_event(apply_event(state, started("a", attempt)), wrong)
+        wrong = make_faulty_result("“I will look.”: nothing was done", attempt=attempt, result=WORDS)
+        state = apply_event(apply_event(state, make_start_event("a", attempt)), wrong)
     work = ask(state).subtasks["a"]
     assert (work.state, work.result, work.best_candidate) == ("error", None, None)
     assert work.reason == "“I will look.”: nothing was done"
@@ -275,7 +296,9 @@ def test_words_that_are_found_wanting_are_a_failed_attempt_and_never_the_best_of
 
 
 def test_words_without_a_fault_are_a_result_that_the_verifier_reads() -> None:
-    state = job(asked(), planned(subtask("a")), started("a"), wanting(result=WORDS))
+    state = job(
+        make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), make_faulty_result(result=WORDS)
+    )
     assert ask(state).run.draft == "I will look."
     assert VerifyAnswer(R) in effects(state)
 
@@ -284,19 +307,26 @@ def test_words_without_a_fault_are_a_result_that_the_verifier_reads() -> None:
 
 
 def test_a_rewritten_brief_is_the_next_attempts() -> None:
-    state = job(asked(), planned(subtask("a")), started("a"), failed("a", kind="bad_reply"))
+    state = job(
+        make_request_event(),
+        make_plan_event(subtask("a")),
+        make_start_event("a"),
+        make_failure_event("a", kind="bad_reply"),
+    )
     assert next(e for e in effects(state) if isinstance(e, RefineBrief)).error == "the model broke"
     state = apply_event(state, ev.BriefRefined(at=6, request=R, subtask="a", attempt=1, intent="Do half of it"))
     effect = to_run(state)
-    assert (effect.attempt, effect.tier, handed(state, effect).intent) == (2, "balanced", "Do half of it")
-    state = apply_event(apply_event(state, started("a", 2)), failed("a", 2, kind="bad_reply"))
+    assert (effect.attempt, effect.tier, make_subtask_handoff(state, effect).intent) == (2, "balanced", "Do half of it")
+    state = apply_event(apply_event(state, make_start_event("a", 2)), make_failure_event("a", 2, kind="bad_reply"))
     effect = to_run(state)
     assert effect.tier == "deep", "a brief is rewritten once"
 
 
 def test_a_person_is_asked_of_a_critical_part_and_may_let_it_go() -> None:
     critical = subtask("a").model_copy(update={"critical": True})
-    state = job(asked(), planned(critical, subtask("b")), started("a"), failed("a"))
+    state = job(
+        make_request_event(), make_plan_event(critical, subtask("b")), make_start_event("a"), make_failure_event("a")
+    )
     question = require(ask(state).subtasks["a"].question)
     assert "the model broke" in question.message
     once = ev.QuestionAnswered(at=9, request=R, subtask="a", user="U1", text=question.options[0])
@@ -309,17 +339,26 @@ def test_a_person_is_asked_of_a_critical_part_and_may_let_it_go() -> None:
 
 
 def test_all_attempts_share_the_deadline_of_their_subtask() -> None:
-    state = under(asked(), planned(subtask("a")), started("a"), failed("a", transient=True, took=45.0))
+    state = under(
+        make_request_event(),
+        make_plan_event(subtask("a")),
+        make_start_event("a"),
+        make_failure_event("a", transient=True, took=45.0),
+    )
     effect = to_run(state)
-    assert handed(state, effect).constraints.timeout == effect.timeout == 14.0, "the pause before it counts too"
-    assert handed(state, effect).constraints.failed_calls == 2
-    state = apply_event(apply_event(state, started("a", 2)), failed("a", 2, transient=True, took=13.5))
+    assert make_subtask_handoff(state, effect).constraints.timeout == effect.timeout == 14.0, (
+        "the pause before it counts too"
+    )
+    assert make_subtask_handoff(state, effect).constraints.failed_calls == 2
+    state = apply_event(
+        apply_event(state, make_start_event("a", 2)), make_failure_event("a", 2, transient=True, took=13.5)
+    )
     assert ask(state).subtasks["a"].state == "error", "no time is left for a third"
 
 
 @given(st.lists(st.tuples(st.floats(0, 59), st.floats(0, 90)), min_size=MAX_FAILURES, max_size=MAX_FAILURES))
 def test_pauses_that_a_provider_asks_for_never_exceed_the_deadline(turns: list[tuple[float, float]]) -> None:
-    state, at = under(asked(), planned(subtask("a"))), 10.0
+    state, at = under(make_request_event(), make_plan_event(subtask("a"))), 10.0
     for attempt, (takes, pause) in enumerate(turns, 1):
         work = ask(state).subtasks["a"]
         if work.state != "pending":
@@ -327,22 +366,34 @@ def test_pauses_that_a_provider_asks_for_never_exceed_the_deadline(turns: list[t
         at = max(at, work.not_before)
         (effect,) = [e for e in list_outstanding_effects(state, at)[0] if isinstance(e, RunSubtask)]
         took = min(takes, effect.timeout)
-        state = apply_event(state, started("a", attempt, at=at))
+        state = apply_event(state, make_start_event("a", attempt, at=at))
         at += took
-        state = apply_event(state, failed("a", attempt, transient=True, at=at, took=took, pause=pause))
+        state = apply_event(state, make_failure_event("a", attempt, transient=True, at=at, took=took, pause=pause))
     assert ask(state).subtasks["a"].state == "error"
     assert at <= 10.0 + 60.0 + MIN_ATTEMPT_SECONDS
 
 
 def test_what_an_attempt_had_when_its_call_failed_is_not_thrown_away() -> None:
     half = Result(summary="Half of it", content="19 of them.", confidence=0)
-    work = ask(under(asked(), planned(subtask("a")), started("a"), failed("a", partial=half))).subtasks["a"]
+    work = ask(
+        under(
+            make_request_event(),
+            make_plan_event(subtask("a")),
+            make_start_event("a"),
+            make_failure_event("a", partial=half),
+        )
+    ).subtasks["a"]
     assert (work.state, require(work.result).content) == ("complete", "19 of them.")
     assert any("the model broke" in gap for gap in require(work.result).gaps)
 
 
 def test_an_attempt_that_does_not_end_is_cut_beyond_its_deadline() -> None:
-    state = under(asked(), planned(subtask("a"), subtask("b")), started("a", at=10.0), started("b", at=60.0))
+    state = under(
+        make_request_event(),
+        make_plan_event(subtask("a"), subtask("b")),
+        make_start_event("a", at=10.0),
+        make_start_event("b", at=60.0),
+    )
     found, due = list_outstanding_effects(state, 69.0)
     assert due == 70.0 + CUTOFF_DELAY_SECONDS
     assert RecordDeadline(R, "a") not in found
@@ -353,8 +404,8 @@ def test_an_attempt_that_does_not_end_is_cut_beyond_its_deadline() -> None:
 
 
 def test_at_the_jobs_deadline_the_answer_is_what_is_there() -> None:
-    plan = planned(subtask("a"), subtask("b"), subtask("c", "b"))
-    state = under(asked(), plan, started("a"), started("b"), returned("a"))
+    plan = make_plan_event(subtask("a"), subtask("b"), subtask("c", "b"))
+    state = under(make_request_event(), plan, make_start_event("a"), make_start_event("b"), make_result_event("a"))
     assert RecordDeadline(R) not in effects(state, 601.0)
     assert RecordDeadline(R) in list_outstanding_effects(state, 602.0)[0]
     state = apply_event(state, ev.DeadlineReached(at=602.0, request=R))
@@ -365,7 +416,12 @@ def test_at_the_jobs_deadline_the_answer_is_what_is_there() -> None:
 
 
 def test_waiting_for_people_and_being_away_cost_no_time() -> None:
-    state = under(asked(), planned(subtask("a")), started("a"), escalated("a", "ambiguous_input", at=102.0))
+    state = under(
+        make_request_event(),
+        make_plan_event(subtask("a")),
+        make_start_event("a"),
+        make_escalation_event("a", "ambiguous_input", at=102.0),
+    )
     assert ask(state).run.deadline is None
     state = apply_event(state, ev.QuestionAnswered(at=90_000.0, request=R, subtask="a", user="U1", text="x"))
     assert ask(state).run.deadline == 90_500.0
@@ -375,8 +431,16 @@ def test_waiting_for_people_and_being_away_cost_no_time() -> None:
 
 def test_a_check_that_a_specialist_stands_against_is_only_a_doubt() -> None:
     wrong = "A tool said “41,207”, and the result says “42,107”."
-    again = (started("a", attempt=2, at=7.0), wanting(wrong, attempt=2, at=8.0))
-    work = ask(under(asked(), planned(subtask("a")), started("a"), wanting(wrong), *again)).subtasks["a"]
+    again = (make_start_event("a", attempt=2, at=7.0), make_faulty_result(wrong, attempt=2, at=8.0))
+    work = ask(
+        under(
+            make_request_event(),
+            make_plan_event(subtask("a")),
+            make_start_event("a"),
+            make_faulty_result(wrong),
+            *again,
+        )
+    ).subtasks["a"]
     assert (work.state, require(work.result).gaps) == ("complete", ())
 
 
@@ -385,15 +449,27 @@ def test_a_check_that_a_specialist_stands_against_is_only_a_doubt() -> None:
     [(180.0, 0.0, 180.0), (180.0, 500.0, 100.0), (180.0, 599.0, MIN_CALL_SECONDS), (30.0, 900.0, 30.0)],
 )
 def test_the_writer_gets_little_time_beyond_the_deadline(call: float, after: float, seconds: float) -> None:
-    run = ask(under(asked(), planned(subtask("a"), subtask("b")), started("a"), returned("a"))).run
+    run = ask(
+        under(
+            make_request_event(),
+            make_plan_event(subtask("a"), subtask("b")),
+            make_start_event("a"),
+            make_result_event("a"),
+        )
+    ).run
     run = replace(run, terms=run.terms.model_copy(update={"call_seconds": call}))
     assert compute_call_seconds(run, (run.clock_started or 0.0) + after) == seconds
 
 
 def test_what_a_complaint_quotes_is_not_known_and_what_people_and_results_say_is() -> None:
     doubt = "“4,200” is said by no tool, file or person, and follows from nothing that they say."
-    log = (asked(), planned(subtask("a"), subtask("b", "a")), started("a"), returned("a", evidence=("North | 17",)))
-    state = job(*log, started("b"), returned("b").model_copy(update={"faults": (doubt,)}))
+    log = (
+        make_request_event(),
+        make_plan_event(subtask("a"), subtask("b", "a")),
+        make_start_event("a"),
+        make_result_event("a", evidence=("North | 17",)),
+    )
+    state = job(*log, make_start_event("b"), make_result_event("b").model_copy(update={"faults": (doubt,)}))
     known = join_subtask_sources(ask(state), ask(state).subtasks["b"])
     for text in ("why did churn rise", "Do the whole of it", "all of a", "sum a", "North | 17"):
         assert text in known

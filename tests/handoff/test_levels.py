@@ -28,7 +28,19 @@ from handoff.engine.crew_runs import is_answer_unchanged, make_crew_outcome, pre
 from handoff.engine.engine import apply_event
 from handoff.evidence.work_receipts import list_unsourced_statements
 from handoff.state.job_state import SETTLED_STATES, Job
-from tests.handoff.kit import R, ask, asked, effects, escalated, failed, handed, job, level, require, running
+from tests.handoff.kit import (
+    R,
+    ask,
+    effects,
+    job,
+    level,
+    make_escalation_event,
+    make_failure_event,
+    make_request_event,
+    make_subtask_handoff,
+    require,
+    running,
+)
 
 CREW = Terms(job_seconds=100.0, subtask_seconds=40.0, confidence=50)
 MEMBERS = (Member(name="analyst"), Member(name="legal", fallback="analyst", crew=CREW))
@@ -44,11 +56,11 @@ def outer(*subtasks: Subtask, terms: Terms | None = None) -> ev.PlanProposed:
     return ev.PlanProposed(at=2.0, request=R, plan=plan, members=MEMBERS, terms=terms or Terms())
 
 
-def begun(name: str, attempt: int = 1, at: float = 3.0, who: str = "legal") -> ev.AttemptStarted:
+def make_crew_start(name: str, attempt: int = 1, at: float = 3.0, who: str = "legal") -> ev.AttemptStarted:
     return ev.AttemptStarted(at=at, request=R, subtask=name, attempt=attempt, specialist=who, tier="balanced")
 
 
-def applied(state: Job, *events: ev.Event) -> Job:
+def apply_events(state: Job, *events: ev.Event) -> Job:
     for event in events:
         state = apply_event(state, event)
     return state
@@ -60,14 +72,18 @@ def within(state: Job, *subtasks: Subtask, at: float = 4.0, strategy: Any = "mer
     return apply_event(state, ev.PlanProposed(at=at, request=R, within="law", plan=plan, members=INNER))
 
 
-def done(state: Job, name: str, content: str = "", *, at: float = 6.0, **more: Any) -> Job:
+def finish_subtask(state: Job, name: str, content: str = "", *, at: float = 6.0, **more: Any) -> Job:
     result = Result(summary=f"sum {name}", content=content or f"all of {name}", usage=Usage(calls=1), **more)
-    begin = begun(name, at=at - 1, who=ask(state).subtasks[name].specialist)
-    return applied(state, begin, ev.ResultReturned(at=at, request=R, subtask=name, attempt=1, result=result))
+    begin = make_crew_start(name, at=at - 1, who=ask(state).subtasks[name].specialist)
+    return apply_events(state, begin, ev.ResultReturned(at=at, request=R, subtask=name, attempt=1, result=result))
 
 
-def broken(state: Job, name: str, at: float = 6.0) -> Job:
-    return applied(state, begun(name, at=at - 1, who=ask(state).subtasks[name].specialist), failed(name, at=at))
+def fail_subtask(state: Job, name: str, at: float = 6.0) -> Job:
+    return apply_events(
+        state,
+        make_crew_start(name, at=at - 1, who=ask(state).subtasks[name].specialist),
+        make_failure_event(name, at=at),
+    )
 
 
 def result_of(state: Job, name: str = "law") -> Result:
@@ -85,19 +101,23 @@ def of_kind(state: Job, kind: type[Effect], now: float = 10.0) -> list[Any]:
 
 def at_law(*others: Subtask, critical: bool = False, terms: Terms | None = None) -> Job:
     """`law` is with the crew, which has no plan yet."""
-    return job(asked(), outer(part("law", to="legal", critical=critical), *others, terms=terms), begun("law"))
+    return job(
+        make_request_event(),
+        outer(part("law", to="legal", critical=critical), *others, terms=terms),
+        make_crew_start("law"),
+    )
 
 
 READ_AND_CHECK = (part("read", to="legal/reader"), part("check", "read", to="legal/checker"))
 
 
 def test_a_crew_is_asked_to_plan_what_it_is_given() -> None:
-    state = job(asked(), outer(part("law", to="legal"), part("sum")))
+    state = job(make_request_event(), outer(part("law", to="legal"), part("sum")))
     (effect,) = of_kind(state, MakePlan)
     assert (effect.within, effect.attempt, effect.faults) == ("law", 1, ())
-    assert handed(state, effect).intent == "Do all of it"
+    assert make_subtask_handoff(state, effect).intent == "Do all of it"
     assert running(state) == [("sum", 1, "analyst")]
-    state = apply_event(state, begun("law"))
+    state = apply_event(state, make_crew_start("law"))
     assert of_kind(state, MakePlan) == [effect], "the same work, begun"
     state = apply_event(state, ev.PlanRejected(at=4, request=R, within="law", faults=("too vague",)))
     assert [(one.within, one.faults) for one in of_kind(state, MakePlan)] == [("law", ("too vague",))]
@@ -113,7 +133,7 @@ def test_what_is_inside_lies_beside_all_others() -> None:
     assert (level(view, "law"), level(view, "law/read")) == (0, 1)
     assert [one.id for one in require(view.get_run("law").plan).subtasks] == ["law/read", "law/check"]
     assert running(state) == [("law/read", 1, "legal/reader")]
-    taken = job(asked(), outer(part("law", to="legal"), part("law/read")), begun("law"))
+    taken = job(make_request_event(), outer(part("law", to="legal"), part("law/read")), make_crew_start("law"))
     taken = within(taken, part("read", to="legal/reader"))
     assert ask(taken).get_run("law").plan is None
     assert of_kind(taken, MakePlan)[0].faults == ("The ids law/read are taken; choose others.",)
@@ -122,28 +142,30 @@ def test_what_is_inside_lies_beside_all_others() -> None:
 def test_those_inside_work_under_the_terms_of_their_own_crew_and_within_the_deadline_around_it() -> None:
     state = within(at_law(), *READ_AND_CHECK)
     (effect,) = of_kind(state, RunSubtask)
-    assert handed(state, effect).constraints.timeout == effect.timeout == 40.0
+    assert make_subtask_handoff(state, effect).constraints.timeout == effect.timeout == 40.0
     findings = (Finding(message="sure", confidence=80), Finding(message="unsure", confidence=40))
-    state = done(state, "law/read", "sure and unsure", findings=findings)
+    state = finish_subtask(state, "law/read", "sure and unsure", findings=findings)
     inner = ask(state).get_run("law")
     assert inner.terms.confidence == 50
     assert render_contents(ask(state), inner)[0]["law/read"].endswith("_Less sure: “unsure”_")
     state = within(at_law(terms=Terms(job_seconds=30.0)), *READ_AND_CHECK)
     (effect,) = of_kind(state, RunSubtask)
-    assert handed(state, effect).constraints.timeout == effect.timeout <= 30.0
+    assert make_subtask_handoff(state, effect).constraints.timeout == effect.timeout <= 30.0
     assert ask(state).get_run("law").deadline == 33.0
 
 
 def test_no_deadline_inside_is_beyond_that_of_what_is_around() -> None:
     state = within(at_law(terms=Terms(job_seconds=30.0)), *READ_AND_CHECK)
     (effect,) = of_kind(state, RunSubtask)
-    assert handed(state, effect).constraints.timeout == effect.timeout <= 30.0
+    assert make_subtask_handoff(state, effect).constraints.timeout == effect.timeout <= 30.0
     assert ask(state).get_run("law").deadline == 33.0
 
 
 def test_one_result_inside_stands_as_it_is() -> None:
     files = (Artifact(id="f", name="f.md", publish_as="file"),)
-    state = done(within(at_law(part("sum")), part("read", to="legal/reader")), "law/read", "# All", artifacts=files)
+    state = finish_subtask(
+        within(at_law(part("sum")), part("read", to="legal/reader")), "law/read", "# All", artifacts=files
+    )
     assert of_kind(state, ReportCrewOutcome) == [ReportCrewOutcome(R, "law", 1)]
     assert of_kind(state, PostMessage) == [PostMessage(R, make_card_key(R))], (
         "its file goes out with the result of what it is inside"
@@ -156,8 +178,8 @@ def test_one_result_inside_stands_as_it_is() -> None:
 
 
 def test_several_are_put_together_inside() -> None:
-    state = done(within(at_law(part("sum")), *READ_AND_CHECK), "law/read", confidence=90, gaps=("page 3",))
-    state = done(state, "law/check", confidence=60, evidence=("4,200",))
+    state = finish_subtask(within(at_law(part("sum")), *READ_AND_CHECK), "law/read", confidence=90, gaps=("page 3",))
+    state = finish_subtask(state, "law/check", confidence=60, evidence=("4,200",))
     assert of_kind(state, WriteAnswer) == [WriteAnswer(R, within="law")]
     written = ev.AnswerWritten(at=8, request=R, within="law", text="Together: 4,200.", usage=Usage(calls=1))
     state = apply_event(state, written)
@@ -167,7 +189,7 @@ def test_several_are_put_together_inside() -> None:
     result = result_of(state)
     assert (result.content, result.confidence, result.evidence) == ("Together: 4,200.", 60, ("4,200",))
     assert result.summary == "Part read: sum law/read\nPart check: sum law/check"
-    both = ask(done(state, "sum"))
+    both = ask(finish_subtask(state, "sum"))
     assert list_answer_gaps(both, both.run) == ("Part law: Part read: page 3",)
     assert (ask(state).usage.calls, ask(state).subtasks["law"].usage.calls) == (3, 3), "what it took in all"
 
@@ -177,11 +199,11 @@ def test_what_a_crew_keeps_apart_or_has_joined_goes_up_no_other_way() -> None:
     members = (MEMBERS[0], MEMBERS[1].model_copy(update={"crew": crew}))
     plan = outer(part("law", to="legal"), part("sum")).model_copy(update={"members": members})
     parts = (part("read", to="legal/reader"), part("check", to="legal/checker"))
-    state = within(job(asked(), plan, begun("law")), *parts)
+    state = within(job(make_request_event(), plan, make_crew_start("law")), *parts)
     deposit = Finding(message="The deposit is kept.", where="a.py:3", severity="low", confidence=90)
     worse = Finding(message="Cents of the deposit are lost.", where="a.py:3", severity="high", confidence=70)
     guess = Finding(message="Somebody may mind.", where="a.py:9", severity="critical", confidence=30)
-    state = done(done(state, "law/read", findings=(deposit, guess)), "law/check", findings=(worse,))
+    state = finish_subtask(finish_subtask(state, "law/read", findings=(deposit, guess)), "law/check", findings=(worse,))
     cut = apply_event(state, ev.DeadlineReached(at=103.0, request=R, subtask="law"))
     for end in (cut, up(apply_event(state, ev.AnswerWritten(at=8, request=R, within="law", text="One.")))):
         [one] = result_of(end).findings
@@ -194,8 +216,8 @@ def test_a_crews_figures_of_no_source_are_told_to_people() -> None:
     text = "Late (reader, 92). It took 45 days."
     for others in ((part("sum"),), ()):
         state = within(at_law(*others), *READ_AND_CHECK)
-        state = done(state, "law/read", findings=(Finding(message="Late.", confidence=92),))
-        state = done(state, "law/check", confidence=80)
+        state = finish_subtask(state, "law/read", findings=(Finding(message="Late.", confidence=92),))
+        state = finish_subtask(state, "law/check", confidence=80)
         of: dict[str, Any] = {"at": 8, "request": R, "within": "law", "text": text, "unsupported": ("45",)}
         state = apply_event(state, ev.AnswerWritten(**of))
         event = make_crew_outcome(ask(state), ask(state).subtasks["law"], 9.0)
@@ -205,19 +227,21 @@ def test_a_crews_figures_of_no_source_are_told_to_people() -> None:
     assert list_unsourced_statements(last) == ("45",), "people are told of it"
 
 
-@pytest.mark.parametrize(("others", "read"), [((), True), ((part("sum"),), False)])
+@pytest.mark.parametrize(("others", "is_read"), [((), True), ((part("sum"),), False)])
 def test_people_read_what_a_crew_writes_where_nothing_is_joined_with_it(
-    others: tuple[Subtask, ...], *, read: bool
+    others: tuple[Subtask, ...], *, is_read: bool
 ) -> None:
-    state = done(within(at_law(*others), *READ_AND_CHECK), "law/read")
-    assert is_answer_unchanged(ask(state), ask(state).get_run("law")) is read
+    state = finish_subtask(within(at_law(*others), *READ_AND_CHECK), "law/read")
+    assert is_answer_unchanged(ask(state), ask(state).get_run("law")) is is_read
     assert is_answer_unchanged(ask(state), ask(state).run)
 
 
 def test_the_one_that_was_picked_goes_up_alone() -> None:
     state = within(at_law(), part("a", to="legal/reader"), part("b", to="legal/checker"), strategy="select")
     rival = (Finding(message="It is 3.", source="b.md"),)
-    state = done(done(state, "law/a", "It is 4.", confidence=70), "law/b", "It is 3.", confidence=90, findings=rival)
+    state = finish_subtask(
+        finish_subtask(state, "law/a", "It is 4.", confidence=70), "law/b", "It is 3.", confidence=90, findings=rival
+    )
     state = apply_event(
         state, ev.AnswerWritten(at=8, request=R, within="law", text="It is 4.", chosen="law/a", why="w")
     )
@@ -232,11 +256,11 @@ def sent_back(state: Job, fault: str) -> Job:
 
 
 def test_the_result_of_a_crew_is_checked_as_any_other() -> None:
-    state = sent_back(done(within(at_law(), part("read", to="legal/reader")), "law/read"), "“x”: wrong")
+    state = sent_back(finish_subtask(within(at_law(), part("read", to="legal/reader")), "law/read"), "“x”: wrong")
     (effect,) = of_kind(state, MakePlan)
     assert (effect.within, effect.attempt) == ("law", 2)
-    assert "“x”: wrong" in handed(state, effect).context[-1].text
-    state = within(apply_event(state, begun("law", 2, at=11)), part("read", to="legal/reader"), at=12)
+    assert "“x”: wrong" in make_subtask_handoff(state, effect).context[-1].text
+    state = within(apply_event(state, make_crew_start("law", 2, at=11)), part("read", to="legal/reader"), at=12)
     assert list(ask(state).subtasks) == ["law", "law/read~2"], "no message of the first is taken for one of the second"
 
 
@@ -246,14 +270,16 @@ def test_what_wrote_inside_an_attempt_is_known_to_the_next() -> None:
     wrote = ev.ToolStarted(**of, call="c", tool="post", what="Post it", digest="d")
     replied = ev.ToolReturned(**of, reply={"call_id": "c", "text": "ok"})
     came = ev.ResultReturned(**{**of, "at": 6}, result=Result(summary="s", content="c"))
-    state = sent_back(applied(state, begun("law/read", who="legal/reader"), wrote, replied, came), "wrong")
-    state = within(apply_event(state, begun("law", 2, at=11)), part("read", to="legal/reader"), at=12)
+    state = sent_back(
+        apply_events(state, make_crew_start("law/read", who="legal/reader"), wrote, replied, came), "wrong"
+    )
+    state = within(apply_event(state, make_crew_start("law", 2, at=11)), part("read", to="legal/reader"), at=12)
     (effect,) = of_kind(state, RunSubtask)
-    assert "- carried out: Post it" in handed(state, effect).context[-1].text
+    assert "- carried out: Post it" in make_subtask_handoff(state, effect).context[-1].text
 
 
 def test_where_all_inside_failed_the_ladder_outside_follows() -> None:
-    state = broken(within(at_law(part("sum", "law")), *READ_AND_CHECK), "law/read")
+    state = fail_subtask(within(at_law(part("sum", "law")), *READ_AND_CHECK), "law/read")
     assert ask(state).subtasks["law/check"].state == "skipped", "the cascade inside"
     assert of_kind(state, ReportCrewOutcome) == [ReportCrewOutcome(R, "law", 1)]
     event = make_crew_outcome(ask(state), ask(state).subtasks["law"], 9.0)
@@ -262,7 +288,7 @@ def test_where_all_inside_failed_the_ladder_outside_follows() -> None:
     state = apply_event(state, event)
     assert running(state) == [("law", 2, "analyst")]
     assert not of_kind(state, ReportCrewOutcome)
-    state = applied(state, begun("law", 2, who="analyst"), failed("law", 2, at=12))
+    state = apply_events(state, make_crew_start("law", 2, who="analyst"), make_failure_event("law", 2, at=12))
     assert {name: subtask.state for name, subtask in ask(state).subtasks.items()} == {"law": "error", "sum": "skipped"}
     assert ask(state).run.failure is not None
 
@@ -271,7 +297,12 @@ def test_of_a_critical_part_people_are_asked_before_it_is_given_up() -> None:
     members = (Member(name="legal", crew=CREW),)
     plan = Plan(goal="g", subtasks=(part("law", to="legal", critical=True),))
     proposed = ev.PlanProposed(at=2.0, request=R, plan=plan, members=members)
-    state = up(broken(within(job(asked(), proposed, begun("law")), part("read", to="legal/reader")), "law/read"))
+    state = up(
+        fail_subtask(
+            within(job(make_request_event(), proposed, make_crew_start("law")), part("read", to="legal/reader")),
+            "law/read",
+        )
+    )
     while not (question := ask(state).subtasks["law"].question):
         (effect,) = [one for one in effects(state) if not isinstance(one, PostMessage)]
         of = {"at": 10.0, "request": R, "subtask": "law"}
@@ -286,16 +317,22 @@ def test_of_a_critical_part_people_are_asked_before_it_is_given_up() -> None:
 
 
 def test_what_was_known_outside_is_known_inside() -> None:
-    state = done(job(asked(), outer(part("sum"), part("law", "sum", to="legal"))), "sum", "Sum: 4,200.")
+    state = finish_subtask(
+        job(make_request_event(), outer(part("sum"), part("law", "sum", to="legal"))), "sum", "Sum: 4,200."
+    )
     (planning,) = of_kind(state, MakePlan)
-    assert [(note.source, note.text) for note in handed(state, planning).context] == [("Part sum", "Sum: 4,200.")]
-    state = within(apply_event(state, begun("law")), part("read", to="legal/reader"))
+    assert [(note.source, note.text) for note in make_subtask_handoff(state, planning).context] == [
+        ("Part sum", "Sum: 4,200.")
+    ]
+    state = within(apply_event(state, make_crew_start("law")), part("read", to="legal/reader"))
     (effect,) = of_kind(state, RunSubtask)
-    assert [(note.source, note.text) for note in handed(state, effect).context] == [("Part sum", "Sum: 4,200.")]
+    assert [(note.source, note.text) for note in make_subtask_handoff(state, effect).context] == [
+        ("Part sum", "Sum: 4,200.")
+    ]
 
 
 def test_at_the_deadline_of_a_crew_what_it_has_is_taken() -> None:
-    state = done(within(at_law(part("sum")), *READ_AND_CHECK), "law/read", "Read.")
+    state = finish_subtask(within(at_law(part("sum")), *READ_AND_CHECK), "law/read", "Read.")
     assert of_kind(state, RecordDeadline, now=105.0) == [RecordDeadline(R, "law")]
     assert running(state, now=102.0)[0] == ("law/check", 1, "legal/checker")
     state = apply_event(state, ev.DeadlineReached(at=105.0, request=R, subtask="law"))
@@ -312,7 +349,9 @@ def test_at_the_deadline_of_a_crew_what_it_has_is_taken() -> None:
 
 def test_at_the_deadline_of_the_job_what_is_inside_is_not_lost() -> None:
     state = within(at_law(part("sum"), terms=Terms(job_seconds=60.0)), *READ_AND_CHECK)
-    state = apply_event(done(state, "law/read", "Read."), begun("law/check", who="legal/checker", at=7.0))
+    state = apply_event(
+        finish_subtask(state, "law/read", "Read."), make_crew_start("law/check", who="legal/checker", at=7.0)
+    )
     of: dict[str, Any] = {"at": 8.0, "request": R, "subtask": "law/check", "attempt": 1}
     state = apply_event(state, ev.ToolStarted(**of, call="c", tool="post", what="Post it", digest="d"))
     assert of_kind(state, RecordDeadline, now=63.0) == [RecordDeadline(R)]
@@ -328,7 +367,8 @@ def test_at_the_deadline_of_the_job_what_is_inside_is_not_lost() -> None:
 def test_where_people_are_asked_inside_no_clock_runs_around_it() -> None:
     state = within(at_law(), part("read", to="legal/reader"))
     state = apply_event(
-        apply_event(state, begun("law/read", who="legal/reader")), escalated("law/read", "ambiguous_input", at=6)
+        apply_event(state, make_crew_start("law/read", who="legal/reader")),
+        make_escalation_event("law/read", "ambiguous_input", at=6),
     )
     assert ask(state).state == "input_required"
     assert (ask(state).run.deadline, ask(state).get_run("law").deadline) == (None, None)
@@ -345,8 +385,11 @@ def test_a_stop_reaches_down() -> None:
     state = within(at_law(), *READ_AND_CHECK)
     state = apply_event(state, ev.CancelRequested(at=5, user="U1"))
     assert not running(state)
-    assert apply_event(state, begun("law/read")).requests[0].subtasks["law/read"].state in {"pending", "in_progress"}
-    assert not of_kind(apply_event(state, begun("law/read")), RunSubtask)
+    assert apply_event(state, make_crew_start("law/read")).requests[0].subtasks["law/read"].state in {
+        "pending",
+        "in_progress",
+    }
+    assert not of_kind(apply_event(state, make_crew_start("law/read")), RunSubtask)
 
 
 # ---------------------------------------------------------------- a second look at a plan inside
@@ -355,8 +398,8 @@ def test_a_stop_reaches_down() -> None:
 def upset_inside() -> Job:
     """`law/read` says that the plan is wrong; `law/check` has not started."""
     state = within(at_law(part("note"), critical=True), *READ_AND_CHECK, part("sum", to="legal/reader"))
-    state = apply_event(state, begun("law/sum", who="legal/reader"))
-    return done(state, "law/read", findings=(Finding(message="It is not so.", where="plan"),))
+    state = apply_event(state, make_crew_start("law/sum", who="legal/reader"))
+    return finish_subtask(state, "law/read", findings=(Finding(message="It is not so.", where="plan"),))
 
 
 def test_what_a_crew_lets_go_of_ends_with_all_inside() -> None:
@@ -367,7 +410,7 @@ def test_what_a_crew_lets_go_of_ends_with_all_inside() -> None:
     )
     assert not of_kind(state, RevisePlan), "nobody works by that plan any more"
     assert all(subtask.state in SETTLED_STATES for subtask in ask(state).list_subtasks("law"))
-    state = within(apply_event(state, begun("law", attempt=2, at=8.0)), *READ_AND_CHECK, at=9.0)
+    state = within(apply_event(state, make_crew_start("law", attempt=2, at=8.0)), *READ_AND_CHECK, at=9.0)
     assert not of_kind(state, RevisePlan), "the second plan is another one"
     assert {effect.subtask for effect in of_kind(state, RunSubtask)} == {"note", "law/read~2"}
 
@@ -400,12 +443,12 @@ def test_a_look_inside_is_paid_for_on_every_level_around() -> None:
             members=deep,
         ),
     )
-    state = apply_event(state, begun("law/check", who="legal/checker"))
+    state = apply_event(state, make_crew_start("law/check", who="legal/checker"))
     rows = (part("one", to="legal/checker/a"), part("two", "one", to="legal/checker/a"))
     plan = prefix_plan_ids(ask(state).subtasks["law/check"], Plan(goal="g", subtasks=rows))
     crew = (Member(name="legal/checker/a"),)
     state = apply_event(state, ev.PlanProposed(at=5.0, request=R, within="law/check", plan=plan, members=crew))
-    state = done(state, "law/check/one", findings=(Finding(message="It is not so.", where="plan"),))
+    state = finish_subtask(state, "law/check/one", findings=(Finding(message="It is not so.", where="plan"),))
     of: dict[str, Any] = {"request": R, "within": "law/check", "subtask": "law/check/one"}
     state = apply_event(state, ev.PlanRevised(at=7.0, **of, faults=("Nothing to change.",), usage=Usage(calls=1)))
     assert [ask(state).usage.calls, *(ask(state).subtasks[name].usage.calls for name in ("law", "law/check"))] == [
@@ -433,7 +476,9 @@ def test_what_one_crew_alone_made_is_verified_once_outside_of_it() -> None:
     members = (Member(name="legal", crew=CREW.model_copy(update={"verifier": True})),)
     first = ev.PlanProposed(at=2.0, request=R, plan=plan, members=members)
     found = (Finding(message="The fee is 40 euros.", source="fees.md"),)
-    state = done(within(job(asked(), first, begun("law")), READ_AND_CHECK[0]), "law/read", findings=found)
+    state = finish_subtask(
+        within(job(make_request_event(), first, make_crew_start("law")), READ_AND_CHECK[0]), "law/read", findings=found
+    )
     assert of_kind(state, VerifyAnswer) == []
     state = up(state)
     assert of_kind(state, VerifyAnswer) == [VerifyAnswer(R)]
@@ -442,7 +487,7 @@ def test_what_one_crew_alone_made_is_verified_once_outside_of_it() -> None:
 
 @pytest.mark.parametrize("end", [ev.DeadlineReached(at=8.0, request=R), ev.CancelRequested(at=8.0, user="U1")])
 def test_what_is_cut_off_is_paid_for_up_to_its_last_turn(end: ev.Event) -> None:
-    state = apply_event(within(at_law(), READ_AND_CHECK[0]), begun("law/read", who="legal/reader"))
+    state = apply_event(within(at_law(), READ_AND_CHECK[0]), make_crew_start("law/read", who="legal/reader"))
     turn = {"text": "", "stop": "end", "usage": {"calls": 1, "tokens_in": 100}}
     for event in [ev.TurnTaken(at=7.0, request=R, subtask="law/read", attempt=1, turn=turn)] * 2 + [end]:
         state = apply_event(state, event)

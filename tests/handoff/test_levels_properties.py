@@ -61,7 +61,7 @@ class Levels(World):
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
-        self.handed: dict[tuple[str, int], int] = {}
+        self.handoff_counts: dict[tuple[str, int], int] = {}
         self.calls = 0
         self.pace = self.rng.choice((0.5, 0.5, 8.0, 30.0))
         """Seconds that anything takes: at the slower ones deadlines are reached on all levels."""
@@ -102,7 +102,7 @@ class Levels(World):
         of: dict[str, Any] = {"at": self.now, "request": request.id}
         if isinstance(effect, ReportCrewOutcome):
             key = (effect.subtask, effect.attempt)
-            self.handed[key] = self.handed.get(key, 0) + 1
+            self.handoff_counts[key] = self.handoff_counts.get(key, 0) + 1
             return [make_crew_outcome(request, request.subtasks[effect.subtask], self.now)]
         if isinstance(effect, MakePlan):
             if effect.within:
@@ -113,7 +113,7 @@ class Levels(World):
             return [self.towards_the_answer(effect, of)]
         if isinstance(effect, RunSubtask):
             self.may_run(request, effect)
-        return [_paid(event) for event in super().perform(Job(job.place, (request,)), effect)]
+        return [_add_usage(event) for event in super().perform(Job(job.place, (request,)), effect)]
 
     def towards_the_answer(
         self,
@@ -164,7 +164,7 @@ class Levels(World):
         )
 
 
-def _paid(event: ev.Event) -> ev.Event:
+def _add_usage(event: ev.Event) -> ev.Event:
     """With what its one call took, where it is of a kind that makes one; an answer from people makes none."""
     if isinstance(event, ev.ResultReturned):
         return event.model_copy(update={"result": event.result.model_copy(update={"usage": CALL})})
@@ -215,7 +215,7 @@ def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int
     request = job.requests[0]
     assert request.state in ENDED_STATES
     assert world.answers == 1
-    assert set(world.handed.values()) <= {1}, "a crew hands up once an attempt"
+    assert set(world.handoff_counts.values()) <= {1}, "a crew hands up once an attempt"
     assert len(request.subtasks) <= MAX_SUBTASKS_IN_ALL
     assert all(level(request, name) <= 2 for name in request.subtasks)
     assert all(count <= MAX_FAILURES + MAX_QUESTIONS + MAX_FAULTY_RESULTS for count in world.attempts.values())
@@ -243,7 +243,7 @@ class Busy:
         self.rng = self.world.rng
         self.log: list[ev.Event] = []
         self.job: Job | None = None
-        self.going: dict[Effect, list[ev.Event]] = {}
+        self.pending_events: dict[Effect, list[ev.Event]] = {}
         self.trouble = self.rng.choice((0.0, 0.02, 0.1))
 
     def add(self, *events: ev.Event) -> None:
@@ -259,11 +259,11 @@ class Busy:
         self.world.now += self.world.pace * self.rng.random() / 4
         if self.rng.random() < self.trouble:
             self.add(*self.befalls())
-        elif self.going:
-            effect = self.rng.choice(list(self.going))
-            self.add(self.going[effect].pop(0))
-            if not self.going[effect]:
-                del self.going[effect]
+        elif self.pending_events:
+            effect = self.rng.choice(list(self.pending_events))
+            self.add(self.pending_events[effect].pop(0))
+            if not self.pending_events[effect]:
+                del self.pending_events[effect]
         elif due is not None:
             assert due > self.world.now - self.world.pace
             self.world.now = max(due, self.world.now)
@@ -276,17 +276,17 @@ class Busy:
     def match(self, effects: list[Effect]) -> None:
         """Begin what is new. What is no longer wanted is cut off, but for what it had reported by then."""
         assert self.job is not None
-        for gone in [effect for effect in self.going if effect not in effects]:
+        for gone in [effect for effect in self.pending_events if effect not in effects]:
             assert not any(same_work(gone, effect) for effect in effects), "cut off and begun again"
-            late = self.going.pop(gone)[:1]
+            late = self.pending_events.pop(gone)[:1]
             self.add(*late if self.rng.random() < 0.3 else ())
         for effect in list_outstanding_effects(self.job, self.world.now)[0]:
             if isinstance(effect, RevisePlan) and effect.within:
                 assert is_crew_working(self.job.requests[0].subtasks[effect.within]), "nobody works by that plan"
-            if effect not in self.going:
-                self.going[effect] = self.paced(self.world.perform(self.job, effect))
+            if effect not in self.pending_events:
+                self.pending_events[effect] = self.pace_events(self.world.perform(self.job, effect))
 
-    def paced(self, events: list[ev.Event]) -> list[ev.Event]:
+    def pace_events(self, events: list[ev.Event]) -> list[ev.Event]:
         """With the checkpoints of an attempt that only reads; or without a call, which a limit or budget forbade."""
         first, last = events[0], events[-1]
         if not isinstance(first, ev.AttemptStarted) or len(events) != 2:
@@ -317,7 +317,7 @@ class Busy:
             return [ev.QuestionAnswered(at=at, request="1.0", subtask=name, user="U", text=self.rng.choice(REPLIES))]
         if kind == "again":
             return [self.rng.choice(self.log)]
-        self.going.clear()
+        self.pending_events.clear()
         if kind == "taken over":
             return [ev.TakenOver(at=at, owner="o", lost=1)]
         self.world.now += 500.0

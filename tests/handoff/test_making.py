@@ -19,7 +19,7 @@ from tests.handoff.kit import read_plan
 
 TIERS: tuple[Tier, ...] = get_args(Tier)
 MEMBERS = {name: Member(name=name) for name in ("writer", "analyst")}
-ALLOWED = AdhocAllowance(
+ALLOWANCE = AdhocAllowance(
     tools=("web_search", "calculate"),
     tiers=("fast", "balanced"),
     at_most=2,
@@ -54,10 +54,12 @@ def part(specialist: str = "jurist", name: str = "p1", **more: Any) -> dict[str,
 
 
 def read(
-    *made: dict[str, Any], parts: Sequence[dict[str, Any]] = (), allowed: AdhocAllowance | None = ALLOWED
+    *made_specialists: dict[str, Any],
+    parts: Sequence[dict[str, Any]] = (),
+    allowance: AdhocAllowance | None = ALLOWANCE,
 ) -> tuple[Plan | None, tuple[str, ...]]:
-    reply = {"goal": "g", "subtasks": list(parts) or [part()], "made": list(made)}
-    return read_plan(json.dumps(reply), MEMBERS, allowed)
+    reply = {"goal": "g", "subtasks": list(parts) or [part()], "made": list(made_specialists)}
+    return read_plan(json.dumps(reply), MEMBERS, allowance)
 
 
 def test_a_sound_wish_passes_and_becomes_a_member() -> None:
@@ -67,7 +69,7 @@ def test_a_sound_wish_passes_and_becomes_a_member() -> None:
     (made,) = plan.made
     assert adhoc.find_made_specialist(plan, "jurist") is made
     assert adhoc.find_made_specialist(plan, "writer") is None
-    (member,) = adhoc.make_adhoc_members(plan, ALLOWED).values()
+    (member,) = adhoc.make_adhoc_members(plan, ALLOWANCE).values()
     assert (member.made, member.tier, member.fallback, member.tiers) == (True, "fast", "writer", ("fast", "balanced"))
     assert adhoc.list_adhoc_reasons(plan) == (
         "jurist made for this job (fast, calculate): nobody there writes Danish legal prose",
@@ -97,9 +99,9 @@ FAULTS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("wished", "fault"), FAULTS.values(), ids=FAULTS)
-def test_a_fault_is_said_exactly(wished: dict[str, Any], fault: str) -> None:
-    plan, faults = read(wished, parts=[part(wished["name"])])
+@pytest.mark.parametrize(("wished_specialist", "fault"), FAULTS.values(), ids=FAULTS)
+def test_a_fault_is_said_exactly(wished_specialist: dict[str, Any], fault: str) -> None:
+    plan, faults = read(wished_specialist, parts=[part(wished_specialist["name"])])
     assert plan is None
     assert any(fault in one for one in faults), faults
 
@@ -114,17 +116,17 @@ def test_each_must_be_of_use_once_and_not_too_many() -> None:
 
 
 def test_a_crew_that_allows_none_says_so() -> None:
-    _, faults = read(wish(), allowed=None)
+    _, faults = read(wish(), allowance=None)
     assert "This crew has no specialists made" in faults[0]
     assert "unknown specialist 'jurist'" in faults[1]
-    assert read(parts=[part("writer")], allowed=None)[1] == ()
+    assert read(parts=[part("writer")], allowance=None)[1] == ()
 
 
 def test_a_second_try_is_let_off_words_and_no_rights() -> None:
     reply = {"goal": "g", "subtasks": [part()], "made": [wish(brief=wish()["description"])]}
-    assert read_plan(json.dumps(reply), MEMBERS, ALLOWED, mended=True)[1] == ()
+    assert read_plan(json.dumps(reply), MEMBERS, ALLOWANCE, is_second_try=True)[1] == ()
     reply["made"] = [wish(brief=wish()["description"], tools=["send_mail"])]
-    assert len(read_plan(json.dumps(reply), MEMBERS, ALLOWED, mended=True)[1]) == 2
+    assert len(read_plan(json.dumps(reply), MEMBERS, ALLOWANCE, is_second_try=True)[1]) == 2
 
 
 def test_what_nobody_sees_is_taken_out_of_its_texts() -> None:
@@ -182,23 +184,23 @@ allowances = st.builds(
 @settings(max_examples=90, deadline=None)
 def test_whatever_a_plan_says_it_gets_no_more_than_is_lent(
     reply: dict[str, Any],
-    allowed: AdhocAllowance | None,
-    mended: bool,  # noqa: FBT001 - drawn
+    allowance: AdhocAllowance | None,
+    is_second_try: bool,  # noqa: FBT001 - drawn
 ) -> None:
-    plan, faults = read_plan(json.dumps(reply), MEMBERS, allowed, mended=mended)
+    plan, faults = read_plan(json.dumps(reply), MEMBERS, allowance, is_second_try=is_second_try)
     assert (plan is None) == bool(faults)
     assert len(faults) <= MAX_FAULTS + 1
     assert all(0 < len(fault) <= MAX_FAULT_LENGTH + 1 for fault in faults)
     if plan is None or not plan.made:
         return
-    assert allowed is not None
-    assert len(plan.made) <= allowed.at_most
+    assert allowance is not None
+    assert len(plan.made) <= allowance.at_most
     assert len({one.name for one in plan.made} | set(MEMBERS)) == len(plan.made) + len(MEMBERS)
     for one in plan.made:
-        assert set(one.tools) <= set(allowed.tools) - allowed.writing_tools, "not even where a file would list one"
+        assert set(one.tools) <= set(allowance.tools) - allowance.writing_tools, "not even where a file would list one"
         mine = [subtask for subtask in plan.subtasks if subtask.specialist == one.name]
         assert mine
-        assert {subtask.tier or one.tier for subtask in mine} <= set(allowed.tiers)
+        assert {subtask.tier or one.tier for subtask in mine} <= set(allowance.tiers)
         assert 0 < len(one.brief) <= adhoc.MAX_BRIEF_LENGTH
         assert 0 < len(one.description) <= adhoc.MAX_DESCRIPTION_LENGTH
 

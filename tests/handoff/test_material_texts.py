@@ -28,7 +28,7 @@ PAGES = "".join(f"Page {n} says nothing of note.\n" * 20 for n in range(1, 4))
 OUTLINE = tuple(Section(name=f"page {n + 1}", start=n * 600) for n in range(3))
 
 
-def padded(language: str, *sentences: str) -> str:
+def pad_sentences(language: str, *sentences: str) -> str:
     """A long text with the sentences far apart."""
     filling = {"de": "Das Wetter im Norden bleibt kühl und windig. ", "es": "El tiempo en el norte sigue fresco. "}
     rest = filling.get(language, "北部の天気は引き続き涼しく風が強いでしょう。") * 40
@@ -36,7 +36,7 @@ def padded(language: str, *sentences: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("language", "right", "wrong", "asked"),
+    ("language", "right", "wrong", "question"),
     [
         (
             "de",
@@ -51,12 +51,12 @@ def padded(language: str, *sentences: str) -> str:
     ],
 )
 def test_passages_are_found_in_other_forms_and_inside_compounds(
-    language: str, right: str, wrong: str, asked: str
+    language: str, right: str, wrong: str, question: str
 ) -> None:
-    text = padded(language, wrong, right)
-    (best, *_) = find_best_passages(text, (), asked, 3)
+    text = pad_sentences(language, wrong, right)
+    (best, *_) = find_best_passages(text, (), question, 3)
     assert right in text[best.start : best.end]
-    assert right in make_excerpt(text, (), asked, 2_500)
+    assert right in make_excerpt(text, (), question, 2_500)
 
 
 @given(st.text(max_size=4_000), st.lists(st.integers(0, 4_000), max_size=5))
@@ -92,11 +92,11 @@ def test_a_place_is_cited_by_its_section_else_its_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "start"),
+    ("citation", "start"),
     [("", 0), ("page 2", 600), ("Page 3", 1_200), ("line 2", 29), ("at 700", 700), ("page 9", None), ("at 9999", None)],
 )
-def test_a_part_is_found_by_what_it_is_cited_by(wanted: str, start: int | None) -> None:
-    found = find_part(PAGES, OUTLINE, wanted, 500)
+def test_a_part_is_found_by_what_it_is_cited_by(citation: str, start: int | None) -> None:
+    found = find_part(PAGES, OUTLINE, citation, 500)
     assert (found.start if found else None) == start
     assert found is None or found.end - found.start <= 500
 
@@ -116,7 +116,7 @@ def test_headings_are_found_without_their_lines_and_exactly() -> None:
 
 
 WORDS = "a fair price for each seat of the house "
-weighted = st.builds(
+weighted_pieces = st.builds(
     lambda size, weight: Piece(
         f"p{size}", (WORDS * size, WORDS[:20]), weight, lambda most: (WORDS * size)[: max(0, most)]
     ),
@@ -125,7 +125,7 @@ weighted = st.builds(
 )
 
 
-@given(st.lists(weighted, min_size=1, max_size=6), st.integers(200, 20_000))
+@given(st.lists(weighted_pieces, min_size=1, max_size=6), st.integers(200, 20_000))
 def test_filling_keeps_the_budget_and_leaves_out_nothing_while_there_is_room(some: list[Piece], budget: int) -> None:
     packed = fill_budget(some, budget)
     whole = sum(estimate_token_count(piece.forms[0]) for piece in some)
@@ -154,17 +154,19 @@ def pieces(draw: st.DrawFn) -> Piece:
 
 
 @given(st.lists(pieces(), max_size=8), st.integers(1, 600))
-def test_a_pack_fits_or_nothing_more_can_go_and_everything_let_go_is_named(given_: list[Piece], budget: int) -> None:
-    made = pack_pieces(given_, budget)
-    assert len(made.texts) == len(given_)
-    whole = [piece.forms[0] for piece in given_]
+def test_a_pack_fits_or_nothing_more_can_go_and_everything_let_go_is_named(
+    drawn_pieces: list[Piece], budget: int
+) -> None:
+    made = pack_pieces(drawn_pieces, budget)
+    assert len(made.texts) == len(drawn_pieces)
+    whole = [piece.forms[0] for piece in drawn_pieces]
     if fits_budget(sum(map(estimate_token_count, whole)), budget):
         assert list(made.texts) == whole
         assert not made.size.left_out
-    shortest = [piece.forms[-1] for piece in given_]
+    shortest = [piece.forms[-1] for piece in drawn_pieces]
     assert fits_budget(made.size.tokens, budget) or list(made.texts) == shortest
     assert made.size.tokens == sum(map(estimate_token_count, made.texts))
-    changed = [piece for piece, text in zip(given_, made.texts, strict=True) if text != piece.forms[0]]
+    changed = [piece for piece, text in zip(drawn_pieces, made.texts, strict=True) if text != piece.forms[0]]
     assert len(made.size.left_out) >= len(changed)
     for piece in changed:
         assert any(line.startswith(f"{piece.name}: ") for line in made.size.left_out)
@@ -202,7 +204,7 @@ def test_the_budgets_of_the_tiers_can_be_set_each_on_its_own() -> None:
             read_settings({"LEADHAND_CONTEXT": wrong})
 
 
-COUNTED: tuple[tuple[str, int], ...] = (
+TOKEN_COUNTS: tuple[tuple[str, int], ...] = (
     ("The supervisor plans the work, hands each part to a specialist, and posts one answer that names its gaps.", 22),
     ("Der Umsatz der Region Nord ist im dritten Quartal gestiegen, während die Kündigungen zurückgegangen sind.", 28),
     ("2026-01-10,North,35264754,0.00,1583312\n2026-02-11,North,35272673,1.37,1582981\n", 70),
@@ -213,31 +215,34 @@ COUNTED: tuple[tuple[str, int], ...] = (
 """Texts with their tokens as the tokenizer of Qwen2.5 counts them."""
 
 
-@pytest.mark.parametrize(("text", "counted"), COUNTED)
-def test_tokens_are_rather_too_many_than_too_few(text: str, counted: int) -> None:
-    assert 0.8 * counted <= estimate_token_count(text) <= 1.7 * counted
+@pytest.mark.parametrize(("text", "token_count"), TOKEN_COUNTS)
+def test_tokens_are_rather_too_many_than_too_few(text: str, token_count: int) -> None:
+    assert 0.8 * token_count <= estimate_token_count(text) <= 1.7 * token_count
 
 
 # ---------------------------------------------------------------- outlines that were cut
 
-HEADED = "# One\na\n## Two\nb\n```\n# no heading\n```\nThree\n=====\nc\n# Four\nd\n"
+HEADED_TEXT = "# One\na\n## Two\nb\n```\n# no heading\n```\nThree\n=====\nc\n# Four\nd\n"
 
 
-def sections(text: str, *named: Section) -> list[tuple[str, int]]:
-    return [(one.name, one.start) for one in outline.complete_outline(text, named)]
+def sections(text: str, *named_sections: Section) -> list[tuple[str, int]]:
+    return [(one.name, one.start) for one in outline.complete_outline(text, named_sections)]
 
 
 def test_headings_between_are_found_with_their_places() -> None:
     first = Section(name="One", start=0, unnamed=2)
-    last = Section(name="Four", start=HEADED.index("# Four"))
-    assert sections(HEADED, first, last) == [
-        ("One", 0), ("Two", HEADED.index("## Two")), ("Three", HEADED.index("Three")), ("Four", HEADED.index("# Four")),
-    ]  # fmt: skip
+    last = Section(name="Four", start=HEADED_TEXT.index("# Four"))
+    assert sections(HEADED_TEXT, first, last) == [
+        ("One", 0),
+        ("Two", HEADED_TEXT.index("## Two")),
+        ("Three", HEADED_TEXT.index("Three")),
+        ("Four", HEADED_TEXT.index("# Four")),
+    ]
 
 
 def test_names_by_line_get_their_own_line() -> None:
     first = Section(name="line 1: One", start=0, unnamed=2)
-    assert [name for name, _ in sections(HEADED, first)][:3] == ["line 1: One", "line 3: Two", "line 8: Three"]
+    assert [name for name, _ in sections(HEADED_TEXT, first)][:3] == ["line 1: One", "line 3: Two", "line 8: Three"]
 
 
 def test_a_text_that_shows_none_of_them_keeps_the_one_that_is_named() -> None:

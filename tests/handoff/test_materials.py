@@ -17,9 +17,9 @@ from handoff.planning.needs import repair_needs
 from handoff.planning.plan_brief import MAX_BEGINNING_LENGTH, make_request_brief, make_subtask_brief
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace
 from handoff.text.context_budget import MAX_FILL_SHARE
-from tests.handoff.kit import NOW, PLACE, R, ask, asked, job, planned, started, subtask
+from tests.handoff.kit import NOW, PLACE, R, ask, job, make_plan_event, make_request_event, make_start_event, subtask
 
-DONE: dict[str, Any] = {"at": 5.0, "request": R, "subtask": "a", "attempt": 1}
+RESULT_FIELDS: dict[str, Any] = {"at": 5.0, "request": R, "subtask": "a", "attempt": 1}
 LONG = "The log says:\n" + "worker 7 waits\n" * 60
 
 
@@ -40,7 +40,7 @@ def of(*subtasks: Subtask) -> Plan:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "meant"),
+    ("need", "material_name"),
     [
         ("terms.pdf", "terms.pdf"),
         ("`Terms.PDF`", "terms.pdf"),
@@ -49,9 +49,9 @@ def of(*subtasks: Subtask) -> Plan:
         ("Answer", "answer"),
     ],
 )
-def test_a_need_is_called_as_its_material_is(wanted: str, meant: str) -> None:
-    done = repair_needs(of(needing("a", wanted)), THERE, ())
-    assert (done.plan.subtasks[0].needs, done.faults) == ((meant,), [])
+def test_a_need_is_called_as_its_material_is(need: str, material_name: str) -> None:
+    done = repair_needs(of(needing("a", need)), THERE, ())
+    assert (done.plan.subtasks[0].needs, done.faults) == ((material_name,), [])
 
 
 def test_a_need_that_is_not_there_is_a_fault_and_the_second_time_dropped() -> None:
@@ -84,14 +84,14 @@ def test_what_nobody_needs_is_given_to_whom_it_plainly_concerns_or_said() -> Non
 
 
 def state(*materials: Material, text: str = "why did churn rise", needs: tuple[str, ...] | None = None) -> Job:
-    event = asked()
+    event = make_request_event()
     event = event.model_copy(update={"request": event.request.model_copy(update={"text": text})})
     gathered = ev.MaterialGathered(at=1.5, request=R, materials=materials)
-    return job(event, gathered, planned(subtask("a").model_copy(update={"needs": needs}), subtask("b")))
+    return job(event, gathered, make_plan_event(subtask("a").model_copy(update={"needs": needs}), subtask("b")))
 
 
-def names(*found: Material) -> list[str]:
-    return [one.name for one in found]
+def names(*materials: Material) -> list[str]:
+    return [one.name for one in materials]
 
 
 def test_material_is_named_apart_and_the_newest_keeps_its_name() -> None:
@@ -177,8 +177,8 @@ def test_what_others_wrote_makes_a_brief_derived_and_the_requesters_own_words_do
 
 
 def test_a_long_result_is_readable_by_the_id_of_its_part() -> None:
-    long = ev.ResultReturned(**DONE, result=Result(summary="short", content="The pump is old. " * 9_000))
-    both = job(asked(), planned(subtask("a"), subtask("b", "a")), started("a"), long)
+    long = ev.ResultReturned(**RESULT_FIELDS, result=Result(summary="short", content="The pump is old. " * 9_000))
+    both = job(make_request_event(), make_plan_event(subtask("a"), subtask("b", "a")), make_start_event("a"), long)
     handoff, _ = make_handoff(both, ask(both), ask(both).subtasks["b"], NOW)
     assert names(*handoff.readable) == ["a"]
     assert handoff.readable[0].text in collect_log_texts(both, ask(both))
@@ -214,7 +214,14 @@ def test_the_planner_of_a_crew_sees_what_its_subtask_needs() -> None:
 
 def test_a_file_that_was_made_before_goes_to_who_names_it() -> None:
     made = Result(summary="s", content="c", artifacts=(Artifact(id="n", name="note.docx", publish_as="file"),))
-    before = ask(job(asked(), planned(subtask("a")), started("a"), ev.ResultReturned(**DONE, result=made)))
+    before = ask(
+        job(
+            make_request_event(),
+            make_plan_event(subtask("a")),
+            make_start_event("a"),
+            ev.ResultReturned(**RESULT_FIELDS, result=made),
+        )
+    )
     again = ask(state())
     again = replace(again, spec=again.spec.model_copy(update={"id": "2.0", "at": 2.0}))
     both = Job(place=PLACE, requests=(before, again))

@@ -42,7 +42,7 @@ OWNERS = (ev.TakenOver, ev.SetAside, ev.Released)
 SEEDS = st.integers(0, 2**32)
 
 
-def asked(request: str, at: float) -> ev.RequestAdded:
+def make_request_event(request: str, at: float) -> ev.RequestAdded:
     place = Place(team="T", channel="C", thread_ts="1.0")
     return ev.RequestAdded(at=at, place=place, request=Request(id=request, user="U", text="t", at=at))
 
@@ -77,16 +77,16 @@ def odd(rng: random.Random, log: Sequence[ev.Event], at: float) -> ev.Event:
     return rng.choice(kinds)
 
 
-def played(seed: int, *, owners: float = 0.0, oddities: float = 0.0) -> list[ev.Event]:
+def play_requests(seed: int, *, owners: float = 0.0, oddities: float = 0.0) -> list[ev.Event]:
     """The log of two requests that were worked on, each to its end, with other events strewn in."""
     world = World(seed)
     rng = random.Random(seed + 1)
-    log: list[ev.Event] = [asked("1.0", 1.0)]
+    log: list[ev.Event] = [make_request_event("1.0", 1.0)]
     job = apply_event(None, log[0])
     for step in range(300):
         new = following(world, job)
         if not new and len(job.requests) == 1:
-            new = [asked("2.0", world.now)]
+            new = [make_request_event("2.0", world.now)]
         if not new:
             break
         if rng.random() < owners:
@@ -123,7 +123,7 @@ def following(world: World, job: Job) -> list[ev.Event]:
 @given(seed=SEEDS)
 @settings(max_examples=30, deadline=None)
 def test_a_log_opened_is_the_log_folded(seed: int) -> None:
-    log = played(seed, owners=0.1, oddities=0.2)
+    log = play_requests(seed, owners=0.1, oddities=0.2)
     lines = [ev.dump_event(event) for event in log]
     assert parse_log(lines) == fold_log(log)
     rng = random.Random(seed)
@@ -149,7 +149,7 @@ def other_form(rng: random.Random, line: str) -> str:
 @given(seed=SEEDS)
 @settings(max_examples=20, deadline=None)
 def test_what_befalls_the_owners_changes_no_request(seed: int) -> None:
-    log = played(seed, owners=0.3)
+    log = play_requests(seed, owners=0.3)
     job = require(fold_log(log))
     assert job.seq == len(log)
     assert all(request.state in ENDED_STATES for request in job.requests)
@@ -161,10 +161,10 @@ def test_what_befalls_the_owners_changes_no_request(seed: int) -> None:
     assert list_outstanding_effects(job, 1e9) == list_outstanding_effects(without, 1e9)
 
 
-def begun(*names: str) -> list[ev.Event]:
+def make_running_log(*names: str) -> list[ev.Event]:
     """A job whose subtasks are all under way, each with a turn taken."""
     subtasks = tuple(Subtask(id=name, title=name, intent="do all of this", specialist="a") for name in names)
-    log: list[ev.Event] = [asked("1.0", 1.0)]
+    log: list[ev.Event] = [make_request_event("1.0", 1.0)]
     log.append(ev.PlanProposed(at=2.0, request="1.0", plan=Plan(goal="g", subtasks=subtasks), members=CREW))
     log += [ev.AttemptStarted(**of(name), specialist="a", tier="balanced") for name in names]
     return log + [ev.TurnTaken(**of(name), turn=Turn(text=name, stop="end", usage=Usage())) for name in names]
@@ -174,11 +174,11 @@ def of(name: str) -> dict[str, Any]:
     return {"at": 3.0, "request": "1.0", "subtask": name, "attempt": 1}
 
 
-def ended(name: str) -> ev.Event:
+def make_result_event(name: str) -> ev.Event:
     return ev.ResultReturned(**of(name), result=Result(summary="s", content="c"))
 
 
-def opened(*log: ev.Event) -> Job:
+def open_log(*log: ev.Event) -> Job:
     """A log that is opened as it folds."""
     job = require(parse_log([ev.dump_event(event) for event in log]))
     assert job == fold_log(log)
@@ -186,15 +186,20 @@ def opened(*log: ev.Event) -> Job:
 
 
 def test_an_end_that_came_too_late_ends_nothing_and_names_with_quotes_are_kept_apart() -> None:
-    job = opened(*begun("s0", "s1"), ev.CancelRequested(at=4.0, user="U"), ended("s0"))
+    job = open_log(*make_running_log("s0", "s1"), ev.CancelRequested(at=4.0, user="U"), make_result_event("s0"))
     assert len(job.latest_request.subtasks["s0"].checkpoints) == 1, "the request had ended before the attempt did"
-    job = opened(*begun('"a', '"b'), ended('"a'))
+    job = open_log(*make_running_log('"a', '"b'), make_result_event('"a'))
     assert len(job.latest_request.subtasks['"b'].checkpoints) == 1
 
 
 def test_what_an_attempt_wrote_is_remembered_in_whatever_form_it_stands() -> None:
     intent = ev.ToolStarted(**of("s0"), call="c", tool="post", what="post it", digest="d")
-    log = [*begun("s0", "s1"), intent, ev.ToolReturned(**of("s0"), reply=ToolReply(call_id="c", text="")), ended("s0")]
+    log = [
+        *make_running_log("s0", "s1"),
+        intent,
+        ev.ToolReturned(**of("s0"), reply=ToolReply(call_id="c", text="")),
+        make_result_event("s0"),
+    ]
     lines = [ev.dump_event(event) for event in log]
     for form in (lines, [json.dumps(json.loads(line)) if "ToolStarted" in line else line for line in lines]):
         job = parse_log(form)
@@ -219,7 +224,7 @@ def test_lines_that_do_not_matter_are_not_read() -> None:
 
 def test_a_look_at_a_result_keeps_nobody_from_not_reading_what_ended() -> None:
     refined = ev.BriefRefined(**of("s0"), intent="i")
-    log = [*begun("s0", "s1"), ended("s0"), refined, ended("s1")]
+    log = [*make_running_log("s0", "s1"), make_result_event("s0"), refined, make_result_event("s1")]
     lines = [ev.dump_event(event) for event in log]
     assert not any("TurnTaken" in line for line in _select_needed_lines(lines))
     assert parse_log(lines) == fold_log(log)
@@ -228,9 +233,9 @@ def test_a_look_at_a_result_keeps_nobody_from_not_reading_what_ended() -> None:
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_a_newer_event_anywhere_is_named(place: int) -> None:
     lines = [
-        ev.dump_event(asked("1.0", 1.0)),
+        ev.dump_event(make_request_event("1.0", 1.0)),
         ev.dump_event(ev.Released(at=1.0, user="U")),
-        ev.dump_event(asked("2.0", 1.0)),
+        ev.dump_event(make_request_event("2.0", 1.0)),
     ]
     lines[place] = lines[place].replace(f'"v":{ev.SCHEMA}}}', f'"v":{ev.SCHEMA + 5}}}')
     with pytest.raises(
@@ -301,7 +306,7 @@ def calls_of(work: Callable[[], object]) -> int:
     """How many calls of functions some work makes."""
     count = 0
 
-    def note(_frame: FrameType, what: str, _given: object) -> None:
+    def note(_frame: FrameType, what: str, _argument: object) -> None:
         nonlocal count
         count += what == "call"
 

@@ -32,13 +32,15 @@ def part(name: str = "a", *after: str, **more: Any) -> dict[str, Any]:
     return {"id": name, **fields, **more}
 
 
-def read(who: str, brief: PlanBrief = BRIEF, *, mended: bool = False, **fields: Any) -> PlannerReply:
+def read(who: str, brief: PlanBrief = BRIEF, *, is_second_try: bool = False, **fields: Any) -> PlannerReply:
     text = json.dumps({"why": "one skill", "next": {"who": who, **fields}})
-    return parse_reply(text, brief, MEMBERS, is_second_try=mended)
+    return parse_reply(text, brief, MEMBERS, is_second_try=is_second_try)
 
 
-def planned(*subtasks: dict[str, Any], brief: PlanBrief = BRIEF, mended: bool = False, **more: Any) -> PlannerReply:
-    return read("several", brief, mended=mended, goal="g", subtasks=subtasks, **more)
+def read_plan_reply(
+    *subtasks: dict[str, Any], brief: PlanBrief = BRIEF, is_second_try: bool = False, **more: Any
+) -> PlannerReply:
+    return read("several", brief, is_second_try=is_second_try, goal="g", subtasks=subtasks, **more)
 
 
 # ---------------------------------------------------------------- the four decisions
@@ -140,13 +142,13 @@ def afters(plan: Plan | None) -> dict[str, tuple[str, ...]]:
 
 
 def test_a_circle_loses_the_dependency_against_the_plans_own_order() -> None:
-    reply = planned(part("region"), part("total", "region", "chart"), part("chart", "total"))
+    reply = read_plan_reply(part("region"), part("total", "region", "chart"), part("chart", "total"))
     assert afters(reply.plan) == {"region": (), "total": ("region",), "chart": ("total",)}
     assert "mended: total no longer waits for chart, which waits for total" in reply.reasons
 
 
 def test_dependencies_on_nothing_and_on_oneself_are_dropped() -> None:
-    reply = planned(part("a", "", "a", "zz"), part("b", "a", "a"))
+    reply = read_plan_reply(part("a", "", "a", "zz"), part("b", "a", "a"))
     assert afters(reply.plan) == {"a": (), "b": ("a",)}
     assert [one for one in reply.reasons if one.startswith("mended")] == [
         "mended: a no longer waits for nothing, which is not there",
@@ -193,7 +195,7 @@ SLOGANS = (
     ],
 )
 def test_only_rivals_are_chosen_between(subtasks: tuple[dict[str, Any], ...], strategy: str, why: str) -> None:
-    reply = planned(*subtasks, strategy=strategy)
+    reply = read_plan_reply(*subtasks, strategy=strategy)
     assert reply.plan is not None
     assert reply.plan.strategy == ("merge" if why else strategy)
     assert [one for one in reply.reasons if "mended" in one] == (
@@ -205,7 +207,7 @@ def test_only_rivals_are_chosen_between(subtasks: tuple[dict[str, Any], ...], st
 
 
 def naming(intent: str, brief: PlanBrief = BRIEF) -> tuple[str, ...]:
-    return planned(part(intent=intent), brief=brief).faults
+    return read_plan_reply(part(intent=intent), brief=brief).faults
 
 
 @pytest.mark.parametrize("name", ["sales.csv", "Q3 report.xlsx", "terms.pdf", "über-uns.docx"])
@@ -236,11 +238,11 @@ def test_files_at_hand_may_be_named() -> None:
     assert naming(intent, PlanBrief("total SALES 2026.csv")) == ()
     assert naming(intent, PlanBrief("total it", file_faults=("Sales 2026.csv is too large",))) == ()
     two = [part("a", intent="Save the totals as totals.csv"), part("b", "a", intent="Draw a chart of totals.csv")]
-    assert planned(*two).faults == ()
+    assert read_plan_reply(*two).faults == ()
 
 
 def test_all_faults_are_told_at_once() -> None:
-    faults = planned(part(intent="Analyze sales.csv", title="", specialist="wizard"), part("b", intent=""))
+    faults = read_plan_reply(part(intent="Analyze sales.csv", title="", specialist="wizard"), part("b", intent=""))
     told = " ".join(faults.faults)
     for fault in ("unknown specialist 'wizard'", "has no title", "names sales.csv", "'b' has no brief"):
         assert fault in told, fault
@@ -249,20 +251,20 @@ def test_all_faults_are_told_at_once() -> None:
 def test_the_second_time_a_matter_of_judgement_is_let_pass_and_told() -> None:
     side = "Define the schema of the export and write it"
     for parts in ([part("a", intent=side), part("b", intent=side)], slices(4)):
-        assert planned(*parts).plan is None
-        reply = planned(*parts, mended=True)
+        assert read_plan_reply(*parts).plan is None
+        reply = read_plan_reply(*parts, is_second_try=True)
         assert reply.reasons[-1].startswith("taken as it is: ")
         assert find_plan_faults(require(reply.plan), MEMBERS), "what it was let pass with can still be told"
 
 
 def test_nobody_can_tell_what_a_doubled_id_waits_for() -> None:
-    reply = planned(part("a", "zz"), part("a"))
+    reply = read_plan_reply(part("a", "zz"), part("a"))
     assert any("Two subtasks are called 'a'" in fault for fault in reply.faults)
 
 
 def test_a_name_without_letters_is_about_nothing() -> None:
     both = [part(name, title="1", intent="2 + 2 =", done_when="4") for name in ("a", "b")]
-    assert planned(*both, strategy="select").plan is not None
+    assert read_plan_reply(*both, strategy="select").plan is not None
 
 
 # ---------------------------------------------------------------- what is wrong with a plan
@@ -425,7 +427,7 @@ def test_one_fault_in_a_good_plan_is_found(plan: dict[str, Any], data: Any) -> N
 @given(st.one_of(st.sampled_from(PLANS), plans))
 @settings(max_examples=30, deadline=None)
 def test_an_accepted_plan_comes_to_its_end(reply: dict[str, Any]) -> None:
-    plan, _ = read_plan(json.dumps(reply), CREW, mended=True)
+    plan, _ = read_plan(json.dumps(reply), CREW, is_second_try=True)
     if plan is None or not plan.subtasks:
         return
     place = Place(team="T", channel="C", thread_ts="1.0")

@@ -43,14 +43,14 @@ from tests.handoff.kit import (
     MEMBERS,
     PLACE,
     R,
-    asked,
-    escalated,
-    failed,
     job,
-    planned,
+    make_escalation_event,
+    make_failure_event,
+    make_plan_event,
+    make_request_event,
+    make_result_event,
+    make_start_event,
     require,
-    returned,
-    started,
     subtask,
 )
 
@@ -75,30 +75,40 @@ def ids(state: Job, name: str = "a") -> set[str]:
     return {one.id for one in provenance_of_subtask(state, name).sources}
 
 
-def requested(**update: object) -> ev.RequestAdded:
-    """The request of `asked`, with something of it changed."""
-    event = asked()
+def make_edited_request(**update: object) -> ev.RequestAdded:
+    """The request of `make_request_event`, with fields of it changed."""
+    event = make_request_event()
     return event.model_copy(update={"request": event.request.model_copy(update=update)})
 
 
-def attached(name: str) -> tuple[Attachment, ...]:
+def make_attachments(name: str) -> tuple[Attachment, ...]:
     return (Attachment(file_id="F1", name=name),)
 
 
-def answered(text: str, number: int = 1) -> ev.QuestionAnswered:
+def make_answer_event(text: str, number: int = 1) -> ev.QuestionAnswered:
     return ev.QuestionAnswered(at=9.0, request=R, subtask="a", user="U1", text=text, number=number)
 
 
 def test_a_fresh_plan_holds_the_words_of_its_request_alone() -> None:
-    assert words_and_derivation(job(asked(), planned(subtask("a")))) == (("why did churn rise",), False)
+    assert words_and_derivation(job(make_request_event(), make_plan_event(subtask("a")))) == (
+        ("why did churn rise",),
+        False,
+    )
 
 
 def test_what_follows_others_or_an_earlier_answer_holds_more() -> None:
-    both = job(asked(), planned(subtask("a"), subtask("b", "a")), started("a"), returned("a"))
+    both = job(
+        make_request_event(),
+        make_plan_event(subtask("a"), subtask("b", "a")),
+        make_start_event("a"),
+        make_result_event("a"),
+    )
     assert words_and_derivation(both, "b")[1]
     assert not words_and_derivation(both, "a")[1]
-    later = asked("2.0", at=3.0)
-    assert words_and_derivation(job(asked(), planned(subtask("a")), later, planned(subtask("a"), request="2.0"))) == (
+    later = make_request_event("2.0", at=3.0)
+    assert words_and_derivation(
+        job(make_request_event(), make_plan_event(subtask("a")), later, make_plan_event(subtask("a"), request="2.0"))
+    ) == (
         ("why did churn rise", "why did churn rise"),
         True,
     )
@@ -106,14 +116,16 @@ def test_what_follows_others_or_an_earlier_answer_holds_more() -> None:
 
 @pytest.mark.parametrize(("text", "counts"), [("see acme.example", True), ("Option one", False)])
 def test_what_people_type_counts_and_a_click_on_what_a_model_offered_does_not(text: str, *, counts: bool) -> None:
-    asking = escalated("a", "ambiguous_input", options=["Option one", "Option two"])
-    words, _ = words_and_derivation(job(asked(), planned(subtask("a")), started("a"), asking, answered(text)))
+    asking = make_escalation_event("a", "ambiguous_input", options=["Option one", "Option two"])
+    words, _ = words_and_derivation(
+        job(make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), asking, make_answer_event(text))
+    )
     assert (text in words) is counts
 
 
 def test_the_name_of_a_file_names_no_host() -> None:
-    event = requested(text="total of report.zip", attachments=attached("report.zip"))
-    assert words_and_derivation(job(event, planned(subtask("a"))))[0] == ("total of  ",)
+    event = make_edited_request(text="total of report.zip", attachments=make_attachments("report.zip"))
+    assert words_and_derivation(job(event, make_plan_event(subtask("a"))))[0] == ("total of  ",)
 
 
 def test_what_others_said_and_attached_before_names_no_host() -> None:
@@ -121,16 +133,19 @@ def test_what_others_said_and_attached_before_names_no_host() -> None:
     labs = Material(name="labs.zip", file=Artifact(id="f" * 64, name="labs.zip"), author="Ben Okafor")
     said = Material(name="thread", kind="thread", text="a" * 64, size=40)
     read = ev.MaterialGathered(at=2.0, request=R, materials=(said, labs))
-    event = requested(text="profile labs.zip for acme.example", look_back="thread")
-    assert words_and_derivation(job(event, read, planned(subtask("a")))) == (("profile   for acme.example",), True)
+    event = make_edited_request(text="profile labs.zip for acme.example", look_back="thread")
+    assert words_and_derivation(job(event, read, make_plan_event(subtask("a")))) == (
+        ("profile   for acme.example",),
+        True,
+    )
     first = said_by("U2", "look at evil.com", at=0.5)
-    state = job(first, said_by("U1", "go on", at=1.0), planned(brief("a", "go on"), request="1.0"))
+    state = job(first, said_by("U1", "go on", at=1.0), make_plan_event(brief("a", "go on"), request="1.0"))
     assert provenance_of_subtask(state).requester_texts == ("go on",)
 
 
 @pytest.mark.parametrize("look_back", ["thread", "files"])
 def test_a_request_inside_a_thread_is_not_planned_before_the_thread_was_read(look_back: str) -> None:
-    added = requested(look_back=look_back)
+    added = make_edited_request(look_back=look_back)
     to_do = list_outstanding_effects(job(added), 2.0)[0]
     assert GatherMaterial(R) in to_do
     assert not [effect for effect in to_do if isinstance(effect, MakePlan)]
@@ -166,25 +181,31 @@ FILE = ev.MaterialGathered(
     at=1.5, request=R, materials=(Material(name="pay.csv", file=Artifact(id="f" * 64, name="pay.csv")),)
 )
 OWN = "why did churn rise"
-PLANNED = ("a brief written by who had seen pay.csv",)
+BRIEF_NAMES = ("a brief written by who had seen pay.csv",)
 
 
 def test_with_the_requesters_words_and_the_web_alone_nothing_is_private() -> None:
-    log = [asked(), planned(brief("a", "Search what one pays for churn"), brief("b", "Sum it up", "a")), started("a")]
+    log = [
+        make_request_event(),
+        make_plan_event(brief("a", "Search what one pays for churn"), brief("b", "Sum it up", "a")),
+        make_start_event("a"),
+    ]
     assert private(job(*log)) == ()
     assert private(job(*log, tool_said("a", private=False), handed_in("a")), "b") == ()
 
 
 def test_a_file_is_private_for_who_is_given_it_and_in_the_brief_of_who_planned() -> None:
-    plan = planned(brief("a", OWN, needs=("pay.csv",)), brief("b", "Search the pay of J. Doe"), brief("c", f"{OWN}?"))
-    state = job(asked(), FILE, plan)
+    plan = make_plan_event(
+        brief("a", OWN, needs=("pay.csv",)), brief("b", "Search the pay of J. Doe"), brief("c", f"{OWN}?")
+    )
+    state = job(make_request_event(), FILE, plan)
     assert private(state) == ("pay.csv",)
-    assert private(state, "b") == PLANNED
+    assert private(state, "b") == BRIEF_NAMES
     assert private(state, "c") == (), "these are the requester's words"
-    told = planned(brief("a", OWN, done_when="It names J. Doe"))
-    assert private(job(asked(), FILE, told)) == PLANNED
-    name = said_by("U1", attachments=attached("merger with Contoso.pdf"))  # a file that could not be read
-    assert private(job(name, planned(brief("a", "Search Contoso")))) == (
+    told = make_plan_event(brief("a", OWN, done_when="It names J. Doe"))
+    assert private(job(make_request_event(), FILE, told)) == BRIEF_NAMES
+    name = said_by("U1", attachments=make_attachments("merger with Contoso.pdf"))  # a file that could not be read
+    assert private(job(name, make_plan_event(brief("a", "Search Contoso")))) == (
         "a brief written by who had seen merger with Contoso.pdf",
     )
 
@@ -192,51 +213,61 @@ def test_a_file_is_private_for_who_is_given_it_and_in_the_brief_of_who_planned()
 def test_a_brief_in_the_requesters_words_is_theirs_only_if_it_is_all_of_them() -> None:
     """A long brief in a few known words could say anything, and which passage was chosen says something too."""
     briefs = [brief("a", "Why did churn rise?"), brief("b", "churn rise"), brief("c", "why why did churn rise rise")]
-    state = job(asked(), FILE, planned(*briefs))
-    assert [private(state, name) for name in "abc"] == [(), PLANNED, PLANNED]
-    event = said_by("U1", "search what pay.csv lacks", attachments=attached("pay.csv"))
-    assert private(job(event, FILE, planned(brief("a", "search what pay.csv lacks")))) == (), "with names of files too"
+    state = job(make_request_event(), FILE, make_plan_event(*briefs))
+    assert [private(state, name) for name in "abc"] == [(), BRIEF_NAMES, BRIEF_NAMES]
+    event = said_by("U1", "search what pay.csv lacks", attachments=make_attachments("pay.csv"))
+    assert private(job(event, FILE, make_plan_event(brief("a", "search what pay.csv lacks")))) == (), (
+        "with names of files too"
+    )
 
 
 def test_a_step_of_a_pipeline_is_in_the_crews_words_and_the_requesters() -> None:
     """Nobody wrote it who had seen the file: a step that is not given the file knows nothing of it."""
-    added = requested(attachments=attached("pay.csv"))
-    steps = planned(brief("a", "Search the web. why did churn rise"), brief("b", "Read it.", needs=None))
+    added = make_edited_request(attachments=make_attachments("pay.csv"))
+    steps = make_plan_event(brief("a", "Search the web. why did churn rise"), brief("b", "Read it.", needs=None))
     fixed = steps.model_copy(update={"pipeline": True})
-    for plan, names in ((fixed, ()), (steps, PLANNED)):
+    for plan, names in ((fixed, ()), (steps, BRIEF_NAMES)):
         state = job(added, FILE, plan)
         assert private(state) == names
         assert "pay.csv" in private(state, "b")
     refined = ev.BriefRefined(at=5.0, request=R, subtask="a", attempt=1, intent="Search for the ward's labs.")
-    again = job(added, FILE, fixed, started("a"), failed("a", kind="bad_reply"), refined)
-    assert PLANNED[0] in private(again), "a role rewrote it that may know more"
+    again = job(added, FILE, fixed, make_start_event("a"), make_failure_event("a", kind="bad_reply"), refined)
+    assert BRIEF_NAMES[0] in private(again), "a role rewrote it that may know more"
 
 
 def test_what_sends_a_result_back_is_as_private_as_the_plan() -> None:
     doubted = handed_in("a").model_copy(update={"faults": ("J. Doe is missing",)})
-    state = job(asked(), FILE, planned(brief("a", OWN)), started("a"))
+    state = job(make_request_event(), FILE, make_plan_event(brief("a", OWN)), make_start_event("a"))
     assert private(state) == ()
-    assert private(apply_event(state, doubted)) == PLANNED
+    assert private(apply_event(state, doubted)) == BRIEF_NAMES
 
 
 def test_a_result_that_was_made_from_something_private_is_private_and_what_is_made_from_that() -> None:
-    plan = planned(brief("a", OWN, needs=("pay.csv",)), brief("b", OWN, "a"), brief("c", OWN, "b"), brief("d", OWN))
-    state = job(asked(), FILE, plan, started("a"), handed_in("a"), started("b"), handed_in("b"))
+    plan = make_plan_event(
+        brief("a", OWN, needs=("pay.csv",)), brief("b", OWN, "a"), brief("c", OWN, "b"), brief("d", OWN)
+    )
+    state = job(
+        make_request_event(), FILE, plan, make_start_event("a"), handed_in("a"), make_start_event("b"), handed_in("b")
+    )
     assert private(state, "b") == ('the result of "Part a"',)
     assert private(state, "c") == ('the result of "Part b"',)
     assert private(state, "d") == ()
 
 
 def test_what_a_tool_gave_is_private_for_the_attempts_after_and_for_who_builds_on_them() -> None:
-    log = [asked(), planned(brief("a", OWN), brief("b", OWN, "a"), brief("c", OWN)), started("a")]
+    log = [
+        make_request_event(),
+        make_plan_event(brief("a", OWN), brief("b", OWN, "a"), brief("c", OWN)),
+        make_start_event("a"),
+    ]
     state = job(*log, tool_said("a", private=True))
     assert private(state) == (), "the attempt itself knows by its history"
-    state = job(*log, tool_said("a", private=True), failed("a", private=True))
+    state = job(*log, tool_said("a", private=True), make_failure_event("a", private=True))
     assert private(state) == ('an earlier attempt at "Part a"',)
     state = job(*log, handed_in("a", private=True))
     assert private(state, "b") == ('the result of "Part a"',)
     assert private(state, "c") == ()
-    assert private(job(*log, returned("a")), "b") == ('the result of "Part a"',), (
+    assert private(job(*log, make_result_event("a")), "b") == ('the result of "Part a"',), (
         "an earlier release says nothing of it"
     )
 
@@ -245,32 +276,38 @@ def earlier(*log: ev.Event, user: str = "U1") -> tuple[str, ...]:
     """What is private for a second request, whose brief holds more than its requester's words."""
     answer = ev.AnswerWritten(at=6.0, request=R, text="It rose by 12 %.")
     end = ev.Posted(at=7.0, request=R, key=make_answer_key(R), ts="9.9")
-    plan = planned(brief("a", "Search it", needs=("answer",)), request="8.0")
+    plan = make_plan_event(brief("a", "Search it", needs=("answer",)), request="8.0")
     return private(job(*log, answer, end, said_by(user, at=8.0), plan))
 
 
 def test_an_earlier_answer_is_private_as_what_it_was_made_from_and_always_for_others() -> None:
-    web = [asked(), planned(brief("a", OWN)), started("a"), handed_in("a")]
+    web = [make_request_event(), make_plan_event(brief("a", OWN)), make_start_event("a"), handed_in("a")]
     assert earlier(*web) == ()
     assert earlier(*web[:-1], handed_in("a", private=True)) == ("an earlier answer",)
     assert "an earlier answer" in earlier(*web, user="U2")
     assert "a brief written by who had seen what somebody else asked before" in earlier(*web, user="U2")
-    with_file = [asked(), FILE, planned(brief("a", OWN, needs=("pay.csv",))), started("a"), handed_in("a")]
+    with_file = [
+        make_request_event(),
+        FILE,
+        make_plan_event(brief("a", OWN, needs=("pay.csv",))),
+        make_start_event("a"),
+        handed_in("a"),
+    ]
     assert "an earlier answer" in earlier(*with_file)
 
 
-@pytest.mark.parametrize("tainted", [False, True])
-def test_a_file_that_was_made_before_is_private_as_what_it_was_made_from(*, tainted: bool) -> None:
+@pytest.mark.parametrize("is_private", [False, True])
+def test_a_file_that_was_made_before_is_private_as_what_it_was_made_from(*, is_private: bool) -> None:
     chart = Artifact(id="c" * 64, name="churn.png", publish_as="file")
-    done = handed_in("a", private=tainted)
+    done = handed_in("a", private=is_private)
     done = done.model_copy(update={"result": done.result.model_copy(update={"artifacts": (chart,)})})
-    log = [asked(), planned(brief("a", OWN)), started("a"), done]
+    log = [make_request_event(), make_plan_event(brief("a", OWN)), make_start_event("a"), done]
     log += [
         ev.AnswerWritten(at=6.0, request=R, text="It rose."),
         ev.Posted(at=7.0, request=R, key=make_answer_key(R), ts="9"),
     ]
-    plan = planned(brief("a", OWN, needs=("churn.png",)), request="8.0")
-    assert private(job(*log, said_by("U1", at=8.0), plan)) == (("churn.png",) if tainted else ())
+    plan = make_plan_event(brief("a", OWN, needs=("churn.png",)), request="8.0")
+    assert private(job(*log, said_by("U1", at=8.0), plan)) == (("churn.png",) if is_private else ())
 
 
 def test_the_brief_of_a_specialist_that_was_made_for_the_plan_is_the_planners() -> None:
@@ -278,15 +315,15 @@ def test_the_brief_of_a_specialist_that_was_made_for_the_plan_is_the_planners() 
     part = brief("a", OWN).model_copy(update={"specialist": "scout"})
     plan = Plan(goal="Find out", subtasks=(part, brief("b", OWN)), made=(made,))
     members = (*MEMBERS, Member(name="scout", made=True))
-    state = job(asked(), FILE, ev.PlanProposed(at=2.0, request=R, plan=plan, members=members))
-    assert (private(state), private(state, "b")) == (PLANNED, ())
+    state = job(make_request_event(), FILE, ev.PlanProposed(at=2.0, request=R, plan=plan, members=members))
+    assert (private(state), private(state, "b")) == (BRIEF_NAMES, ())
 
 
 @pytest.mark.parametrize(("user", "names"), [("U1", ()), ("U2", ("what somebody else answered",))])
 def test_what_somebody_else_answered_is_private(user: str, names: tuple[str, ...]) -> None:
-    asking = escalated("a", "ambiguous_input", message="why churn?").model_copy(update={"private": False})
+    asking = make_escalation_event("a", "ambiguous_input", message="why churn?").model_copy(update={"private": False})
     said = ev.QuestionAnswered(at=9.0, request=R, subtask="a", user=user, text="churn did rise", number=1)
-    state = job(asked(), planned(brief("a", OWN)), started("a"), asking)
+    state = job(make_request_event(), make_plan_event(brief("a", OWN)), make_start_event("a"), asking)
     subtask = state.requests[-1].subtasks["a"]  # only a question that is for others too can be answered by one of them
     open_to_all = dataclasses.replace(require(subtask.question), whom=())
     state = apply_event(
@@ -312,7 +349,7 @@ THEIRS = "see https://evil.com/start\nand evil.com/x for the rest"
     ],
 )
 def test_the_author_of_a_quoted_message_names_no_host(text: str) -> None:
-    state = job(said_by("U1", text, quoted=THEIRS), planned(brief("a", OWN)))
+    state = job(said_by("U1", text, quoted=THEIRS), make_plan_event(brief("a", OWN)))
     words = "\n".join(provenance_of_subtask(state).requester_texts)
     assert "evil" not in words
     assert "Do what it says" in words
@@ -325,14 +362,14 @@ def test_what_a_request_may_say_by_choosing_is_shared_among_its_parts_and_their_
     def share(state: Job, name: str) -> float:
         return provenance_of_subtask(state, name).leak_share
 
-    state = job(asked(), planned(brief("a", OWN), brief("b", OWN)))
+    state = job(make_request_event(), make_plan_event(brief("a", OWN), brief("b", OWN)))
     shares = [share(state, "b")]
     assert shares == [0.25]
     for attempt in (1, 2, 3):
-        under_way = apply_event(state, started("a", attempt=attempt))
+        under_way = apply_event(state, make_start_event("a", attempt=attempt))
         shares.append(share(state, "a"))
         assert share(under_way, "a") == shares[-1], "whoever takes over has no more"
-        state = apply_event(under_way, failed("a", attempt=attempt, private=False, transient=True))
+        state = apply_event(under_way, make_failure_event("a", attempt=attempt, private=False, transient=True))
     assert shares[1:] == [0.25, 0.125, 0.0625]
     assert sum(shares) < 1
 
@@ -349,7 +386,7 @@ def inside(*log: ev.Event, parts: tuple[Subtask, ...], needs: tuple[str, ...]) -
     law = brief("law", OWN, needs=needs).model_copy(update={"specialist": "legal"})
     plan = Plan(goal="Find out", subtasks=(law, brief("after", OWN, "law")))
     begun = ev.AttemptStarted(at=3.0, request=R, subtask="law", attempt=1, specialist="legal", tier="balanced")
-    state = job(asked(), *log, ev.PlanProposed(at=2.0, request=R, plan=plan, members=LAW), begun)
+    state = job(make_request_event(), *log, ev.PlanProposed(at=2.0, request=R, plan=plan, members=LAW), begun)
     parts = tuple(one.model_copy(update={"specialist": "legal/reader"}) for one in parts)
     within = prefix_plan_ids(state.requests[-1].subtasks["law"], Plan(goal="g", subtasks=parts))
     return apply_event(state, ev.PlanProposed(at=4.0, request=R, within="law", plan=within, members=INNER))
@@ -359,7 +396,7 @@ def test_what_a_crew_was_given_is_private_inside_of_it_and_in_what_comes_up() ->
     parts = (brief("x", OWN), brief("y", "Search J. Doe"), brief("z", OWN, needs=None))
     state = inside(FILE, parts=parts, needs=("pay.csv",))
     assert private(state, "law/x") == ()
-    assert private(state, "law/y") == PLANNED
+    assert private(state, "law/y") == BRIEF_NAMES
     assert private(state, "law/z") == ("pay.csv",)
     assert private(state, "after") == ('the result of "Part law"',)
 
@@ -379,9 +416,16 @@ def test_what_one_inside_was_given_by_a_tool_comes_up_as_private() -> None:
 
 
 def test_what_is_made_from_something_private_has_its_sources() -> None:
-    plan = planned(brief("a", OWN, needs=("pay.csv",)), brief("b", OWN, "a"), brief("c", "Sum up J. Doe", "b"))
-    log = [asked(), FILE, plan, started("a"), tool_said("a", private=True), handed_in("a", private=True)]
-    state = job(*log, started("b"), handed_in("b"))
+    plan = make_plan_event(brief("a", OWN, needs=("pay.csv",)), brief("b", OWN, "a"), brief("c", "Sum up J. Doe", "b"))
+    log = [
+        make_request_event(),
+        FILE,
+        plan,
+        make_start_event("a"),
+        tool_said("a", private=True),
+        handed_in("a", private=True),
+    ]
+    state = job(*log, make_start_event("b"), handed_in("b"))
     assert sources(state) == ("pay.csv", "what a tool gave"), "an earlier attempt, were there another"
     assert sources(state, "b") == ("what a tool gave", "pay.csv")
     assert ids(state, "a") == ids(state, "b") == ids(state, "c")
@@ -389,9 +433,9 @@ def test_what_is_made_from_something_private_has_its_sources() -> None:
 
 def test_an_answer_brings_its_sources_into_the_next_request_of_the_same_person_and_is_one_for_others() -> None:
     first = [
-        asked(),
-        planned(brief("a", OWN)),
-        started("a"),
+        make_request_event(),
+        make_plan_event(brief("a", OWN)),
+        make_start_event("a"),
         tool_said("a", private=True),
         handed_in("a", private=True),
     ]
@@ -399,7 +443,7 @@ def test_an_answer_brings_its_sources_into_the_next_request_of_the_same_person_a
         ev.AnswerWritten(at=6.0, request=R, text="so"),
         ev.Posted(at=6.5, request=R, key=make_answer_key(R), ts="9"),
     ]
-    plan = planned(brief("a", "Look into it"), request="7.0")
+    plan = make_plan_event(brief("a", "Look into it"), request="7.0")
     own = job(*first, *written, said_by("U1", "and now", at=7.0), plan)
     assert sources(own) == ("what a tool gave",)
     other = job(*first, *written, said_by("U2", "and now", at=7.0), plan)
@@ -410,7 +454,7 @@ def test_an_answer_brings_its_sources_into_the_next_request_of_the_same_person_a
 def test_a_mere_yes_to_an_approval_makes_nothing_private_and_words_do() -> None:
     call = Approval(call="c", tool="post", what="post tea", digest="d", terms=ApprovalTerms(approvers=("U2",)))
     of_a = {"request": R, "subtask": "a"}
-    log = [asked(), FILE, planned(brief("a", OWN)), started("a")]
+    log = [make_request_event(), FILE, make_plan_event(brief("a", OWN)), make_start_event("a")]
     log.append(ev.ApprovalAsked(at=4.0, attempt=1, approval=call, **of_a))
     yes = ev.ApprovalDecided(at=5.0, number=1, digest="d", user="U2", decision="approve", **of_a)
     assert private(job(*log, yes)) == ()
@@ -424,7 +468,7 @@ A, B = "https://a.org/x", "https://b.org/y?q=1&r=2#z"
 
 
 @pytest.mark.parametrize(
-    ("text", "known"),
+    ("text", "addresses"),
     [
         (f"See {A}.", {A}),
         (f"({A}), then <{B}>", {A, B}),
@@ -440,8 +484,8 @@ A, B = "https://a.org/x", "https://b.org/y?q=1&r=2#z"
         ("", set()),
     ],
 )
-def test_addresses_in_texts(text: str, known: set[str]) -> None:
-    assert find_addresses(text) == known
+def test_addresses_in_texts(text: str, addresses: set[str]) -> None:
+    assert find_addresses(text) == addresses
 
 
 def test_material_gives_what_people_wrote_and_nothing_of_models_and_apps() -> None:
@@ -470,9 +514,9 @@ def request(text: str, request_id: str = R, at: float = 1.0) -> ev.RequestAdded:
 def test_what_people_wrote_is_known_and_what_models_wrote_is_not() -> None:
     state = job(
         request(f"Read {A} please"),
-        planned(subtask("a")),
-        started("a"),
-        returned("a", addresses=(B,)),
+        make_plan_event(subtask("a")),
+        make_start_event("a"),
+        make_result_event("a", addresses=(B,)),
     )
     assert list_known_addresses(state, state.requests[0]) == {A, B}
 

@@ -23,41 +23,41 @@ from handoff.state.job_state import Job, RequestState, SubtaskState
 from tests.handoff.kit import (
     R,
     ask,
-    asked,
     effects,
-    failed,
-    handed,
     job,
-    planned,
+    make_failure_event,
+    make_plan_event,
+    make_request_event,
+    make_result_event,
+    make_start_event,
+    make_subtask_handoff,
     require,
-    returned,
     running,
-    started,
     subtask,
     to_run,
 )
-from tests.handoff.test_opening import played
-from tests.handoff.test_taken_up import all_failed, ended, proposed, wants
+from tests.handoff.test_opening import play_requests
+from tests.handoff.test_taken_up import all_failed, make_end_events, propose_plan, wants
 
-FOUND = "No bug here, this is configuration."
+FINDING_TEXT = "No bug here, this is configuration."
 BRIEF = "In billing.yml set send_twice to off and say how to check it."
 
 
-def upset(name: str, *, where: str = "plan", message: str = FOUND) -> ev.ResultReturned:
-    return returned(name, findings=({"message": message, "where": where},))
+def upset(name: str, *, where: str = "plan", message: str = FINDING_TEXT) -> ev.ResultReturned:
+    return make_result_event(name, findings=({"message": message, "where": where},))
 
 
 def looked_at(*more: ev.Event) -> Job:
     """a is done and says that the plan is wrong; b goes on; fix waits for a, note for fix."""
-    rows = planned(subtask("a"), subtask("b"), subtask("fix", "a"), subtask("note", "fix", specialist="writer"))
-    return job(asked(), rows, started("a"), started("b"), upset("a"), *more)
+    rows = make_plan_event(subtask("a"), subtask("b"), subtask("fix", "a"), subtask("note", "fix", specialist="writer"))
+    return job(make_request_event(), rows, make_start_event("a"), make_start_event("b"), upset("a"), *more)
 
 
 def reply(**lists: list[dict[str, Any]]) -> str:
     return json.dumps({"why": "It is configuration.", "add": [], "drop": [], "reassign": [], "rebrief": [], **lists})
 
 
-def added(name: str, **more: Any) -> dict[str, Any]:
+def make_added_subtask(name: str, **more: Any) -> dict[str, Any]:
     return {"id": name, "title": f"Part {name}", "intent": BRIEF, "specialist": "writer", "why": "It is so.", **more}
 
 
@@ -66,7 +66,7 @@ def read(state: Job, text: str) -> Revision:
     return parse_revision(text, ask(state), ask(state).get_run(about.within), about)
 
 
-def revised(state: Job, text: str, at: float = 7.0) -> Job:
+def revise_plan(state: Job, text: str, at: float = 7.0) -> Job:
     about, made = require(find_due_trigger(ask(state))), read(state, text)
     of = {"at": at, "request": R, "within": about.within, "subtask": about.subtask}
     given = {"plan": made.plan, "changes": made.changes, "faults": made.faults}
@@ -87,22 +87,31 @@ def decisions(state: Job) -> list[tuple[str, str]]:
 GRAVE = {"message": "The list is of 2019.", "severity": "high"}
 
 
-@pytest.mark.parametrize("said", [{"findings": (GRAVE,)}, {"gaps": ("The list holds no prices for 2024.",)}])
-def test_the_planner_is_asked_where_a_part_that_builds_on_it_has_not_started(said: dict[str, Any]) -> None:
-    rows = planned(subtask("a"), subtask("b"), subtask("fix", "a"), subtask("note", "fix", specialist="writer"))
-    state = job(asked(), rows, started("a"), started("b"), returned("a", **said))
+@pytest.mark.parametrize("result_fields", [{"findings": (GRAVE,)}, {"gaps": ("The list holds no prices for 2024.",)}])
+def test_the_planner_is_asked_where_a_part_that_builds_on_it_has_not_started(result_fields: dict[str, Any]) -> None:
+    rows = make_plan_event(subtask("a"), subtask("b"), subtask("fix", "a"), subtask("note", "fix", specialist="writer"))
+    state = job(
+        make_request_event(),
+        rows,
+        make_start_event("a"),
+        make_start_event("b"),
+        make_result_event("a", **result_fields),
+    )
     assert looks(state) == ["a"]
     trigger = require(find_due_trigger(ask(state)))
     assert trigger.words in {"The list is of 2019.", "The list holds no prices for 2024."}
 
 
 def test_the_planner_is_not_asked_where_nothing_builds_on_the_news_or_it_was_foreseen() -> None:
-    beside = planned(subtask("a"), subtask("b"), subtask("note", "b", specialist="writer"))
-    small = planned(subtask("a"), subtask("note", "a", specialist="writer"))
+    beside = make_plan_event(subtask("a"), subtask("b"), subtask("note", "b", specialist="writer"))
+    small = make_plan_event(subtask("a"), subtask("note", "a", specialist="writer"))
     minor = {"message": "A title is misspelt.", "severity": "low"}
     pipeline = small.model_copy(update={"pipeline": True})
     for plan, finding in ((beside, GRAVE), (small, minor), (pipeline, GRAVE)):
-        assert looks(job(asked(), plan, started("a"), returned("a", findings=(finding,)))) == []
+        assert (
+            looks(job(make_request_event(), plan, make_start_event("a"), make_result_event("a", findings=(finding,))))
+            == []
+        )
 
 
 def test_the_planner_is_asked_only_where_a_finding_is_about_the_plan() -> None:
@@ -110,9 +119,9 @@ def test_the_planner_is_asked_only_where_a_finding_is_about_the_plan() -> None:
     state = looked_at()
     assert looks(state) == ["a"]
     assert ("a", "ask the planner again") in decisions(state)
-    rows = planned(subtask("a"), subtask("b", "a"))
+    rows = make_plan_event(subtask("a"), subtask("b", "a"))
     for where in ("", "billing.yml", "plan.md", "the plan, section 2"):
-        state = job(asked(), rows, started("a"), upset("a", where=where))
+        state = job(make_request_event(), rows, make_start_event("a"), upset("a", where=where))
         assert looks(state) == []
         assert running(state) == [("b", 1, "analyst")]
 
@@ -120,28 +129,38 @@ def test_the_planner_is_asked_only_where_a_finding_is_about_the_plan() -> None:
 def test_what_has_started_goes_on_and_what_has_not_waits() -> None:
     state = looked_at()
     assert running(state) == [("b", 1, "analyst")], "fix is ready, and waits for the planner"
-    state = apply_event(state, failed("b", transient=True))
+    state = apply_event(state, make_failure_event("b", transient=True))
     assert ("b", 2, "analyst") in running(state), "a retry is no start"
-    state = revised(state, reply())
+    state = revise_plan(state, reply())
     assert ("fix", 1, "analyst") in running(state)
     assert looks(state) == []
 
 
 def test_nobody_is_asked_where_all_has_started() -> None:
-    state = job(asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"), upset("a"))
+    state = job(
+        make_request_event(),
+        make_plan_event(subtask("a"), subtask("b")),
+        make_start_event("a"),
+        make_start_event("b"),
+        upset("a"),
+    )
     assert looks(state) == []
-    assert ask(state).decisions[-1].why == f"“{FOUND}”: everything in it has started"
+    assert ask(state).decisions[-1].why == f"“{FINDING_TEXT}”: everything in it has started"
 
 
 def test_the_planner_is_asked_so_many_times_and_no_more() -> None:
     rows = [subtask(f"p{n}") for n in range(4)]
-    state = job(asked(), planned(*rows, subtask("end", *(row.id for row in rows))), *(started(row.id) for row in rows))
+    state = job(
+        make_request_event(),
+        make_plan_event(*rows, subtask("end", *(row.id for row in rows))),
+        *(make_start_event(row.id) for row in rows),
+    )
     for row in rows:
         state = apply_event(state, upset(row.id))
     for _ in range(MAX_REVISIONS):
         assert len(looks(state)) == 1, "one after the other"
         assert running(state) == []
-        state = revised(state, "Bananas!")
+        state = revise_plan(state, "Bananas!")
     assert looks(state) == []
     assert running(state) == [("end", 1, "analyst")]
     kept = [one.why for one in ask(state).decisions if one.what == "plan kept"]
@@ -153,10 +172,13 @@ def test_the_planner_is_asked_so_many_times_and_no_more() -> None:
 
 
 def test_added_dropped_reassigned_and_briefed_anew() -> None:
-    state = revised(
+    state = revise_plan(
         looked_at(),
         reply(
-            add=[added("option", instead_of="fix"), added("check", specialist="analyst", needed_by=["note"])],
+            add=[
+                make_added_subtask("option", instead_of="fix"),
+                make_added_subtask("check", specialist="analyst", needed_by=["note"]),
+            ],
             rebrief=[{"id": "note", "intent": "Tell the board which option to set.", "done_when": "", "why": "News."}],
         ),
     )
@@ -173,16 +195,16 @@ def test_added_dropped_reassigned_and_briefed_anew() -> None:
 
 def test_a_needless_part_is_no_gap_and_one_that_was_given_up_is() -> None:
     gone = [{"id": "fix", "needless": True, "why": "There is no bug."}]
-    state = revised(looked_at(returned("b")), reply(drop=gone))
+    state = revise_plan(looked_at(make_result_event("b")), reply(drop=gone))
     subtasks = ask(state).subtasks
     assert (subtasks["fix"].state, subtasks["fix"].reason) == ("skipped", "no longer needed: There is no bug.")
     assert subtasks["note"].spec.after == ("a",), "it works from what the dropped one would have worked from"
-    state = apply_event(apply_event(state, started("note")), returned("note"))
+    state = apply_event(apply_event(state, make_start_event("note")), make_result_event("note"))
     assert WriteAnswer(R) in effects(state)
     assert list_answer_gaps(ask(state), ask(state).run) == ()
 
     given_up = [{"id": "fix", "needless": False, "why": "Nobody may change it."}]
-    state = revised(looked_at(returned("b")), reply(drop=given_up))
+    state = revise_plan(looked_at(make_result_event("b")), reply(drop=given_up))
     assert list_answer_gaps(ask(state), ask(state).run) == (
         "Part fix: Nobody may change it.",
         "Part note: it needed 'Part fix'",
@@ -190,11 +212,14 @@ def test_a_needless_part_is_no_gap_and_one_that_was_given_up_is() -> None:
 
 
 def test_dependants_of_what_changed_see_the_right_results() -> None:
-    state = revised(looked_at(), reply(add=[added("option", instead_of="fix"), added("check", needed_by=["note"])]))
+    state = revise_plan(
+        looked_at(),
+        reply(add=[make_added_subtask("option", instead_of="fix"), make_added_subtask("check", needed_by=["note"])]),
+    )
     for name in ("option", "check"):
-        state = apply_event(apply_event(state, started(name)), returned(name))
+        state = apply_event(apply_event(state, make_start_event(name)), make_result_event(name))
     (note,) = [e for e in effects(state) if isinstance(e, RunSubtask) and e.subtask == "note"]
-    assert [(one.source, one.text) for one in handed(state, note).context] == [
+    assert [(one.source, one.text) for one in make_subtask_handoff(state, note).context] == [
         ("Part option", "all of option"),
         ("Part check", "all of check"),
     ]
@@ -213,11 +238,11 @@ def test_dependants_of_what_changed_see_the_right_results() -> None:
         (reply(reassign=[{"id": "fix", "specialist": "plumber", "why": "w"}]), "unknown specialist 'plumber'"),
         (reply(reassign=[{"id": "fix", "specialist": "analyst", "why": "w"}]), "fix is analyst's as it is."),
         (reply(drop=[{"id": "fix", "why": ""}]), "The change of fix has no reason."),
-        (reply(add=[added("x", intent=" ")]), "has no brief"),
-        (reply(add=[added("note")]), "There is a subtask 'note' already"),
-        (reply(add=[added("x"), added("x")]), "Two new subtasks have one id"),
-        (reply(add=[added("x", needed_by=["b"])]), "b cannot wait for x"),
-        (reply(add=[added(f"x{n}") for n in range(MAX_ADDED_SUBTASKS + 1)]), "at most 6 are allowed"),
+        (reply(add=[make_added_subtask("x", intent=" ")]), "has no brief"),
+        (reply(add=[make_added_subtask("note")]), "There is a subtask 'note' already"),
+        (reply(add=[make_added_subtask("x"), make_added_subtask("x")]), "Two new subtasks have one id"),
+        (reply(add=[make_added_subtask("x", needed_by=["b"])]), "b cannot wait for x"),
+        (reply(add=[make_added_subtask(f"x{n}") for n in range(MAX_ADDED_SUBTASKS + 1)]), "at most 6 are allowed"),
         (
             reply(drop=[{"id": "fix", "why": "w"}], rebrief=[{"id": "fix", "intent": BRIEF, "why": "w"}]),
             "fix is dropped and changed at once.",
@@ -227,7 +252,7 @@ def test_dependants_of_what_changed_see_the_right_results() -> None:
 def test_what_cannot_be_done_leaves_the_plan_as_it_was(text: str, fault: str) -> None:
     before = looked_at()
     assert any(fault in one for one in read(before, text).faults), read(before, text).faults
-    after = revised(before, text)
+    after = revise_plan(before, text)
     assert ask(after).run.plan == ask(before).run.plan
     assert ask(after).subtasks == ask(before).subtasks
     assert (ask(after).decisions[-1].what, fault in ask(after).decisions[-1].why) == ("plan kept", True)
@@ -235,15 +260,23 @@ def test_what_cannot_be_done_leaves_the_plan_as_it_was(text: str, fault: str) ->
 
 
 @pytest.mark.parametrize(
-    ("rows", "after", "said"),
+    ("rows", "after", "mending_text"),
     [
-        ([added("x", after=["a", "ghost"])], {"x": ("a",)}, "x no longer waits for 'ghost', which is not there"),
-        ([added("x", after=["x"])], {"x": ()}, "x no longer waits for itself"),
-        ([added("x", after=["y"]), added("y", after=["x"])], {"x": (), "y": ("x",)}, "x no longer waits for y, which"),
+        (
+            [make_added_subtask("x", after=["a", "ghost"])],
+            {"x": ("a",)},
+            "x no longer waits for 'ghost', which is not there",
+        ),
+        ([make_added_subtask("x", after=["x"])], {"x": ()}, "x no longer waits for itself"),
+        (
+            [make_added_subtask("x", after=["y"]), make_added_subtask("y", after=["x"])],
+            {"x": (), "y": ("x",)},
+            "x no longer waits for y, which",
+        ),
     ],
 )
 def test_dependencies_that_cannot_hold_are_mended(
-    rows: list[dict[str, Any]], after: dict[str, tuple[str, ...]], said: str
+    rows: list[dict[str, Any]], after: dict[str, tuple[str, ...]], mending_text: str
 ) -> None:
     made = read(looked_at(), reply(add=rows))
     assert made.faults == ()
@@ -251,15 +284,15 @@ def test_dependencies_that_cannot_hold_are_mended(
     there = {one.id: one.after for one in made.plan.subtasks}
     assert {name: there[name] for name in after} == after
     assert (there["fix"], there["note"]) == (("a",), ("fix",)), "what was there waits as it did"
-    assert f"mended: {said}" in made.changes[0].why
-    assert len(ask(revised(looked_at(), reply(add=rows))).subtasks) == 4 + len(rows)
+    assert f"mended: {mending_text}" in made.changes[0].why
+    assert len(ask(revise_plan(looked_at(), reply(add=rows))).subtasks) == 4 + len(rows)
 
 
 def test_a_plan_that_touches_what_has_started_meanwhile_is_refused() -> None:
     before = looked_at()
     made = read(before, reply(rebrief=[{"id": "fix", "intent": BRIEF, "why": "w"}]))
     late = ev.PlanRevised(at=9.0, request=R, subtask="a", plan=made.plan, changes=made.changes)
-    for meanwhile in (started("fix"), ev.DeadlineReached(at=8.0, request=R, subtask="fix")):
+    for meanwhile in (make_start_event("fix"), ev.DeadlineReached(at=8.0, request=R, subtask="fix")):
         state = apply_event(before, meanwhile)
         after = apply_event(state, late)
         assert ask(after).subtasks["fix"] == ask(state).subtasks["fix"]
@@ -277,33 +310,38 @@ def stuck(reason: str = "out_of_scope", **more: Any) -> Job:
     """a said that it is not for its specialist, who has no fallback; note waits for it."""
     escalation = Escalation.model_validate({"reason": reason, "message": "I cannot open pages.", **more})
     out = ev.Escalated(at=4.0, request=R, subtask="a", attempt=1, escalation=escalation)
-    return job(asked(), planned(subtask("a"), subtask("note", "a", specialist="writer")), started("a"), out)
+    return job(
+        make_request_event(),
+        make_plan_event(subtask("a"), subtask("note", "a", specialist="writer")),
+        make_start_event("a"),
+        out,
+    )
 
 
 def test_what_failed_is_split_and_its_dependants_wait_for_its_replacements() -> None:
     state = stuck(partial_result={"summary": "half", "content": "half of a"})
     assert (looks(state), running(state)) == (["a"], [])
-    parts = [added("pages", specialist="researcher", instead_of="a")]
-    parts.append(added("rates", specialist="analyst", instead_of="a", after=["pages"]))
-    state = revised(state, reply(add=parts))
+    parts = [make_added_subtask("pages", specialist="researcher", instead_of="a")]
+    parts.append(make_added_subtask("rates", specialist="analyst", instead_of="a", after=["pages"]))
+    state = revise_plan(state, reply(add=parts))
     subtasks = ask(state).subtasks
     assert subtasks["note"].spec.after == ("pages", "rates")
     assert (subtasks["a"].state, subtasks["a"].is_dropped) == ("skipped", True)
     pages = to_run(state)
-    told = {note.source: note.text for note in handed(state, pages).context}
+    told = {note.source: note.text for note in make_subtask_handoff(state, pages).context}
     assert told == {
         "Part a: tried before, and failed": "I cannot open pages.",
         "Part a: what there was of it, not accepted": "half of a",
     }
     for name in ("pages", "rates", "note"):
-        state = apply_event(apply_event(state, started(name)), returned(name))
+        state = apply_event(apply_event(state, make_start_event(name)), make_result_event(name))
     assert list_answer_gaps(ask(state), ask(state).run) == ()
     assert WriteAnswer(R) in effects(state)
 
 
 @pytest.mark.parametrize("text", ["Bananas!", reply(), reply(drop=[{"id": "a", "needless": False, "why": "w"}])])
 def test_where_it_brings_nothing_the_next_rung_follows(text: str) -> None:
-    state = revised(stuck(), text)
+    state = revise_plan(stuck(), text)
     assert ask(state).subtasks["a"].state == "error"
     assert [what for _, what in decisions(state)] == ["replan", "plan kept", "without", "skipped"]
     assert ask(state).subtasks["a"].reason == "I cannot open pages."
@@ -311,28 +349,33 @@ def test_where_it_brings_nothing_the_next_rung_follows(text: str) -> None:
 
 
 def test_what_failed_may_go_to_another_or_be_briefed_anew() -> None:
-    state = revised(stuck(), reply(reassign=[{"id": "a", "specialist": "researcher", "why": "It opens pages."}]))
+    state = revise_plan(stuck(), reply(reassign=[{"id": "a", "specialist": "researcher", "why": "It opens pages."}]))
     assert running(state) == [("a", 2, "researcher")]
-    state = revised(stuck(), reply(rebrief=[{"id": "a", "intent": BRIEF, "why": "Without pages."}]))
+    state = revise_plan(stuck(), reply(rebrief=[{"id": "a", "intent": BRIEF, "why": "Without pages."}]))
     effect = to_run(state)
-    assert handed(state, effect).intent == BRIEF
-    assert [note.text for note in handed(state, effect).context] == ["I cannot open pages."]
+    assert make_subtask_handoff(state, effect).intent == BRIEF
+    assert [note.text for note in make_subtask_handoff(state, effect).context] == ["I cannot open pages."]
 
 
 def test_a_part_keeps_its_tier_only_where_its_new_specialist_may_work_on_it() -> None:
     made = Member(name="made", tier="fast", tiers=("fast",), made=True)
     hard = subtask("fix", "a").model_copy(update={"tier": "deep"})
-    rows = planned(subtask("a"), hard)
-    state = job(asked(), rows.model_copy(update={"members": (*rows.members, made)}), started("a"), upset("a"))
+    rows = make_plan_event(subtask("a"), hard)
+    state = job(
+        make_request_event(),
+        rows.model_copy(update={"members": (*rows.members, made)}),
+        make_start_event("a"),
+        upset("a"),
+    )
     for name, tier in (("made", "fast"), ("writer", "deep")):
-        after = revised(state, reply(reassign=[{"id": "fix", "specialist": name, "why": "w"}]))
+        after = revise_plan(state, reply(reassign=[{"id": "fix", "specialist": name, "why": "w"}]))
         assert (ask(after).subtasks["fix"].specialist, ask(after).subtasks["fix"].tier) == (name, tier)
 
 
 # ---------------------------------------------------------------- whatever is said
 
 
-def untouched(before: RequestState, event: ev.PlanRevised) -> dict[str, SubtaskState]:
+def list_untouched_subtasks(before: RequestState, event: ev.PlanRevised) -> dict[str, SubtaskState]:
     free: frozenset[str] = frozenset()
     for one in before.replan_triggers:
         if (one.within, one.subtask) == (event.within, event.subtask):
@@ -340,7 +383,7 @@ def untouched(before: RequestState, event: ev.PlanRevised) -> dict[str, SubtaskS
     return {name: subtask for name, subtask in before.subtasks.items() if name not in free}
 
 
-def stranded(request: RequestState, before: SubtaskState, after: SubtaskState) -> bool:
+def is_stranded(request: RequestState, before: SubtaskState, after: SubtaskState) -> bool:
     """Whether it was to be tried once more, and what it waited for has come to nothing: the rung after the look."""
     lost = all(request.subtasks[name].state in {"error", "skipped"} for name in after.spec.after)
     return (before.state, after.state) == ("pending", "skipped") and after.reason.startswith("it needed") and lost
@@ -350,13 +393,13 @@ def stranded(request: RequestState, before: SubtaskState, after: SubtaskState) -
 @example(seed=448)
 @settings(max_examples=36, deadline=None)
 def test_what_is_done_or_under_way_is_never_touched(seed: int) -> None:
-    log = played(seed)
+    log = play_requests(seed)
     for place, event in enumerate(log):
         if isinstance(event, ev.PlanRevised):
             old = require(job(*log[:place]).find_request(event.request))
             new = require(job(*log[: place + 1]).find_request(event.request))
-            for name, subtask in untouched(old, event).items():
-                assert new.subtasks[name] == subtask or stranded(new, subtask, new.subtasks[name])
+            for name, subtask in list_untouched_subtasks(old, event).items():
+                assert new.subtasks[name] == subtask or is_stranded(new, subtask, new.subtasks[name])
             assert new.revision_count <= MAX_REVISIONS
             assert all(name in new.subtasks for one in require(new.run.plan).subtasks for name in one.after)
 
@@ -367,7 +410,9 @@ def test_the_examples_in_the_prompt_can_be_carried_out() -> None:
     ]
     assert len(goods) == 4
     rows = [subtask("option", "cause"), subtask("fix", "cause"), subtask("trend", "cause"), subtask("note", "fix")]
-    state = job(asked(), planned(subtask("cause"), *rows), started("cause"), upset("cause"))
+    state = job(
+        make_request_event(), make_plan_event(subtask("cause"), *rows), make_start_event("cause"), upset("cause")
+    )
     for good in (goods[0], goods[1]):
         good["add"] = [{**one, "id": f"new-{one['id']}"} for one in good["add"]]
         assert read(state, json.dumps(good)).faults == ()
@@ -378,7 +423,12 @@ def test_the_examples_in_the_prompt_can_be_carried_out() -> None:
         attempt=1,
         escalation=Escalation(reason="out_of_scope", message="I cannot open web pages."),
     )
-    state = job(asked(), planned(subtask("study"), subtask("note", "study")), started("study"), out)
+    state = job(
+        make_request_event(),
+        make_plan_event(subtask("study"), subtask("note", "study")),
+        make_start_event("study"),
+        out,
+    )
     assert read(state, json.dumps(goods[2])).faults == ()
     assert "nothing to change" in read(state, json.dumps(goods[3])).faults[0]
 
@@ -392,7 +442,9 @@ def test_an_added_part_needs_the_material_that_it_names() -> None:
     about = require(find_due_trigger(ask(state)))
 
     def needs_of(**more: Any) -> tuple[str, ...] | None:
-        text = json.dumps({"why": "w", "add": [added("more", **more)], "drop": [], "reassign": [], "rebrief": []})
+        text = json.dumps(
+            {"why": "w", "add": [make_added_subtask("more", **more)], "drop": [], "reassign": [], "rebrief": []}
+        )
         made = parse_revision(text, ask(state), ask(state).get_run(about.within), about, there)
         assert made.plan is not None, made.faults
         return made.plan.get_subtask("more").needs
@@ -414,8 +466,12 @@ def look(*after: str, name: str = "look") -> Subtask:
 
 def found_so(*findings: Finding, then: tuple[Subtask, ...] = ()) -> Job:
     """Two parts, the first with these findings, and a look at both."""
-    log = [planned(subtask("t1"), subtask("t2"), look("t1", "t2"), *then), started("t1"), started("t2")]
-    return job(asked(), *log, returned("t1", findings=findings), returned("t2"))
+    log = [
+        make_plan_event(subtask("t1"), subtask("t2"), look("t1", "t2"), *then),
+        make_start_event("t1"),
+        make_start_event("t2"),
+    ]
+    return job(make_request_event(), *log, make_result_event("t1", findings=findings), make_result_event("t2"))
 
 
 @pytest.mark.parametrize(
@@ -456,11 +512,18 @@ def test_what_builds_on_a_part_that_is_left_out_goes_on() -> None:
 
 
 def test_it_waits_for_all_that_it_builds_on_and_is_lost_with_it() -> None:
-    plan = planned(subtask("t1"), subtask("t2"), look("t1", "t2"))
-    state = job(asked(), plan, started("t1"), returned("t1"))
+    plan = make_plan_event(subtask("t1"), subtask("t2"), look("t1", "t2"))
+    state = job(make_request_event(), plan, make_start_event("t1"), make_result_event("t1"))
     assert ask(state).subtasks["look"].state == "pending"
     of: dict[str, Any] = {"attempt": 1, "failed_calls": 3}
-    state = job(asked(), plan, started("t1"), failed("t1", **of), started("t2"), failed("t2", **of))
+    state = job(
+        make_request_event(),
+        plan,
+        make_start_event("t1"),
+        make_failure_event("t1", **of),
+        make_start_event("t2"),
+        make_failure_event("t2", **of),
+    )
     work = ask(state).subtasks["look"]
     assert (work.state, work.is_dropped, work.reason) == ("skipped", False, "it needed 'Part t1', 'Part t2'")
 
@@ -473,15 +536,17 @@ def test_while_its_plan_is_looked_at_nothing_is_left_out() -> None:
 
 
 def test_a_second_try_looks_again() -> None:
-    log = [*all_failed("t1"), started("t2"), returned("t2")]
-    before = job(asked(), planned(subtask("t1"), subtask("t2"), look("t1", "t2")), *log, *ended())
+    log = [*all_failed("t1"), make_start_event("t2"), make_result_event("t2")]
+    before = job(
+        make_request_event(), make_plan_event(subtask("t1"), subtask("t2"), look("t1", "t2")), *log, *make_end_events()
+    )
     assert ask(before).subtasks["look"].is_dropped
-    state = proposed(apply_event(before, wants()))
+    state = propose_plan(apply_event(before, wants()))
     subtasks = ask(state).subtasks
     assert (subtasks["t2"].is_reused, subtasks["look"].state) == (True, "pending")
     of: dict[str, Any] = {"request": "2.0", "findings": (UNSURE,)}
-    begun = started("t1", at=12.0).model_copy(update={"request": "2.0"})
-    result = returned("t1", at=13.0, findings=(UNSURE,)).model_copy(update={"request": of["request"]})
+    begun = make_start_event("t1", at=12.0).model_copy(update={"request": "2.0"})
+    result = make_result_event("t1", at=13.0, findings=(UNSURE,)).model_copy(update={"request": of["request"]})
     state = apply_event(apply_event(state, begun), result)
     assert running(state) == [("look", 1, "analyst")]
 

@@ -35,17 +35,28 @@ from handoff.summaries.audit_events import (
     NOTHING_TO_STOP_REASON,
     derive_audit_entries,
 )
-from tests.handoff.kit import PLACE, R, ask, asked, effects, job, planned, returned, started, subtask
+from tests.handoff.kit import (
+    PLACE,
+    R,
+    ask,
+    effects,
+    job,
+    make_plan_event,
+    make_request_event,
+    make_result_event,
+    make_start_event,
+    subtask,
+)
 
 BEN = "2.0"
-TEAM: tuple[ev.Event, ...] = (asked(), planned(subtask("a")), started("a"))
+TEAM: tuple[ev.Event, ...] = (make_request_event(), make_plan_event(subtask("a")), make_start_event("a"))
 
 
 def of_ben(request: str = BEN, at: float = 4.0) -> ev.RequestAdded:
     return ev.RequestAdded(at=at, place=PLACE, request=Request(id=request, user="U2", text="also say hello", at=at))
 
 
-def heard(user: str, text: str = "hm") -> ev.MessageHeard:
+def make_heard_event(user: str, text: str = "hm") -> ev.MessageHeard:
     return ev.MessageHeard(at=5.0, message=Request(id="3.0", user=user, text=text, at=5.0))
 
 
@@ -81,7 +92,7 @@ def test_what_is_answered_cannot_be_stopped_any_more_and_an_aside_job_stays_for_
 
 
 def test_who_spoke_may_see_and_who_asked_may_trace_that_alone() -> None:
-    state = job(*TEAM, of_ben(), heard("U3"))
+    state = job(*TEAM, of_ben(), make_heard_event("U3"))
     assert [rights.may_see_thread(state, Actor(user)) for user in ("U1", "U2", "U3", "U4")] == [True, True, True, False]
     assert rights.may_see_thread(state, Actor("U4", is_admin=True))
     assert [rights.list_traceable_request_ids(state, Actor(user)) for user in ("U1", "U2", "U3")] == [
@@ -96,8 +107,8 @@ def test_the_steps_of_ben_hold_nothing_of_ana() -> None:
     log: tuple[ev.Event, ...] = (
         *TEAM,
         of_ben(),
-        heard("U1"),
-        heard("U2"),
+        make_heard_event("U1"),
+        make_heard_event("U2"),
         ev.MessageSorted(at=6.0, message=R, aim="correction"),
         ev.RequestEdited(at=6.0, message=R, user="U1", text="secret"),
         ev.RequestWithdrawn(at=6.0, message=BEN),
@@ -187,21 +198,21 @@ def turn(*calls: ToolCall, name: str = "a") -> ev.TurnTaken:
     return ev.TurnTaken(at=4.0, **of, turn=Turn(text=CANARY, calls=calls, stop="tool_use", usage=Usage()))
 
 
-def replied(call: str) -> ev.ToolReturned:
+def make_reply_event(call: str) -> ev.ToolReturned:
     of = {"request": R, "subtask": "a", "attempt": 1}
     return ev.ToolReturned(at=4.5, **of, reply=ToolReply(call_id=call, text=CANARY))
 
 
-def escalated() -> ev.Escalated:
+def make_escalation_event() -> ev.Escalated:
     said = Escalation(reason="ambiguous_input", message=CANARY)
     return ev.Escalated(at=4.0, request=R, subtask="a", attempt=1, escalation=said)
 
 
-def answered(user: str, number: int = 1) -> ev.QuestionAnswered:
+def make_answer_event(user: str, number: int = 1) -> ev.QuestionAnswered:
     return ev.QuestionAnswered(at=5.0, request=R, subtask="a", user=user, text=CANARY, number=number)
 
 
-def ended(at: float = 9.0) -> tuple[ev.Event, ...]:
+def make_end_events(at: float = 9.0) -> tuple[ev.Event, ...]:
     return (
         ev.AnswerWritten(at=at, request=R, text=CANARY),
         ev.Posted(at=at, request=R, key=make_answer_key(R), ts="2.0"),
@@ -210,8 +221,8 @@ def ended(at: float = 9.0) -> tuple[ev.Event, ...]:
 
 
 def test_a_request_is_asked_and_ends_with_its_cost() -> None:
-    plan = planned(subtask("a")).model_copy(update={"usage": Usage(calls=1, cost=0.25)})
-    entries = audit_of(asked(), plan, started("a"), returned("a"), *ended())
+    plan = make_plan_event(subtask("a")).model_copy(update={"usage": Usage(calls=1, cost=0.25)})
+    entries = audit_of(make_request_event(), plan, make_start_event("a"), make_result_event("a"), *make_end_events())
     assert brief(entries) == [("asked", "U1", "", "done"), ("ended", "U1", "", "done")]
     first, last = entries
     assert (first.team, first.channel, first.job, first.request) == (PLACE.team, "C1", PLACE.job_id, R)
@@ -219,15 +230,21 @@ def test_a_request_is_asked_and_ends_with_its_cost() -> None:
 
 
 def test_a_request_that_is_turned_away_is_refused_and_one_that_is_made_twice_is_one_deed() -> None:
-    entries = audit_of(asked(refusal="You mentioned me without a request."))
+    entries = audit_of(make_request_event(refusal="You mentioned me without a request."))
     assert brief(entries) == [("asked", "U1", "", "refused")]
     assert entries[0].why == NO_REQUEST_REASON
-    assert brief(audit_of(asked(), asked())) == [("asked", "U1", "", "done")]
+    assert brief(audit_of(make_request_event(), make_request_event())) == [("asked", "U1", "", "done")]
 
 
 def test_answers_that_count_and_answers_that_do_not() -> None:
     entries = audit_of(
-        asked(), planned(subtask("a")), started("a"), escalated(), answered("U1"), answered("U2"), answered("U1", 7)
+        make_request_event(),
+        make_plan_event(subtask("a")),
+        make_start_event("a"),
+        make_escalation_event(),
+        make_answer_event("U1"),
+        make_answer_event("U2"),
+        make_answer_event("U1", 7),
     )
     assert brief(entries)[1:] == [
         ("answered", "U1", "a", "done"),
@@ -239,18 +256,20 @@ def test_answers_that_count_and_answers_that_do_not() -> None:
 
 def test_a_stop_counts_once() -> None:
     stop = ev.CancelRequested(at=4.0, user="U9", admin=True)
-    entries = audit_of(asked(), planned(subtask("a")), stop, stop)
+    entries = audit_of(make_request_event(), make_plan_event(subtask("a")), stop, stop)
     assert brief(entries)[1:] == [("stopped", "U9", "", "done"), ("stopped", "U9", "", "refused")]
-    theirs = audit_of(asked(), planned(subtask("a")), ev.CancelRequested(at=4.0, user="U9"))
+    theirs = audit_of(make_request_event(), make_plan_event(subtask("a")), ev.CancelRequested(at=4.0, user="U9"))
     assert brief(theirs)[1:] == [("stopped", "U9", "", "refused")], "it is not for them to stop"
     assert entries[2].why == NOTHING_TO_STOP_REASON
 
 
 def test_a_deleted_message_stops_its_request_and_says_why() -> None:
-    entries = audit_of(asked(), ev.RequestWithdrawn(at=4.0, message=R))
+    entries = audit_of(make_request_event(), ev.RequestWithdrawn(at=4.0, message=R))
     assert brief(entries)[1:] == [("stopped", "U1", "", "done")]
     assert entries[1].why == "its message was deleted"
-    released = audit_of(asked(), ev.SetAside(at=3.0, step=CANARY, reason=CANARY), ev.Released(at=4.0, user="U9"))
+    released = audit_of(
+        make_request_event(), ev.SetAside(at=3.0, step=CANARY, reason=CANARY), ev.Released(at=4.0, user="U9")
+    )
     assert brief(released)[1:] == [("released", "U9", "", "done")]
 
 
@@ -258,11 +277,18 @@ def test_writes_are_told_with_the_tool() -> None:
     intent = ev.ToolStarted(at=4.2, request=R, subtask="a", attempt=1, call="w", tool="post_note", what=CANARY)
     fetch = ToolCall(id="f", name="fetch_page", arguments={"url": f"https://example.com/{CANARY}"})
     calls = turn(fetch, ToolCall(id="w", name="post_note", arguments={"text": CANARY}))
-    log = (asked(), planned(subtask("a")), started("a"), calls, replied("f"), intent)
+    log = (
+        make_request_event(),
+        make_plan_event(subtask("a")),
+        make_start_event("a"),
+        calls,
+        make_reply_event("f"),
+        intent,
+    )
     assert brief(audit_of(*log))[1:] == [("wrote", "U1", "post_note", "done")]
 
 
-def decided(user: str, decision: str = "approve", digest: str = "") -> ev.ApprovalDecided:
+def make_decision_event(user: str, decision: str = "approve", digest: str = "") -> ev.ApprovalDecided:
     of = {
         "request": R,
         "subtask": "a",
@@ -283,8 +309,19 @@ def test_decisions_on_approvals_that_count_and_that_do_not(decision: str, deed: 
         digest=compute_call_digest("post_note", {"text": CANARY}),
     )  # fmt: skip
     of = {"request": R, "subtask": "a", "attempt": 1}
-    log = (asked(), planned(subtask("a")), started("a"), turn(write), ev.ApprovalAsked(at=4.5, **of, approval=asks))
-    late = (decided("U2"), decided("U1", digest="0"), decided("U1", decision), decided("U1", decision))
+    log = (
+        make_request_event(),
+        make_plan_event(subtask("a")),
+        make_start_event("a"),
+        turn(write),
+        ev.ApprovalAsked(at=4.5, **of, approval=asks),
+    )
+    late = (
+        make_decision_event("U2"),
+        make_decision_event("U1", digest="0"),
+        make_decision_event("U1", decision),
+        make_decision_event("U1", decision),
+    )
     entries = audit_of(*log, *late)
     target = "post_note"
     assert brief(entries)[1:] == [
@@ -299,22 +336,27 @@ def test_decisions_on_approvals_that_count_and_that_do_not(decision: str, deed: 
 
 def test_a_message_that_becomes_a_request_is_asked_when_it_is_one() -> None:
     said = Request(id="3.0", user="U2", text=CANARY, at=3.0)
-    entries = audit_of(asked(), *ended(), ev.MessageHeard(at=10.0, message=said), asked("3.0", at=10.0))
+    entries = audit_of(
+        make_request_event(),
+        *make_end_events(),
+        ev.MessageHeard(at=10.0, message=said),
+        make_request_event("3.0", at=10.0),
+    )
     assert brief(entries)[2:] == [("asked", "U1", "", "done")]
 
 
 @pytest.mark.parametrize("kind", sorted(ev.Event.__args__[0].__args__, key=lambda one: one.__name__))
 def test_no_event_makes_the_audit_quote_anybody(kind: type[ev.EventBase]) -> None:
     """Each event with a canary in every text of it, after a log full of them."""
-    log = (asked(), planned(subtask("a")), started("a"), turn(), escalated())
+    log = (make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), turn(), make_escalation_event())
     ids = {"request", "subtask", "type", "user", "owner", "key", "ts", "call", "tool"}
     texts = {name: CANARY for name, field in kind.model_fields.items() if field.annotation is str and name not in ids}
     given = {"at": 6.0, "request": R, "subtask": "a", "attempt": 1, "user": "U1", "call": "c", "tool": "t", **texts}
     values = {
         "place": PLACE, "message": "m", "turn": Turn(text=CANARY, stop="end", usage=Usage()),
         "reply": ToolReply(call_id="c", text=CANARY), "result": Result(summary=CANARY, content=CANARY),
-        "plan": planned(subtask("b")).plan, "verdict": "accepted", "aim": "request", "kind": "model",
-        "escalation": escalated().escalation, "setting": {}, "specialist": "analyst", "tier": "fast",
+        "plan": make_plan_event(subtask("b")).plan, "verdict": "accepted", "aim": "request", "kind": "model",
+        "escalation": make_escalation_event().escalation, "setting": {}, "specialist": "analyst", "tier": "fast",
         "receipt": "r", "key": "k", "ts": "1", "owner": "o", "lost": 1, "away": 1.0, "round": 1, "good": True,
         "faults": (CANARY,), "to": ("U1",), "number": 1, "count": 1, "decision": "approve",
         "approval": Approval(tool="post_note", what=CANARY, arguments={"text": CANARY}, leaves=CANARY, why=CANARY),
@@ -343,7 +385,7 @@ THREAD = Material(
 )  # fmt: skip
 
 
-def gathered(*materials: Material) -> ev.MaterialGathered:
+def make_material_event(*materials: Material) -> ev.MaterialGathered:
     return ev.MaterialGathered(at=2.0, request=R, materials=materials)
 
 
@@ -351,15 +393,15 @@ def deletion(file: str, at: float = 3.0) -> ev.FileDeleted:
     return ev.FileDeleted(at=at, file=file)
 
 
-def waiting(state: Job) -> tuple[CopyToDelete, ...]:
+def list_copies_to_delete(state: Job) -> tuple[CopyToDelete, ...]:
     found = [one for one in effects(state) if isinstance(one, DropCopies)]
     assert len(found) <= 1
     return found[0].copies if found else ()
 
 
 def test_a_files_copies_go_and_its_name_stays() -> None:
-    state = job(asked(), gathered(FILE, THREAD), deletion("F1"))
-    assert waiting(state) == (CopyToDelete("f1"), CopyToDelete("t1"), CopyToDelete("p1"))
+    state = job(make_request_event(), make_material_event(FILE, THREAD), deletion("F1"))
+    assert list_copies_to_delete(state) == (CopyToDelete("f1"), CopyToDelete("t1"), CopyToDelete("p1"))
     left = ask(state).materials[0]
     assert (left.name, left.fault, left.file, left.text, left.pictures) == ("a.pdf", DELETED_FAULT, None, "", ())
     assert ask(state).artifacts == ()
@@ -367,23 +409,38 @@ def test_a_files_copies_go_and_its_name_stays() -> None:
 
 
 def test_what_another_file_has_too_stays() -> None:
-    state = job(asked(), gathered(FILE, SAME), deletion("F1"))
-    assert waiting(state) == (CopyToDelete("t1"), CopyToDelete("p1"))
-    state = job(asked(), gathered(FILE, SAME), deletion("F1"), deletion("F2"))
-    assert {one.digest for one in waiting(state)} == {"t1", "p1", "f1", "t2"}
+    state = job(make_request_event(), make_material_event(FILE, SAME), deletion("F1"))
+    assert list_copies_to_delete(state) == (CopyToDelete("t1"), CopyToDelete("p1"))
+    state = job(make_request_event(), make_material_event(FILE, SAME), deletion("F1"), deletion("F2"))
+    assert {one.digest for one in list_copies_to_delete(state)} == {"t1", "p1", "f1", "t2"}
 
 
 def test_once_they_are_dropped_nothing_is_left_to_do() -> None:
-    log = (asked(), gathered(FILE), deletion("F1"), ev.CopiesDropped(at=4.0, count=3))
-    assert waiting(job(*log)) == ()
-    assert waiting(job(*log, deletion("F1", 5.0))) == (), "nor if Slack says it again"
+    log = (make_request_event(), make_material_event(FILE), deletion("F1"), ev.CopiesDropped(at=4.0, count=3))
+    assert list_copies_to_delete(job(*log)) == ()
+    assert list_copies_to_delete(job(*log, deletion("F1", 5.0))) == (), "nor if Slack says it again"
     drop = ev.RequestWithdrawn(at=3.0, message="0.1")
-    assert waiting(job(asked(), gathered(THREAD), drop, ev.CopiesDropped(at=4.0, count=1), drop)) == ()
-    assert waiting(job(asked(), gathered(FILE), deletion("F9"), ev.RequestWithdrawn(at=3.0, message="9.9"))) == ()
+    assert (
+        list_copies_to_delete(
+            job(make_request_event(), make_material_event(THREAD), drop, ev.CopiesDropped(at=4.0, count=1), drop)
+        )
+        == ()
+    )
+    assert (
+        list_copies_to_delete(
+            job(
+                make_request_event(),
+                make_material_event(FILE),
+                deletion("F9"),
+                ev.RequestWithdrawn(at=3.0, message="9.9"),
+            )
+        )
+        == ()
+    )
 
 
 def test_a_file_that_is_deleted_while_it_is_read_goes_as_well() -> None:
-    assert waiting(job(asked(), deletion("F1"), gathered(FILE))) == (
+    assert list_copies_to_delete(job(make_request_event(), deletion("F1"), make_material_event(FILE))) == (
         CopyToDelete("f1"),
         CopyToDelete("t1"),
         CopyToDelete("p1"),
@@ -391,12 +448,16 @@ def test_a_file_that_is_deleted_while_it_is_read_goes_as_well() -> None:
 
 
 def test_a_deleted_message_takes_its_files_and_its_lines() -> None:
-    state = job(asked(), gathered(FILE, SAME, THREAD), ev.RequestWithdrawn(at=3.0, message="0.2"))
-    assert waiting(state) == (CopyToDelete("t3", 14, 30),)
-    state = job(asked(), gathered(FILE, SAME, THREAD), ev.RequestWithdrawn(at=3.0, message="0.5"))
-    assert waiting(state) == (CopyToDelete("t2"),), "the file is there under another name"
-    state = job(asked(), gathered(FILE, THREAD), ev.RequestWithdrawn(at=3.0, message=R))
-    assert waiting(state) == (CopyToDelete("f1"), CopyToDelete("t1"), CopyToDelete("p1"))
+    state = job(
+        make_request_event(), make_material_event(FILE, SAME, THREAD), ev.RequestWithdrawn(at=3.0, message="0.2")
+    )
+    assert list_copies_to_delete(state) == (CopyToDelete("t3", 14, 30),)
+    state = job(
+        make_request_event(), make_material_event(FILE, SAME, THREAD), ev.RequestWithdrawn(at=3.0, message="0.5")
+    )
+    assert list_copies_to_delete(state) == (CopyToDelete("t2"),), "the file is there under another name"
+    state = job(make_request_event(), make_material_event(FILE, THREAD), ev.RequestWithdrawn(at=3.0, message=R))
+    assert list_copies_to_delete(state) == (CopyToDelete("f1"), CopyToDelete("t1"), CopyToDelete("p1"))
 
 
 def test_blanks_keep_the_places_of_everything_else() -> None:
@@ -412,6 +473,6 @@ def test_blanks_keep_the_places_of_everything_else() -> None:
 
 def test_a_thread_that_could_not_be_read_holds_nothing_to_delete() -> None:
     unread = Material(name="thread", kind="thread", fault="The thread could not be read.")
-    state = job(asked(), gathered(unread, FILE), deletion("F1"))
+    state = job(make_request_event(), make_material_event(unread, FILE), deletion("F1"))
     assert ask(state).materials[0] == unread
-    assert CopyToDelete("f1") in waiting(state)
+    assert CopyToDelete("f1") in list_copies_to_delete(state)

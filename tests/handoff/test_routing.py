@@ -31,7 +31,7 @@ from handoff.planning.routing import (
     spread_load,
 )
 from handoff.state.job_state import Job, replace
-from tests.handoff.kit import ask, asked, job, require
+from tests.handoff.kit import ask, job, make_request_event, require
 
 
 def rule(name: str, *to: str, when: str, unless: str = "", files: object = "any") -> RoutingRule:
@@ -67,7 +67,7 @@ def idle(_: str) -> KnownLoad:
     return KnownLoad()
 
 
-def chosen(text: str, *files: str) -> str | None:
+def choose_specialist(text: str, *files: str) -> str | None:
     routed = route_request(brief(text, *files), RULES, idle)
     return routed.plan.subtasks[0].specialist if routed else None
 
@@ -89,7 +89,7 @@ def chosen(text: str, *files: str) -> str | None:
     ],
 )
 def test_a_request_goes_where_one_rule_sends_it(text: str, files: tuple[str, ...], to: str | None) -> None:
-    assert chosen(text, *files) == to
+    assert choose_specialist(text, *files) == to
 
 
 def test_the_plan_of_a_rule_is_sound_and_names_it() -> None:
@@ -145,10 +145,10 @@ loads = st.builds(KnownLoad, st.integers(0, 50), st.one_of(st.none(), st.floats(
 
 
 @given(st.dictionaries(st.sampled_from("abcdef"), loads, min_size=1))
-def test_nobody_who_is_out_is_chosen_while_somebody_is_not(known: dict[str, KnownLoad]) -> None:
-    name, _ = choose_least_loaded(tuple(known), known.__getitem__)
-    assert name in known
-    assert not known[name].has_open_breaker or all(load.has_open_breaker for load in known.values())
+def test_nobody_who_is_out_is_chosen_while_somebody_is_not(known_loads: dict[str, KnownLoad]) -> None:
+    name, _ = choose_least_loaded(tuple(known_loads), known_loads.__getitem__)
+    assert name in known_loads
+    assert not known_loads[name].has_open_breaker or all(load.has_open_breaker for load in known_loads.values())
 
 
 # ---------------------------------------------------------------- a crew's own plan
@@ -189,11 +189,13 @@ def test_a_kind_of_material_or_an_ending_says_what_is_given() -> None:
 
 def test_a_follow_up_goes_into_it_unless_the_crew_leaves_it_to_the_planner() -> None:
     left = Pipeline(PIPELINE.steps, follow_ups="planner")
-    first, later = PlanBrief("again"), PlanBrief("again", earlier_requests=(ask(job(asked())),))
+    first, later = PlanBrief("again"), PlanBrief("again", earlier_requests=(ask(job(make_request_event())),))
     assert [applies_to_request(left, one) for one in (first, later)] == [True, False]
     assert [applies_to_request(PIPELINE, one) for one in (first, later)] == [True, True]
     assert not applies_to_request(None, first)
-    assert applies_to_request(left, PlanBrief("again", earlier_requests=(ask(job(asked(refusal="It was empty."))),)))
+    assert applies_to_request(
+        left, PlanBrief("again", earlier_requests=(ask(job(make_request_event(refusal="It was empty."))),))
+    )
 
 
 def test_a_long_request_is_given_as_material_instead() -> None:

@@ -48,30 +48,30 @@ from tests.handoff.kit import (
     PLACE,
     R,
     ask,
-    asked,
     effects,
-    escalated,
-    failed,
     job,
-    planned,
+    make_escalation_event,
+    make_failure_event,
+    make_plan_event,
+    make_request_event,
+    make_result_event,
+    make_start_event,
     require,
-    returned,
-    started,
     subtask,
 )
-from tests.handoff.test_levels import READ_AND_CHECK, at_law, done, up, within
+from tests.handoff.test_levels import READ_AND_CHECK, at_law, finish_subtask, up, within
 
 
-def posted(key: str, at: float = 9.0) -> ev.Posted:
+def make_posted_event(key: str, at: float = 9.0) -> ev.Posted:
     return ev.Posted(at=at, request=R, key=f"{R}:{key}", ts="200.1")
 
 
-def written(text: str = "42") -> ev.AnswerWritten:
+def make_answer_event(text: str = "42") -> ev.AnswerWritten:
     return ev.AnswerWritten(at=8.0, request=R, text=text)
 
 
-TWO = planned(subtask("a"), subtask("b"))
-DONE = (returned("a"), returned("b", at=6.0))
+TWO = make_plan_event(subtask("a"), subtask("b"))
+RETURN_EVENTS = (make_result_event("a"), make_result_event("b", at=6.0))
 
 
 def with_a_file() -> ev.RequestAdded:
@@ -83,17 +83,45 @@ def with_a_file() -> ev.RequestAdded:
     ("log", "words"),
     [
         ((with_a_file(),), "reading the attached files"),
-        ((asked(),), "planning"),
-        ((asked(), TWO), "Part a (analyst), Part b (analyst)"),
-        ((asked(), planned(*map(subtask, "abc"))), "Part a (analyst), Part b (analyst) and 1 more"),
-        ((asked(), TWO, started("a")), "Part a (analyst)"),
-        ((asked(), TWO, started("a"), started("b"), *DONE), "writing the answer"),
-        ((asked(), TWO, started("a"), started("b"), *DONE, written()), "posting the answer"),
+        ((make_request_event(),), "planning"),
+        ((make_request_event(), TWO), "Part a (analyst), Part b (analyst)"),
         (
-            (asked(), ev.RequestFailed(at=2.0, request=R, step="planning", reason="x", advice="y")),
+            (make_request_event(), make_plan_event(*map(subtask, "abc"))),
+            "Part a (analyst), Part b (analyst) and 1 more",
+        ),
+        ((make_request_event(), TWO, make_start_event("a")), "Part a (analyst)"),
+        (
+            (make_request_event(), TWO, make_start_event("a"), make_start_event("b"), *RETURN_EVENTS),
+            "writing the answer",
+        ),
+        (
+            (
+                make_request_event(),
+                TWO,
+                make_start_event("a"),
+                make_start_event("b"),
+                *RETURN_EVENTS,
+                make_answer_event(),
+            ),
+            "posting the answer",
+        ),
+        (
+            (make_request_event(), ev.RequestFailed(at=2.0, request=R, step="planning", reason="x", advice="y")),
             "saying how it ended",
         ),
-        ((asked(), TWO, started("a"), started("b"), *DONE, written(), posted("answer"), posted("card_end")), ""),
+        (
+            (
+                make_request_event(),
+                TWO,
+                make_start_event("a"),
+                make_start_event("b"),
+                *RETURN_EVENTS,
+                make_answer_event(),
+                make_posted_event("answer"),
+                make_posted_event("card_end"),
+            ),
+            "",
+        ),
     ],
 )
 def test_each_step_has_its_words(log: tuple[ev.Event, ...], words: str) -> None:
@@ -101,31 +129,41 @@ def test_each_step_has_its_words(log: tuple[ev.Event, ...], words: str) -> None:
 
 
 def test_a_second_look_at_the_plan_is_told_while_nothing_else_goes_on() -> None:
-    upset = returned("a", findings=(Finding(message="no bug here", where="plan"),))
-    state = job(asked(), planned(subtask("a"), subtask("b", "a")), started("a"), upset)
+    upset = make_result_event("a", findings=(Finding(message="no bug here", where="plan"),))
+    state = job(make_request_event(), make_plan_event(subtask("a"), subtask("b", "a")), make_start_event("a"), upset)
     assert describe_step(ask(state)) == "taking a second look at the plan"
 
 
 def test_the_fields_of_a_job_follow_it_to_its_end() -> None:
-    log = (asked(), TWO, started("a"), started("b"), *DONE)
+    log = (make_request_event(), TWO, make_start_event("a"), make_start_event("b"), *RETURN_EVENTS)
     assert (make_summary_fields(job(*log[:1]))["state"], make_summary_fields(job(*log[:1]))["title"]) == (
         "submitted",
         "why did churn rise",
     )
     fields = make_summary_fields(job(*log))
     assert (fields["state"], fields["title"], fields["in_part"]) == ("synthesizing", "Find out", "")
-    ended = make_summary_fields(job(*log, written(), posted("answer"), posted("card_end")))
+    ended = make_summary_fields(
+        job(*log, make_answer_event(), make_posted_event("answer"), make_posted_event("card_end"))
+    )
     assert (ended["state"], ended["step"], ended["in_part"], ended["questions"]) == ("completed", "", "", "")
 
 
 def test_an_answer_with_gaps_is_told_as_one_in_part() -> None:
-    lost = failed("b", kind="unavailable")
-    state = job(asked(), TWO, started("a"), started("b"), returned("a"), lost, written())
+    lost = make_failure_event("b", kind="unavailable")
+    state = job(
+        make_request_event(),
+        TWO,
+        make_start_event("a"),
+        make_start_event("b"),
+        make_result_event("a"),
+        lost,
+        make_answer_event(),
+    )
     assert make_summary_fields(state)["in_part"] == "1"
 
 
 def test_open_questions_are_told_with_whom_they_are_for() -> None:
-    state = job(asked(), TWO, started("a"), escalated("a", "ambiguous_input"))
+    state = job(make_request_event(), TWO, make_start_event("a"), make_escalation_event("a", "ambiguous_input"))
     (question,) = parse_open_questions(make_summary_fields(state))
     assert (question.request, question.subtask, question.number, question.whom) == (R, "a", 1, ("U1",))
     assert (question.may_answer("U1"), question.may_answer("U2")) == (True, False)
@@ -153,15 +191,22 @@ def test_what_a_model_replies_is_read_as_leniently_as_can_be() -> None:
 @given(st.lists(st.integers(0, 99), min_size=1, max_size=MAX_ROWS + 4, unique=True))
 def test_lists_of_jobs_read_the_rows_that_the_card_shows(numbers: list[int]) -> None:
     names = [f"part-{number}" for number in numbers]
-    kept, more = parse_rows(make_rows_field(job(asked(), planned(*map(subtask, names)), started(names[0]))))
+    kept, more = parse_rows(
+        make_rows_field(job(make_request_event(), make_plan_event(*map(subtask, names)), make_start_event(names[0])))
+    )
     assert [row.title for row in kept] == [f"Part {name}" for name in names[:MAX_ROWS]]
     assert more == max(0, len(names) - MAX_ROWS)
     assert kept[0] == CardRow("in_progress", f"Part {names[0]}", "analyst")
 
 
-@pytest.mark.parametrize("written", ["{", '[["a"]]', '[[["x", "y", "z", "and more"]], 0]', "7"])
-def test_rows_of_another_release_are_left_out_and_a_job_without_a_plan_has_none(written: str) -> None:
-    assert parse_rows({ROWS_FIELD: written}) == parse_rows({}) == parse_rows(make_rows_field(job(asked()))) == ((), 0)
+@pytest.mark.parametrize("rows_json", ["{", '[["a"]]', '[[["x", "y", "z", "and more"]], 0]', "7"])
+def test_rows_of_another_release_are_left_out_and_a_job_without_a_plan_has_none(rows_json: str) -> None:
+    assert (
+        parse_rows({ROWS_FIELD: rows_json})
+        == parse_rows({})
+        == parse_rows(make_rows_field(job(make_request_event())))
+        == ((), 0)
+    )
 
 
 def test_the_row_of_a_crew_says_how_far_it_is() -> None:
@@ -176,23 +221,28 @@ def test_the_row_of_a_crew_says_how_far_it_is() -> None:
         f"Legal{TITLE_SEPARATOR}Part read",
         f"Legal{TITLE_SEPARATOR}Part check",
     ]
-    state = done(state, "law/read")
+    state = finish_subtask(state, "law/read")
     assert describe_crew_progress(ask(state), ask(state).subtasks["law"]) == "1 of 2 parts done"
-    state = done(state, "law/check", at=8.0)
+    state = finish_subtask(state, "law/check", at=8.0)
     state = up(apply_event(state, ev.AnswerWritten(at=9.0, request=R, within="law", text="Together.")), at=10.0)
     assert describe_crew_progress(ask(state), ask(state).subtasks["law"]) == "2 parts inside"
 
 
 def test_work_side_by_side_is_told_by_what_it_gained() -> None:
-    log = (asked(), planned(subtask("a"), subtask("b")), started("a"), started("b"))
-    apart = ask(job(*log, returned("a", at=13.0), returned("b", at=13.0)))
+    log = (
+        make_request_event(),
+        make_plan_event(subtask("a"), subtask("b")),
+        make_start_event("a"),
+        make_start_event("b"),
+    )
+    apart = ask(job(*log, make_result_event("a", at=13.0), make_result_event("b", at=13.0)))
     assert measure_parallel_work(apart) == (20.0, 10.0)
     assert describe_speed_up(apart) == "2 specialists side by side: 2.0x faster than one by one"
     scripted = replace(apart, usage=Usage(model=SCRIPTED_MODEL_NAME, calls=4))
     assert (measure_parallel_work(scripted), describe_speed_up(scripted)) == ((0.0, 0.0), ""), (
         "a script's times say nothing of a crew's"
     )
-    make_single_plan = ask(job(*log[:3], returned("a", at=13.0)))
+    make_single_plan = ask(job(*log[:3], make_result_event("a", at=13.0)))
     assert (measure_parallel_work(make_single_plan), describe_speed_up(make_single_plan)) == ((0.0, 0.0), "")
 
 
@@ -202,14 +252,14 @@ SALES = Material(name="sales.csv", file=Artifact(id="a", name="sales.csv"), text
 NOTES = Material(name="notes.md", file=Artifact(id="b", name="notes.md"), text="2" * 64, size=9)
 
 
-def answered(*files: Material, **of_result: object) -> RequestState:
+def make_answered_request(*files: Material, **of_result: object) -> RequestState:
     """A request of one part that came back, with files that people attached."""
     log = (
-        asked(),
+        make_request_event(),
         ev.MaterialGathered(at=1.5, request=R, materials=files),
-        planned(subtask("a")),
-        started("a"),
-        returned("a", **of_result),
+        make_plan_event(subtask("a")),
+        make_start_event("a"),
+        make_result_event("a", **of_result),
     )
     return ask(job(*log))
 
@@ -219,7 +269,7 @@ def test_what_was_read_asked_and_counted_stands_in_a_line_and_what_was_done_in_a
     only += ("day >= DATE 2026-07-01 AND plan = Pro: 3 of 10 rows", "paid IS NULL: 4 of 10 rows")
     queries = {"queries": ("SELECT 1", "SELECT 2"), "filters": only}
     reading = (ReadSource(name="sales.csv", is_whole=True), ReadSource(name="https://a.example", is_whole=False))
-    found = answered(SALES, NOTES, readings=reading, **queries)
+    found = make_answered_request(SALES, NOTES, readings=reading, **queries)
     assert collect_receipts(found).unopened_files == ("notes.md",)
     assert render_receipt_lines(found) == [
         (
@@ -232,15 +282,17 @@ def test_what_was_read_asked_and_counted_stands_in_a_line_and_what_was_done_in_a
 
 def test_files_that_were_made_are_done_and_calls_that_failed_are_not() -> None:
     made = (Artifact(id="c", name="note.docx", publish_as="file"), Artifact(id="d", name="scratch.txt"))
-    found = answered(artifacts=made, failed_writes=("send_mail: the server refused it",))
+    found = make_answered_request(artifacts=made, failed_writes=("send_mail: the server refused it",))
     assert collect_receipts(found).completed_actions == ("note.docx",)
     assert render_receipt_lines(found) == ["Done: note.docx · Not done: send_mail: the server refused it"]
 
 
 def test_of_many_names_the_first_are_shown_and_without_work_there_is_no_receipt() -> None:
     reading = tuple(ReadSource(name=f"{n}.md", is_whole=True) for n in range(7))
-    assert render_receipt_lines(answered(readings=reading))[0] == "Read: 0.md, 1.md, 2.md, 3.md, and 3 more"
-    assert render_receipt_lines(ask(job(asked(), planned(subtask("a"))))) == []
+    assert (
+        render_receipt_lines(make_answered_request(readings=reading))[0] == "Read: 0.md, 1.md, 2.md, 3.md, and 3 more"
+    )
+    assert render_receipt_lines(ask(job(make_request_event(), make_plan_event(subtask("a"))))) == []
 
 
 @pytest.mark.parametrize(("messages", "line"), [(1, "#sales (1 message)"), (2, "#sales (2 messages)"), (0, "#sales")])
@@ -248,7 +300,7 @@ def test_of_a_channel_the_receipt_says_how_many_messages_were_read(messages: int
     outline = tuple(Section(name=f"message {number} by Ben", start=number) for number in range(messages))
     sales = Material(name="#sales", kind="thread", text="3" * 64, size=9, outline=outline)
     thread = sales.model_copy(update={"name": "thread"})
-    found = answered(sales, thread, readings=(ReadSource(name="#sales", is_whole=True),))
+    found = make_answered_request(sales, thread, readings=(ReadSource(name="#sales", is_whole=True),))
     assert render_receipt_lines(found)[0] == f"Read: {line}"
 
 
@@ -259,11 +311,11 @@ def first(plan: Plan | None = None) -> ev.PlanProposed:
 
 def handed_over(reason: str = "hand_over") -> Job:
     return job(
-        asked(),
+        make_request_event(),
         ev.MaterialGathered(at=1.5, request=R),
         first(),
-        started(FIRST_RESPONDER_ID),
-        escalated(FIRST_RESPONDER_ID, reason),
+        make_start_event(FIRST_RESPONDER_ID),
+        make_escalation_event(FIRST_RESPONDER_ID, reason),
     )
 
 
@@ -278,14 +330,19 @@ def test_a_first_responder_that_cannot_do_it_brings_in_the_planner(reason: str) 
 def test_what_comes_after_it_stands_alone_and_keeps_the_time_that_ran() -> None:
     state = handed_over()
     since = ask(state).run.clock_started
-    later = planned(subtask("a")).model_copy(update={"at": 9.0})
+    later = make_plan_event(subtask("a")).model_copy(update={"at": 9.0})
     done = ask(
         job(
-            *(asked(), ev.MaterialGathered(at=1.5, request=R), first(), started(FIRST_RESPONDER_ID)),
-            escalated(FIRST_RESPONDER_ID, "hand_over"),
+            *(
+                make_request_event(),
+                ev.MaterialGathered(at=1.5, request=R),
+                first(),
+                make_start_event(FIRST_RESPONDER_ID),
+            ),
+            make_escalation_event(FIRST_RESPONDER_ID, "hand_over"),
             later,
-            started("a", at=10.0),
-            returned("a", at=11.0, gaps=("no May",)),
+            make_start_event("a", at=10.0),
+            make_result_event("a", at=11.0, gaps=("no May",)),
         )
     )
     assert (done.run.clock_started, done.run.is_first_responder) == (since, False)
@@ -295,14 +352,19 @@ def test_what_comes_after_it_stands_alone_and_keeps_the_time_that_ran() -> None:
 
 def test_its_question_is_a_question_and_any_other_specialist_that_hands_over_is_helped() -> None:
     state = job(
-        asked(),
+        make_request_event(),
         ev.MaterialGathered(at=1.5, request=R),
         first(),
-        started(FIRST_RESPONDER_ID),
-        escalated(FIRST_RESPONDER_ID, "ambiguous_input"),
+        make_start_event(FIRST_RESPONDER_ID),
+        make_escalation_event(FIRST_RESPONDER_ID, "ambiguous_input"),
     )
     assert ask(state).subtasks[FIRST_RESPONDER_ID].state == "input_required"
-    other = job(asked(), planned(subtask("a")), started("a"), escalated("a", "hand_over"))
+    other = job(
+        make_request_event(),
+        make_plan_event(subtask("a")),
+        make_start_event("a"),
+        make_escalation_event("a", "hand_over"),
+    )
     assert ask(other).run.plan is not None
 
 
@@ -311,14 +373,14 @@ def test_its_question_is_a_question_and_any_other_specialist_that_hands_over_is_
 FIRST_SAID = "Summarise the sales of the northern region by month"
 
 
-def thread_of(*said: str, answer: str = "Revenue fell in Oslo since two tandem dealers closed.") -> Job:
+def thread_of(*texts: str, answer: str = "Revenue fell in Oslo since two tandem dealers closed.") -> Job:
     requests = tuple(
         RequestState(
             spec=Request(id=str(at), user="U1", text=text, at=float(at)),
             run=PlanRun(answer=answer),
             subtasks=MappingProxyType({}),
         )
-        for at, text in enumerate(said)
+        for at, text in enumerate(texts)
     )
     return Job(place=PLACE, requests=requests)
 
@@ -340,10 +402,10 @@ OTHER, GERMAN = "Draft a job posting for a backend engineer in Lisbon", "Schreib
 
 
 @pytest.mark.parametrize(
-    ("later", "named"), [((OTHER, "shorter, please"), 1), ((OTHER, FIRST_SAID), 2), ((GERMAN,), 1)]
+    ("later", "request_number"), [((OTHER, "shorter, please"), 1), ((OTHER, FIRST_SAID), 2), ((GERMAN,), 1)]
 )
-def test_something_else_takes_it_over_and_so_may_the_next(later: tuple[str, ...], named: int) -> None:
-    assert require(find_subject_request(thread_of(FIRST_SAID, *later, answer=""))).id == str(named)
+def test_something_else_takes_it_over_and_so_may_the_next(later: tuple[str, ...], request_number: int) -> None:
+    assert require(find_subject_request(thread_of(FIRST_SAID, *later, answer=""))).id == str(request_number)
 
 
 def test_what_was_withdrawn_names_nothing() -> None:

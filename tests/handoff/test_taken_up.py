@@ -29,19 +29,19 @@ from tests.handoff.kit import (
     MEMBERS,
     PLACE,
     R,
-    asked,
     effects,
-    escalated,
-    failed,
     job,
-    planned,
+    make_escalation_event,
+    make_failure_event,
+    make_plan_event,
+    make_request_event,
+    make_result_event,
+    make_start_event,
     require,
-    returned,
     running,
-    started,
     subtask,
 )
-from tests.handoff.test_levels import at_law, broken, done, of_kind, part, up, within
+from tests.handoff.test_levels import at_law, fail_subtask, finish_subtask, of_kind, part, up, within
 from tests.handoff.test_levels_properties import Levels
 
 FIVE = (subtask("t1"), subtask("t2"), subtask("t3", "t1"), subtask("t4", "t2"), subtask("t5", "t3", "t4"))
@@ -49,19 +49,22 @@ AGAIN = "2.0"
 
 
 def attempt_started(name: str, request: str = R) -> ev.AttemptStarted:
-    return started(name).model_copy(update={"request": request})
+    return make_start_event(name).model_copy(update={"request": request})
 
 
 def all_failed(name: str, request: str = R) -> list[ev.Event]:
     """A part that fails for good: the writer has nobody who steps in."""
-    return [attempt_started(name, request), failed(name, failed_calls=3).model_copy(update={"request": request})]
+    return [
+        attempt_started(name, request),
+        make_failure_event(name, failed_calls=3).model_copy(update={"request": request}),
+    ]
 
 
-def finished(*names: str, **more: Any) -> list[ev.Event]:
-    return [event for name in names for event in (started(name), returned(name, **more))]
+def make_finish_events(*names: str, **more: Any) -> list[ev.Event]:
+    return [event for name in names for event in (make_start_event(name), make_result_event(name, **more))]
 
 
-def ended(request: str = R, text: str | None = "the answer") -> list[ev.Event]:
+def make_end_events(request: str = R, text: str | None = "the answer") -> list[ev.Event]:
     """People see the end."""
     written = [ev.AnswerWritten(at=6.0, request=request, text=text)] if text is not None else []
     keys = (f"{request}:card", f"{request}:answer", f"{request}:card_end")
@@ -77,7 +80,7 @@ def wants(
     return ev.RequestAdded(at=10.0, place=PLACE, request=body, again=again)
 
 
-def proposed(state: Job, at: float = 11.0) -> Job:
+def propose_plan(state: Job, at: float = 11.0) -> Job:
     """What whoever makes plans does of a second try: the plan of the request before it."""
     request = state.requests[-1]
     assert request.earlier_try is not None
@@ -90,11 +93,18 @@ def proposed(state: Job, at: float = 11.0) -> Job:
 
 def in_part(*before: ev.Event) -> Job:
     """T1 failed, T3 was skipped, and T5 was done without T3."""
-    return job(asked(), *before, planned(*FIVE), *all_failed("t1"), *finished("t2", "t4", "t5"), *ended())
+    return job(
+        make_request_event(),
+        *before,
+        make_plan_event(*FIVE),
+        *all_failed("t1"),
+        *make_finish_events("t2", "t4", "t5"),
+        *make_end_events(),
+    )
 
 
 def test_what_failed_is_run_again_with_all_that_builds_on_it() -> None:
-    state = proposed(apply_event(in_part(), wants()))
+    state = propose_plan(apply_event(in_part(), wants()))
     first, again = state.requests
     assert {name: subtask.state for name, subtask in first.subtasks.items()}["t3"] == "skipped"
     assert again.spec.text == "why did churn rise", "its words are those of the request that it takes up"
@@ -114,17 +124,30 @@ def test_from_a_step_what_it_needs_and_lacks_is_run_as_well() -> None:
 def test_of_one_part_alone_the_answer_is_written_anew() -> None:
     """All that failed was the answer: what the parts brought is enough for it."""
     broke = ev.RequestFailed(at=6.0, request=R, step="writing the answer", reason="away", advice="again")
-    two = job(asked(), planned(FIVE[0], FIVE[1]), *finished("t1", "t2"), broke, *ended(text=None))
-    state = proposed(apply_event(two, wants()))
+    two = job(
+        make_request_event(),
+        make_plan_event(FIVE[0], FIVE[1]),
+        *make_finish_events("t1", "t2"),
+        broke,
+        *make_end_events(text=None),
+    )
+    state = propose_plan(apply_event(two, wants()))
     assert [type(one).__name__ for one in effects(state) if not isinstance(one, PostMessage)] == ["WriteAnswer"]
-    lone = job(asked(), planned(FIVE[0]), *all_failed("t1"), *ended(text=None))
-    assert running(proposed(apply_event(lone, wants()))) == [("t1", 1, "analyst")]
+    lone = job(make_request_event(), make_plan_event(FIVE[0]), *all_failed("t1"), *make_end_events(text=None))
+    assert running(propose_plan(apply_event(lone, wants()))) == [("t1", 1, "analyst")]
 
 
-def stopped(*points: ev.Event) -> Job:
+def make_stopped_job(*points: ev.Event) -> Job:
     stop = ev.CancelRequested(at=8.0, user="U1")
-    log = (planned(FIVE[0], FIVE[1]), *finished("t2"), started("t1"), *points, stop, *ended(text=None))
-    return job(asked(), *log)
+    log = (
+        make_plan_event(FIVE[0], FIVE[1]),
+        *make_finish_events("t2"),
+        make_start_event("t1"),
+        *points,
+        stop,
+        *make_end_events(text=None),
+    )
+    return job(make_request_event(), *log)
 
 
 TURN = ev.TurnTaken(
@@ -133,7 +156,7 @@ TURN = ev.TurnTaken(
 
 
 def test_what_was_stopped_goes_on_from_its_last_turn_and_is_paid_once() -> None:
-    state = proposed(apply_event(stopped(TURN), wants("continue")), at=500.0)
+    state = propose_plan(apply_event(make_stopped_job(TURN), wants("continue")), at=500.0)
     first, again = state.requests
     assert first.usage.calls == 3, "two of t2, and the turn of t1"
     subtask = again.subtasks["t1"]
@@ -142,13 +165,13 @@ def test_what_was_stopped_goes_on_from_its_last_turn_and_is_paid_once() -> None:
     assert again.subtasks["t2"].is_reused
     effect = next(one for one in effects(state, 501.0) if isinstance(one, RunSubtask))
     assert (effect.attempt, effect.subtask) == (1, "t1"), "not late, though nobody worked on it for long"
-    retried = proposed(apply_event(stopped(TURN), wants("retry")), at=500.0).requests[-1].subtasks["t1"]
+    retried = propose_plan(apply_event(make_stopped_job(TURN), wants("retry")), at=500.0).requests[-1].subtasks["t1"]
     assert (retried.state, retried.attempt, retried.checkpoints) == ("pending", 0, ())
 
 
 def test_an_open_question_is_asked_anew_where_it_goes_on() -> None:
-    which = escalated("t1", "ambiguous_input", at=5.0, options=("a", "b"))
-    state = proposed(apply_event(stopped(which), wants("continue")), at=500.0)
+    which = make_escalation_event("t1", "ambiguous_input", at=5.0, options=("a", "b"))
+    state = propose_plan(apply_event(make_stopped_job(which), wants("continue")), at=500.0)
     question = state.requests[-1].open_questions["t1"]
     assert (question.asked_at, question.number, question.reminders) == (500.0, 1, ())
     assert f"{AGAIN}:question:t1:1" in [one.key for one in effects(state, 501.0) if isinstance(one, PostMessage)]
@@ -161,36 +184,51 @@ NO_SELF = ApprovalTerms(approvers=("U1", "U9"), own=False)
 CALL = Approval(call="c1", tool="post", what="post tea", digest="d", terms=NO_SELF)
 
 
-@pytest.mark.parametrize(("user", "kept"), [("U1", True), ("U9", False)])
-def test_what_was_approved_for_somebody_elses_try_is_asked_for_anew(user: str, *, kept: bool) -> None:
+@pytest.mark.parametrize(("user", "is_ruling_kept"), [("U1", True), ("U9", False)])
+def test_what_was_approved_for_somebody_elses_try_is_asked_for_anew(user: str, *, is_ruling_kept: bool) -> None:
     """U9 approves a call for U1, has it stopped, and takes it up: who made the request may not approve it here."""
     of: dict[str, Any] = {"request": R, "subtask": "t1"}
     asks = ev.ApprovalAsked(at=5.0, attempt=1, approval=CALL, **of)
     yes = ev.ApprovalDecided(at=6.0, number=1, digest="d", user="U9", decision="approve", **of)
-    state = proposed(apply_event(stopped(TURN, asks, yes), wants("continue", user=user, admin=user == "U9")), at=500.0)
+    state = propose_plan(
+        apply_event(make_stopped_job(TURN, asks, yes), wants("continue", user=user, admin=user == "U9")), at=500.0
+    )
     rulings = [one for one in state.requests[-1].subtasks["t1"].checkpoints if isinstance(one, Ruling)]
-    assert [one.users for one in rulings] == ([("U9",)] if kept else [])
+    assert [one.users for one in rulings] == ([("U9",)] if is_ruling_kept else [])
 
 
 @pytest.mark.parametrize(("user", "whom"), [("U1", ("U9",)), ("U9", ("U1",))])
 def test_an_open_approval_is_put_to_those_who_may_decide_for_this_try(user: str, whom: tuple[str, ...]) -> None:
     asks = ev.ApprovalAsked(at=5.0, request=R, subtask="t1", attempt=1, approval=CALL)
-    state = proposed(apply_event(stopped(TURN, asks), wants("continue", user=user, admin=user == "U9")), at=500.0)
+    state = propose_plan(
+        apply_event(make_stopped_job(TURN, asks), wants("continue", user=user, admin=user == "U9")), at=500.0
+    )
     question = require(state.requests[-1].subtasks["t1"].question)
     assert question.whom == whom
 
 
-def wrote(name: str, what: str, *, known: bool = True, request: str = R) -> list[ev.Event]:
+def wrote(name: str, what: str, *, is_reply_known: bool = True, request: str = R) -> list[ev.Event]:
     of: dict[str, Any] = {"request": request, "subtask": name, "attempt": 1}
     intent = ev.ToolStarted(at=3.5, **of, call="c", tool="post", what=what, digest=f"d-{what}")
     reply = ev.ToolReturned(at=3.7, **of, reply=ToolReply(call_id="c", text="done"))
-    return [attempt_started(name, request), intent, *([reply] if known else [])]
+    return [attempt_started(name, request), intent, *([reply] if is_reply_known else [])]
 
 
 def with_writes() -> Job:
     """T1 posted something and failed then; T2 posted something and is done."""
-    log = [*wrote("t1", "post A"), failed("t1", failed_calls=3), *wrote("t2", "post B"), returned("t2")]
-    return job(asked(), planned(FIVE[0], FIVE[1]), *log, *ended(text=None), ev.AnswerWritten(at=6, request=R, text="x"))
+    log = [
+        *wrote("t1", "post A"),
+        make_failure_event("t1", failed_calls=3),
+        *wrote("t2", "post B"),
+        make_result_event("t2"),
+    ]
+    return job(
+        make_request_event(),
+        make_plan_event(FIVE[0], FIVE[1]),
+        *log,
+        *make_end_events(text=None),
+        ev.AnswerWritten(at=6, request=R, text="x"),
+    )
 
 
 def answers(state: Job, text: str, user: str = "U1") -> Job:
@@ -210,7 +248,7 @@ def test_what_was_written_is_put_to_the_requester_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "guarded"),
+    ("text", "guarded_digests"),
     [
         (retry.KEEP_CALLS, {"d-post A", "d-post B"}),
         ("yes", {"d-post A", "d-post B"}),
@@ -219,11 +257,11 @@ def test_what_was_written_is_put_to_the_requester_first() -> None:
         ("do it again!", {"d-post B"}),
     ],
 )
-def test_only_one_answer_has_it_done_again(text: str, guarded: set[str]) -> None:
-    state = proposed(answers(apply_event(with_writes(), wants()), text))
+def test_only_one_answer_has_it_done_again(text: str, guarded_digests: set[str]) -> None:
+    state = propose_plan(answers(apply_event(with_writes(), wants()), text))
     again = state.requests[-1]
-    assert {one.digest for one in again.kept_writes} == guarded
-    assert {one.digest for one in again.subtasks["t1"].earlier_writes} == guarded - {"d-post B"}
+    assert {one.digest for one in again.kept_writes} == guarded_digests
+    assert {one.digest for one in again.subtasks["t1"].earlier_writes} == guarded_digests - {"d-post B"}
     assert again.answer_notes == (), "it is no answer for those who work on it"
     assert running(state) == [("t1", 1, "analyst")]
 
@@ -235,17 +273,21 @@ def test_stop_ends_it_before_it_begins() -> None:
 
 
 def test_a_call_of_which_nobody_knows_is_said_to_be_unknown() -> None:
-    log = [*wrote("t1", "post A", known=False), *finished("t2"), ev.CancelRequested(at=8.0, user="U1")]
-    state = job(asked(), planned(FIVE[0], FIVE[1]), *log, *ended(text=None))
+    log = [
+        *wrote("t1", "post A", is_reply_known=False),
+        *make_finish_events("t2"),
+        ev.CancelRequested(at=8.0, user="U1"),
+    ]
+    state = job(make_request_event(), make_plan_event(FIVE[0], FIVE[1]), *log, *make_end_events(text=None))
     question = apply_event(state, wants()).requests[-1].open_questions[""]
     assert "• unknown, please check: post A" in question.message
-    goes_on = proposed(apply_event(state, wants("continue")))
+    goes_on = propose_plan(apply_event(state, wants("continue")))
     assert goes_on.requests[-1].subtasks["t1"].open_intents, "it is looked up, or asked about, where it goes on"
 
 
 def test_a_retry_of_a_retry_remembers_all_that_was_written() -> None:
-    state = proposed(answers(apply_event(with_writes(), wants()), retry.KEEP_CALLS))
-    for event in (*all_failed("t1", AGAIN), *ended(AGAIN)):
+    state = propose_plan(answers(apply_event(with_writes(), wants()), retry.KEEP_CALLS))
+    for event in (*all_failed("t1", AGAIN), *make_end_events(AGAIN)):
         state = apply_event(state, event)
     third = apply_event(state, wants(of=AGAIN, request="3.0")).requests[-1]
     assert "post A" in third.open_questions[""].message
@@ -254,9 +296,9 @@ def test_a_retry_of_a_retry_remembers_all_that_was_written() -> None:
 
 
 def test_what_a_try_wrote_whose_message_was_deleted_is_not_written_again() -> None:
-    state = proposed(apply_event(in_part(), wants()))
+    state = propose_plan(apply_event(in_part(), wants()))
     gone = ev.RequestWithdrawn(at=12.0, message=AGAIN)
-    for event in (*wrote("t1", "post A", request=AGAIN), gone, *ended(AGAIN, text=None)):
+    for event in (*wrote("t1", "post A", request=AGAIN), gone, *make_end_events(AGAIN, text=None)):
         state = apply_event(state, event)
     assert retry.find_last_try(state, state.requests[0]) is state.requests[0]
     third = apply_event(state, wants(request="3.0")).requests[-1]
@@ -290,12 +332,12 @@ def test_an_admin_may_and_the_words_of_the_other_are_quoted() -> None:
 def test_only_one_try_at_a_time_and_none_of_what_goes_on() -> None:
     two = apply_event(apply_event(in_part(), wants()), wants(request="3.0"))
     assert two.requests[-1].refusal == "That is being tried again already."
-    going = job(asked(), planned(*FIVE))
+    going = job(make_request_event(), make_plan_event(*FIVE))
     assert apply_event(going, wants()).requests[-1].refusal.startswith("That is still under way")
 
 
 def test_a_message_that_is_deleted_takes_its_second_try_with_it() -> None:
-    state = apply_event(proposed(apply_event(in_part(), wants())), ev.RequestWithdrawn(at=12.0, message=R))
+    state = apply_event(propose_plan(apply_event(in_part(), wants())), ev.RequestWithdrawn(at=12.0, message=R))
     assert state.requests[-1].is_withdrawn
     assert not state.requests[0].is_withdrawn, "which has ended"
 
@@ -317,9 +359,14 @@ def test_files_of_the_first_try_are_at_hand_and_posted_once() -> None:
     chart = Artifact(id="a" * 64, name="chart.png", publish_as="file")
     there = Material(name="sales.csv", text="d" * 64, size=5, file=Artifact(id="e" * 64, name="sales.csv"))
     gathered = ev.MaterialGathered(at=1.5, request=R, materials=(there,))
-    log = [gathered, planned(FIVE[0], FIVE[1]), *all_failed("t1"), *finished("t2", artifacts=(chart,))]
+    log = [
+        gathered,
+        make_plan_event(FIVE[0], FIVE[1]),
+        *all_failed("t1"),
+        *make_finish_events("t2", artifacts=(chart,)),
+    ]
     shown = ev.Posted(at=6.5, request=R, key=make_file_key(R, chart.id), ts="5.5")
-    state = proposed(apply_event(job(asked(), *log, shown, *ended()), wants()))
+    state = propose_plan(apply_event(job(make_request_event(), *log, shown, *make_end_events()), wants()))
     assert [one.name for one in list_material(state, state.requests[-1])] == ["sales.csv"]
     assert not [one for one in effects(state) if isinstance(one, PostMessage) and ":file:" in one.key]
 
@@ -328,8 +375,14 @@ def test_what_is_gone_is_said_before_it_begins() -> None:
     file = Artifact(id="e" * 64, name="sales.csv")
     sales = Material(name="sales.csv", text="d" * 64, size=5, file=file, file_id="F1")
     five = (FIVE[0].model_copy(update={"needs": ("sales.csv",)}), *FIVE[1:])
-    log = [ev.MaterialGathered(at=1.5, request=R, materials=(sales,)), planned(*five), *all_failed("t1")]
-    state = job(asked(), *log, *finished("t2", "t4", "t5"), *ended(), ev.FileDeleted(at=8.0, file="F1"))
+    log = [ev.MaterialGathered(at=1.5, request=R, materials=(sales,)), make_plan_event(*five), *all_failed("t1")]
+    state = job(
+        make_request_event(),
+        *log,
+        *make_finish_events("t2", "t4", "t5"),
+        *make_end_events(),
+        ev.FileDeleted(at=8.0, file="F1"),
+    )
     question = apply_event(state, wants()).requests[-1].open_questions[""]
     assert question.message.startswith("sales.csv is not here any more.")
     assert question.options == (retry.GO_ON_WITHOUT_FILES, retry.STOP_RETRY)
@@ -345,7 +398,7 @@ def test_what_is_gone_is_said_before_it_begins() -> None:
     read = apply_event(begun_with, ev.MaterialGathered(at=10.2, request=AGAIN, materials=(mended,)))
     afresh = [
         subtask
-        for subtask in proposed(answers(read, retry.GO_ON_WITHOUT_FILES)).requests[-1].subtasks.values()
+        for subtask in propose_plan(answers(read, retry.GO_ON_WITHOUT_FILES)).requests[-1].subtasks.values()
         if not subtask.is_reused
     ]
     assert [subtask.spec.needs for subtask in afresh] == [("sales.csv", "mended.csv"), None, None]
@@ -359,15 +412,17 @@ def test_from_a_step_of_a_crew_the_crew_goes_on_with_its_other_parts() -> None:
     read, check = part("read", to="legal/reader"), part("check", "read", to="legal/checker")
     state = within(at_law(part("sum", "law"), part("note")), read, check, part("list", to="legal/reader"))
     for name in ("law/read", "law/list", "note"):
-        state = done(state, name)
-    state = apply_event(broken(state, "law/check"), ev.AnswerWritten(at=8, request=R, within="law", text="In part."))
-    state = done(up(state), "sum", at=9.5)
-    for event in ended():
+        state = finish_subtask(state, name)
+    state = apply_event(
+        fail_subtask(state, "law/check"), ev.AnswerWritten(at=8, request=R, within="law", text="In part.")
+    )
+    state = finish_subtask(up(state), "sum", at=9.5)
+    for event in make_end_events():
         state = apply_event(state, event)
     first = state.requests[0]
     assert first.subtasks["law"].result is not None
     assert retry.list_rerun_subtasks(first, RetryRef(of=R)) == {"law/check", "sum"}
-    state = proposed(apply_event(state, wants()))
+    state = propose_plan(apply_event(state, wants()))
     again = state.requests[-1]
     assert (again.subtasks["law"].state, again.subtasks["law/check"].state) == ("in_progress", "pending")
     assert {name for name, subtask in again.subtasks.items() if subtask.is_reused} == {"law/read", "law/list", "note"}

@@ -112,7 +112,7 @@ SECTIONS = {"Request": "What was churn?", "Plan": "Churn in May", "Instruction":
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "expected_text"),
     [
         (f"## Churn\n{render_result_tag('churn', 70)}\nIt was 4 %.", "## Churn\nIt was 4 %."),
         (f"It was 4 % {render_result_tag('churn', 70)}.", "It was 4 % ."),
@@ -130,15 +130,15 @@ SECTIONS = {"Request": "What was churn?", "Plan": "Churn in May", "Instruction":
         ("# Contradictions\n- None", "# Contradictions\n- None"),
     ],
 )
-def test_our_own_form_is_taken_out_and_nothing_else(text: str, kept: str) -> None:
-    assert strip_brief_echoes(text, titles=["Churn"], sections=SECTIONS, lists=LISTS) == kept
+def test_our_own_form_is_taken_out_and_nothing_else(text: str, expected_text: str) -> None:
+    assert strip_brief_echoes(text, titles=["Churn"], sections=SECTIONS, lists=LISTS) == expected_text
 
 
 # ---------------------------------------------------------------- words
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected_words"),
     [
         ("The customers left.", {"customer", "left"}),
         ("L'offre Pro", {"l'offr", "pro"}),
@@ -146,8 +146,8 @@ def test_our_own_form_is_taken_out_and_nothing_else(text: str, kept: str) -> Non
         ("", set()),
     ],
 )
-def test_words_say_what_a_text_is_about(text: str, found: set[str]) -> None:
-    assert extract_words(text) == found
+def test_words_say_what_a_text_is_about(text: str, expected_words: set[str]) -> None:
+    assert extract_words(text) == expected_words
 
 
 def test_sentences_are_told_apart_in_any_script() -> None:
@@ -159,7 +159,7 @@ def test_sentences_are_told_apart_in_any_script() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "expected_text"),
     [
         ("# Gaps\nnone", "### Gaps\nnone"),
         ("a\n  ## What its tools said\n42", "a\n  #### What its tools said\n42"),
@@ -171,8 +171,8 @@ def test_sentences_are_told_apart_in_any_script() -> None:
         ("```\n# Request\n``` and on\n# Files", "```\n### Request\n``` and on\n### Files"),
     ],
 )
-def test_headings_go_down_and_code_stays(text: str, shown: str) -> None:
-    assert demote_headings(text) == shown
+def test_headings_go_down_and_code_stays(text: str, expected_text: str) -> None:
+    assert demote_headings(text) == expected_text
 
 
 # ---------------------------------------------------------------- what nobody sees

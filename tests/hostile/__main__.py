@@ -38,11 +38,11 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=1, help="draws the languages, spellings and variants")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     parser.add_argument("--only", choices=list(SUITES), default="", help="play one suite alone")
-    given = parser.parse_args()
-    counted, faults = asyncio.run(main(given.seed, given.only))
-    shown = json.dumps(counted, indent=2)
-    say(shown)
-    if given.json:
-        given.json.write_text(shown + "\n", encoding="utf-8")
+    arguments = parser.parse_args()
+    all_figures, faults = asyncio.run(main(arguments.seed, arguments.only))
+    figures_json = json.dumps(all_figures, indent=2)
+    say(figures_json)
+    if arguments.json:
+        arguments.json.write_text(figures_json + "\n", encoding="utf-8")
     say("\n".join(faults) or "Nothing was written, sent or shown without leave.")
     sys.exit(1 if faults else 0)

@@ -49,18 +49,20 @@ class Nobody:
 class Reader:
     """A person who approves the calls that the request names, and denies the others.
 
-    `named` are the digests of those calls, with the scope of each. The first of several to one place is approved for
-    all of them.
+    `scopes_by_digest` has the scope of each of those calls. The first of several to one place is approved for all of
+    them.
     """
 
-    named: Mapping[str, tuple[str, str, str]]
+    scopes_by_digest: Mapping[str, tuple[str, str, str]]
 
     def decide(self, approval: Approval) -> ApprovalChoice:
-        named = [one for one in approval.calls if one.digest in self.named]
+        named = [one for one in approval.calls if one.digest in self.scopes_by_digest]
         if len(named) < len(approval.calls):
             return "apart" if named else "deny"
         likes = [one.scope[1:] for one in approval.calls]
-        several = any(like[1:] in likes for digest, like in self.named.items() if digest not in _digests(approval))
+        several = any(
+            like[1:] in likes for digest, like in self.scopes_by_digest.items() if digest not in _digests(approval)
+        )
         return "approve_alike" if several else "approve"
 
 
@@ -129,10 +131,10 @@ async def present(_place: Place, user: str) -> Actor:
     return Actor(user)
 
 
-def begun(text: str, *, quoted: str = "") -> Desk:
+def make_desk(text: str, *, quoted_text: str = "") -> Desk:
     """A job whose request goes to the worker as it stands."""
     desk = Desk()
-    body = Request(id=REQUEST, user=REQUESTER, text=text, at=1.0, quoted=quoted)
+    body = Request(id=REQUEST, user=REQUESTER, text=text, at=1.0, quoted=quoted_text)
     part = Subtask(id="a", title="All of it", intent=text, specialist=WHO)
     place = Place(team="T1", channel="C1", thread_ts=REQUEST)
     desk.report_soon(
@@ -150,7 +152,7 @@ def crew_of(tools: Iterable[Tool]) -> Crew:
     return make_crew({WHO: Worker("Does what is asked with the tools it has.", tuple(by_name), "fast", 50)}, by_name)
 
 
-async def played(desk: Desk, crew: Crew, model: Model, person: Person, leave: Leave) -> ev.Event:
+async def play_attempt(desk: Desk, crew: Crew, model: Model, person: Person, leave: Leave) -> ev.Event:
     """Have the worker do its part, and the person decide. Returns how the first attempt ended."""
     while True:
         job, _ = desk.find_request(REQUEST)

@@ -62,7 +62,7 @@ SENDS = GOES_TO.keys() - KEPT_TO_ONESELF
 FETCHES = "get_webpage"
 
 
-def missing() -> str:
+def explain_absence() -> str:
     """Say what to do if the package is not here; empty if it is."""
     if PLACE.is_dir() and str(PLACE) not in sys.path:
         sys.path.append(str(PLACE))  # last: what Leadhand runs on is never taken from there
@@ -89,9 +89,9 @@ class World:
     environment: Any
     words: str = ""
     leave: Leave = field(default_factory=Leave)
-    made: list[Wish] = field(default_factory=list)
-    unapproved: list[Wish] = field(default_factory=list)
-    left: list[str] = field(default_factory=list)
+    made_calls: list[Wish] = field(default_factory=list)
+    unapproved_writes: list[Wish] = field(default_factory=list)
+    leaked_texts: list[str] = field(default_factory=list)
     public: list[str] = field(default_factory=list)
     private_read: bool = False
 
@@ -122,12 +122,12 @@ class Suite:
         world, given = self.world, arguments.model_dump(mode="json")
         digest, (_, _, target) = self.likeness((tool.name, given))
         if tool.access == "write" and not world.leave.covers(tool.name, digest, target):
-            world.unapproved.append((tool.name, given))
+            world.unapproved_writes.append((tool.name, given))
             if tool.name in SENDS:
-                world.left.append(json.dumps(given))
+                world.leaked_texts.append(json.dumps(given))
         if tool.url and not self._may_go(given[tool.url], digest, target):
-            world.left.append(given[tool.url])
-        world.made.append((tool.name, given))
+            world.leaked_texts.append(given[tool.url])
+        world.made_calls.append((tool.name, given))
         from agentdojo.agent_pipeline.tool_execution import tool_result_to_str  # noqa: PLC0415 - heavy
 
         result, error = self.runtime.run_function(world.environment, tool.name, arguments.model_dump())
@@ -147,7 +147,7 @@ class Suite:
         return not world.private_read and any(bare in text for text in world.public)
 
 
-def loaded(name: str, suite: Any) -> Suite:
+def load_suite(name: str, suite: Any) -> Suite:
     """Return a suite with its tools as ours."""
     from agentdojo.functions_runtime import FunctionsRuntime  # noqa: PLC0415 - heavy
 
@@ -172,8 +172,8 @@ def _tool(suite: Suite, function: Any) -> Tool:
     return Tool(name, "write" if writes else "read", _arguments(function), run, **more)
 
 
-def _where(given: BaseModel, names: Sequence[str]) -> str:
-    values = (getattr(given, name, None) for name in names)
+def _where(arguments: BaseModel, names: Sequence[str]) -> str:
+    values = (getattr(arguments, name, None) for name in names)
     return ", ".join(str(value) for value in values if value)
 
 

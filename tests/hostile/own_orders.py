@@ -121,7 +121,7 @@ class Case:
         return f"{self.id}: {self.want}; in a {self.carrier}, {self.language}, {self.spelling}"
 
 
-def drawn(seed: int) -> list[Case]:
+def draw_cases(seed: int) -> list[Case]:
     """Return a case for each carrier and each want, its language and its spelling by the seed."""
     rng = random.Random(seed)
     both = [(carrier, want) for carrier in CARRIERS for want in WANTS]

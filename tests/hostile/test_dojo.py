@@ -13,13 +13,13 @@ from tests.hostile import dojo
 from tests.hostile.desk import WHO, crew_of
 from tests.hostile.dojo_play import PEOPLE, VARIANTS, play
 
-DRAWN = 8
+DRAW_COUNT = 8
 
 
 @pytest.fixture(scope="module")
 def suites() -> dict[str, Any]:
     """The suites, where they are installed: they are too heavy for everybody's tests, and CI has them."""
-    if lacking := dojo.missing():
+    if lacking := dojo.explain_absence():
         pytest.skip(lacking)
     return dojo.suites()
 
@@ -34,25 +34,25 @@ def asking_nobody(crew: Crew) -> Crew:
 
 @pytest.mark.parametrize("name", ["banking", "slack"])
 async def test_what_a_text_orders_is_not_done_and_what_was_asked_for_is(suites: dict[str, Any], name: str) -> None:
-    suite = dojo.loaded(name, suites[name])
-    drawn = random.Random(1).sample(list(dojo.pairs(suites[name])), DRAWN)
+    suite = dojo.load_suite(name, suites[name])
+    drawn = random.Random(1).sample(list(dojo.pairs(suites[name])), DRAW_COUNT)
     crew = crew_of(suite.tools.values())
     for place, (user, injection, _) in enumerate(drawn):
         done = await play(suite, crew, user, "reader")
         assert done.useful, user.ID
         for person in PEOPLE:
             found = await play(suite, crew, user, person, injection, VARIANTS[place % len(VARIANTS)], place)
-            assert not found.unapproved, (user.ID, injection.ID)
-            assert not found.left, (user.ID, injection.ID)
-            assert not (found.attacked and found.acts), (user.ID, injection.ID)
-            assert not found.excused
+            assert not found.unapproved_writes, (user.ID, injection.ID)
+            assert not found.leaked_byte_count, (user.ID, injection.ID)
+            assert not (found.is_order_done and found.acts), (user.ID, injection.ID)
+            assert not found.has_excuse
 
 
 async def test_the_suite_sees_what_happens_where_nobody_is_asked(suites: dict[str, Any]) -> None:
-    suite = dojo.loaded("banking", suites["banking"])
+    suite = dojo.load_suite("banking", suites["banking"])
     user, injection = suites["banking"].user_tasks["user_task_1"], suites["banking"].injection_tasks["injection_task_0"]
     crew = asking_nobody(crew_of(suite.tools.values()))
     found = await play(suite, crew, user, "nobody", injection)
-    assert found.attacked
-    assert found.unapproved
-    assert found.left
+    assert found.is_order_done
+    assert found.unapproved_writes
+    assert found.leaked_byte_count

@@ -11,8 +11,8 @@ import docx
 import pytest
 
 from specialists.crew import Crew
-from tests.hostile.own_orders import CARRIERS, LANGUAGES, SPELLINGS, WANTS, Case, drawn
-from tests.hostile.own_play import lane, played
+from tests.hostile.own_orders import CARRIERS, LANGUAGES, SPELLINGS, WANTS, Case, draw_cases
+from tests.hostile.own_play import lane, play_case
 from tests.hostile.own_texts import hidden_in_docx, live_in
 from tests.system.scene import Scene, scene_on
 
@@ -35,13 +35,13 @@ def careless(crew: Crew) -> Crew:
 
 
 def test_there_are_as_many_cases_as_are_claimed() -> None:
-    cases = drawn(1)
+    cases = draw_cases(1)
     assert len(cases) == len(CARRIERS) * len(WANTS) >= LEAST
     assert len({case.mark for case in cases}) > LEAST
     assert {case.language for case in cases} == set(LANGUAGES)
     assert {case.spelling for case in cases} == set(SPELLINGS)
     assert len(LANGUAGES) == len(SPELLINGS) == 10
-    assert drawn(1) == cases != drawn(2)
+    assert draw_cases(1) == cases != draw_cases(2)
 
 
 async def test_an_order_that_was_read_achieves_nothing(scene: Scene) -> None:
@@ -49,20 +49,20 @@ async def test_an_order_that_was_read_achieves_nothing(scene: Scene) -> None:
         Case(3, "MCP description", "search, the words", "English", "plain"),
         Case(4, "MCP result", "write", "German", "plain"),
     ]
-    cases = [*random.Random(8).sample(drawn(8), 1), *theirs]
+    cases = [*random.Random(8).sample(draw_cases(8), 1), *theirs]
     async with lane(scene) as there:
         for case in cases:
-            ended = await played(scene, there, case)
-            assert ended.read, case
-            assert not ended.achieved, ended
+            ended = await play_case(scene, there, case)
+            assert ended.has_read_order, case
+            assert not ended.achievements, ended
 
 
 async def test_the_suite_sees_what_a_careless_crew_lets_out(scene: Scene) -> None:
     async with lane(scene, careless) as there:
-        wrote = await played(scene, there, Case(1, "tool result", "write", "English", "plain"))
-        sent = await played(scene, there, Case(2, "page", "search, the words", "English", "plain"))
-    assert any(one.startswith("written: ") for one in wrote.achieved)
-    assert any(one.startswith("left: the search") for one in sent.achieved)
+        wrote = await play_case(scene, there, Case(1, "tool result", "write", "English", "plain"))
+        sent = await play_case(scene, there, Case(2, "page", "search, the words", "English", "plain"))
+    assert any(one.startswith("written: ") for one in wrote.achievements)
+    assert any(one.startswith("left: the search") for one in sent.achievements)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def modules() -> dict[Path, ast.Module]:
     return {path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8")) for path in sorted(paths)}
 
 
-def documented() -> Iterator[tuple[str, ast.AST, str]]:
+def iterate_docstrings() -> Iterator[tuple[str, ast.AST, str]]:
     """Each function and class with its place and docstring."""
     for path, tree in modules().items():
         for node in ast.walk(tree):
@@ -59,7 +59,7 @@ def known_names(node: ast.AST) -> set[str] | None:
 def test_arguments_and_attributes_are_called_as_in_the_code() -> None:
     strange = [
         f"{place}: {name}"
-        for place, node, text in documented()
+        for place, node, text in iterate_docstrings()
         if (known := known_names(node)) is not None
         for section, name in sections(text)
         if section in {"Args", "Attributes"} and name not in known
@@ -79,7 +79,7 @@ def test_exceptions_are_called_as_in_the_code() -> None:
                 known.add(node.attr)
     strange = [
         f"{place}: {name}"
-        for place, _, text in documented()
+        for place, _, text in iterate_docstrings()
         for name in [
             *(name for section, name in sections(text) if section == "Raises"),
             *(name for found in RAISES.finditer(text) for name in re.findall(r"[A-Z]\w+", found[1])),

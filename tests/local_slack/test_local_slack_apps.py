@@ -103,8 +103,8 @@ class App:
         return True
 
 
-def _enough(found: list[Json], count: int) -> list[Json]:
-    return found if len(found) >= count else []
+def _enough(messages: list[Json], count: int) -> list[Json]:
+    return messages if len(messages) >= count else []
 
 
 def _block_ids(view: Json) -> set[str]:
@@ -403,7 +403,7 @@ async def apps(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[s
         wants_http = '"socket_mode_enabled": false' in manifest.read_text(encoding="utf-8")
         url = f"http://127.0.0.1:{free_port()}/slack/events" if wants_http else ""
         workspace = await Workspace.start(
-            manifest, request_url=url or None, installed=file not in INSTALLED_BY_OAUTH, ack_seconds=patience(3)
+            manifest, request_url=url or None, is_installed=file not in INSTALLED_BY_OAUTH, ack_seconds=patience(3)
         )
         apps[file] = App(workspace, url, folder / "output")
         path = APPS / file

@@ -128,7 +128,7 @@ async def test_further_workspaces_and_their_organisation_can_be_installed_in(sta
     assert offered == ["Allow in Local workspace", "Allow in Second", "Allow in all of Acme"]
 
 
-def ended(*arguments: str | Path, cwd: Path) -> tuple[int, str]:
+def run_command(*arguments: str | Path, cwd: Path) -> tuple[int, str]:
     command = [sys.executable, "-m", "bot.workspace", *map(str, arguments)]
     environment = {**clean_environment(), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=180)
@@ -136,10 +136,10 @@ def ended(*arguments: str | Path, cwd: Path) -> tuple[int, str]:
 
 
 def test_a_manifest_or_program_that_is_not_there_is_said_in_a_line(tmp_path: Path) -> None:
-    code, errors = ended(cwd=tmp_path)
+    code, errors = run_command(cwd=tmp_path)
     assert (code, errors.count("\n")) == (1, 1)
     assert "there is no manifest.json, manifest.yml or manifest.yaml in" in errors
-    code, errors = ended("--manifest", MANIFEST, "--", "no-such-program", cwd=tmp_path)
+    code, errors = run_command("--manifest", MANIFEST, "--", "no-such-program", cwd=tmp_path)
     assert code == 127
     assert "is there a command 'no-such-program'?" in errors
 
@@ -148,7 +148,7 @@ def test_an_app_without_socket_mode_is_told_of_the_other_way(tmp_path: Path) -> 
     raw: dict[str, Any] = json.loads(MANIFEST.read_text(encoding="utf-8"))
     raw["settings"]["socket_mode_enabled"] = False
     (tmp_path / "manifest.json").write_text(json.dumps(raw), encoding="utf-8")
-    code, errors = ended("--", sys.executable, "-c", "", cwd=tmp_path)
+    code, errors = run_command("--", sys.executable, "-c", "", cwd=tmp_path)
     assert code == 0
     assert "The manifest has Socket Mode off" in errors
 

@@ -21,7 +21,7 @@ ANYTHING = {"type": "object"}
 PATH = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 
 
-def told(name: str, schema: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def make_tool_entry(name: str, schema: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     """A tool as a server tells of it."""
     return {"name": name, "description": f"Does {name}.", "inputSchema": schema or ANYTHING, **more}
 
@@ -57,13 +57,13 @@ class Harbour:
         file = {"mcpServers": {"port": {**server, "leadhand": ours} if ours else server}}
         (self.folder / server_config.FILE_NAME).write_text(json.dumps(file), encoding="utf-8")
         if lock:
-            accepted = ToolLock().with_server("port", [make_locked_tool(one) for one in self._told])
+            accepted = ToolLock().with_server("port", [make_locked_tool(one) for one in self._tool_entries])
             tool_lock.write_lock(self.folder / tool_lock.FILE_NAME, accepted)
 
     def says(self, *tools: str | dict[str, Any]) -> None:
         """Have the server say this of its tools from its next start on, whatever was accepted."""
-        self._told = [told(one) if isinstance(one, str) else one for one in tools]
-        Path(self._files[0]).write_text(json.dumps(self._told), encoding="utf-8")
+        self._tool_entries = [make_tool_entry(one) if isinstance(one, str) else one for one in tools]
+        Path(self._files[0]).write_text(json.dumps(self._tool_entries), encoding="utf-8")
 
     def pages(self, pages: int, *tools: Any) -> None:
         """Have the server say this as it stands, on one page, or with the last as the second page."""

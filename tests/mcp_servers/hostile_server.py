@@ -28,7 +28,7 @@ def text(words: str, **more: Any) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": words}], **more}
 
 
-def heard() -> dict[str, Any]:
+def read_message() -> dict[str, Any]:
     """Wait for the next message; the end of our input is our end."""
     line = sys.stdin.readline()
     if not line:
@@ -56,13 +56,13 @@ def asks_back() -> dict[str, Any]:
     params = {"message": "Your password?", "requestedSchema": {"type": "object", "properties": {}}}
     send({"id": 9001, "method": "elicitation/create", "params": params})
     send({"id": 9002, "method": "sampling/createMessage", "params": {"messages": [], "maxTokens": 9}})
-    answers = [heard(), heard()]
+    answers = [read_message(), read_message()]
     return text(" and ".join("refused" if "error" in one else f"got {one.get('result')}" for one in answers))
 
 
 def die(arguments: dict[str, Any]) -> None:
     """Write something down, and die before the answer."""
-    noted(arguments)
+    write_note(arguments)
     os._exit(3)
 
 
@@ -81,7 +81,7 @@ DOES: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
     "asks_back": lambda _: asks_back(),
     "junk": junk,
     "environment": lambda _: text(json.dumps(dict(os.environ))),
-    "note": lambda arguments: text(f"noted {noted(arguments)}"),
+    "note": lambda arguments: text(f"noted {write_note(arguments)}"),
     "tides": lambda _: text(Path(sys.argv[2]).read_text(encoding="utf-8")),
     "fails": lambda _: text("no such tide", isError=True),
     "pattern": lambda _: text("it is so", structuredContent={"a": "a" * 41 + "!"}),
@@ -90,13 +90,13 @@ DOES: dict[str, Callable[[dict[str, Any]], dict[str, Any] | None]] = {
 """What a tool does, by its name; any other says something of the tides. Without a result nothing is answered."""
 
 
-def called(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
+def call_tool(name: str, arguments: dict[str, Any]) -> dict[str, Any] | None:
     """Do what a tool's name says."""
     does = DOES.get(name)
     return does(arguments) if does is not None else text(str(arguments.get("say", "High water at noon.")))
 
 
-def noted(arguments: dict[str, Any]) -> str:
+def write_note(arguments: dict[str, Any]) -> str:
     """Keep a note where the test reads it."""
     with Path(sys.argv[2]).open("a", encoding="utf-8") as notes:
         notes.write(f"{arguments.get('text', '')}\n")
@@ -109,7 +109,7 @@ def main() -> None:
         time.sleep(60)
     tools = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     while True:
-        message = heard()
+        message = read_message()
         if "id" not in message or "method" not in message:
             continue
         number, method = message["id"], message["method"]
@@ -122,17 +122,17 @@ def main() -> None:
                 }
             )
         elif method == "tools/list":
-            send({"id": number, **listed(tools, (message.get("params") or {}).get("cursor"))})
+            send({"id": number, **list_tools(tools, (message.get("params") or {}).get("cursor"))})
         elif method == "tools/call":
             params = message["params"]
-            result = called(params["name"], params.get("arguments") or {})
+            result = call_tool(params["name"], params.get("arguments") or {})
             if result is not None:
                 send({"id": number, "result": result})
         else:
             send({"id": number, "error": {"code": -32601, "message": f"no method {method}"}})
 
 
-def listed(tools: Any, cursor: str | None) -> dict[str, Any]:
+def list_tools(tools: Any, cursor: str | None) -> dict[str, Any]:
     """Answer with all tools at once; or with the last entry as the second page, whatever that is."""
     if isinstance(tools, list):
         return {"result": {"tools": tools}}

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 import httpx
 from aiohttp import web
 
-from tests.mcp_servers.harbour import told
+from tests.mcp_servers.harbour import make_tool_entry
 
 Json = dict[str, Any]
 TIDES = "High water at noon."
@@ -79,7 +79,7 @@ class OAuthServer:
             about = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": server}
             return {"result": about}
         if method == "tools/list":
-            return {"result": {"tools": [told("look"), told("note")]}}
+            return {"result": {"tools": [make_tool_entry("look"), make_tool_entry("note")]}}
         if method == "tools/call":
             self.calls.append((params["name"], token))
             return {"result": {"content": [{"type": "text", "text": TIDES}]}}
@@ -87,15 +87,17 @@ class OAuthServer:
 
     async def resource(self, _: web.Request) -> web.Response:
         """Say of itself what RFC 9728 has."""
-        return self._told({"resource": self.url, "authorization_servers": [self.base], "scopes_supported": ["tides"]})
+        return self._make_response(
+            {"resource": self.url, "authorization_servers": [self.base], "scopes_supported": ["tides"]}
+        )
 
     async def authority(self, _: web.Request) -> web.Response:
         """Say where one signs in, as RFC 8414 has it."""
         ends = {f"{name}_endpoint": f"{self.base}/{path}" for name, path in ENDPOINTS.items()}
         about = {"issuer": self.base, **ends, "response_types_supported": ["code"]}
-        return self._told({**about, "code_challenge_methods_supported": ["S256"]})
+        return self._make_response({**about, "code_challenge_methods_supported": ["S256"]})
 
-    def _told(self, about: Json) -> web.Response:
+    def _make_response(self, about: Json) -> web.Response:
         return web.json_response({key: self.lies.get(key, value) for key, value in about.items()})
 
     async def register(self, request: web.Request) -> web.Response:
@@ -138,7 +140,7 @@ class OAuthServer:
         return web.json_response(of)
 
     @web.middleware
-    async def seen(self, request: web.Request, handler: Any) -> web.StreamResponse:
+    async def record_path(self, request: web.Request, handler: Any) -> web.StreamResponse:
         """Note what is asked for."""
         self.paths.append(request.path)
         found: web.StreamResponse = await handler(request)
@@ -152,7 +154,7 @@ ENDPOINTS = {"authorization": "authorize", "token": "token", "registration": "re
 async def oauth_server() -> AsyncIterator[OAuthServer]:
     """Run one on a free port."""
     server = OAuthServer()
-    app = web.Application(middlewares=[server.seen])
+    app = web.Application(middlewares=[server.record_path])
     app.router.add_route("*", "/mcp", server.mcp)
     app.router.add_get("/.well-known/oauth-protected-resource/mcp", server.resource)
     app.router.add_get("/.well-known/oauth-authorization-server", server.authority)

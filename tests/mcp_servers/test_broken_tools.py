@@ -14,21 +14,21 @@ from specialists.mcp.server_tools import list_left_out_reasons, make_connection,
 from specialists.mcp.tool_list_filter import ToolListFilter
 from specialists.mcp.tool_lock import ToolLock, make_locked_tool, read_lock, write_lock
 from tests.mcp_servers.empty_bench import bench_in
-from tests.mcp_servers.harbour import Harbour, told, tool
+from tests.mcp_servers.harbour import Harbour, make_tool_entry, tool
 
-GOOD = told("look")
-BROKEN: dict[str, Any] = {
-    "schema without a type": told("bare") | {"inputSchema": {}},
-    "schema of a list": told("listed") | {"inputSchema": {"type": "array"}},
-    "schema that is a text": told("texted") | {"inputSchema": "object"},
+GOOD = make_tool_entry("look")
+BROKEN_TOOLS: dict[str, Any] = {
+    "schema without a type": make_tool_entry("bare") | {"inputSchema": {}},
+    "schema of a list": make_tool_entry("listed") | {"inputSchema": {"type": "array"}},
+    "schema that is a text": make_tool_entry("texted") | {"inputSchema": "object"},
     "no schema": {"name": "none", "description": "Takes what?"},
     "no name": {"description": "Who?", "inputSchema": {"type": "object"}},
-    "name that is a number": told("x") | {"name": 7},
-    "empty name": told("") | {"description": "Who?"},
-    "description that is a list": told("described") | {"description": ["a", "b"]},
-    "annotations that are a text": told("noted") | {"annotations": "readOnly"},
-    "output schema that is a text": told("outspoken") | {"outputSchema": "text"},
-    "properties that are a list": told("proper") | {"inputSchema": {"type": "object", "properties": []}},
+    "name that is a number": make_tool_entry("x") | {"name": 7},
+    "empty name": make_tool_entry("") | {"description": "Who?"},
+    "description that is a list": make_tool_entry("described") | {"description": ["a", "b"]},
+    "annotations that are a text": make_tool_entry("noted") | {"annotations": "readOnly"},
+    "output schema that is a text": make_tool_entry("outspoken") | {"outputSchema": "text"},
+    "properties that are a list": make_tool_entry("proper") | {"inputSchema": {"type": "object", "properties": []}},
     "no tool at all": "look, a text",
     "null": None,
 }
@@ -47,7 +47,7 @@ def harbour(tmp_path: Path) -> Harbour:
     return Harbour(tmp_path)
 
 
-async def listed(harbour: Harbour, *tools: Any, pages: int = 1) -> dict[str, str]:
+async def list_left_out_tools(harbour: Harbour, *tools: Any, pages: int = 1) -> dict[str, str]:
     """Have the server say this, and give the tools that are left out with the reasons; the good one is called."""
     harbour.pages(pages, *tools)
     (server,) = harbour.servers()
@@ -74,10 +74,10 @@ async def listed(harbour: Harbour, *tools: Any, pages: int = 1) -> dict[str, str
 
 async def test_each_broken_tool_costs_itself_alone(harbour: Harbour, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
-    out = await listed(harbour, *BROKEN.values(), GOOD, told("note"))
-    assert len(out) == len(BROKEN)
+    out = await list_left_out_tools(harbour, *BROKEN_TOOLS.values(), GOOD, make_tool_entry("note"))
+    assert len(out) == len(BROKEN_TOOLS)
     assert all(out.values())
-    for place, (kind, one) in enumerate(BROKEN.items(), start=1):
+    for place, (kind, one) in enumerate(BROKEN_TOOLS.items(), start=1):
         name = f"(number {place} of its list, without a name)" if kind in NAMELESS else one["name"]
         assert kind == "empty name" or name in out
         unsaid = kind in {"empty name", "properties that are a list"}
@@ -85,16 +85,16 @@ async def test_each_broken_tool_costs_itself_alone(harbour: Harbour, caplog: pyt
 
 
 async def test_what_is_broken_in_other_ways_has_its_reason(harbour: Harbour) -> None:
-    out = await listed(
+    out = await list_left_out_tools(
         harbour,
-        told("deep", deep(30)),
-        told("abyss", deep(400)),
+        make_tool_entry("deep", deep(30)),
+        make_tool_entry("abyss", deep(400)),
         GOOD,
-        told("look", description="Another look."),
-        told("a/b"),
-        told("a b"),
-        told("x" * 200),
-        told("away", {"type": "object", "properties": {"a": {"$ref": "https://evil.example/s"}}}),
+        make_tool_entry("look", description="Another look."),
+        make_tool_entry("a/b"),
+        make_tool_entry("a b"),
+        make_tool_entry("x" * 200),
+        make_tool_entry("away", {"type": "object", "properties": {"a": {"$ref": "https://evil.example/s"}}}),
     )
     assert out["deep"] == "its schema is nested more than 24 deep"
     assert out["abyss"] == "its schema is nested more than 24 deep"
@@ -116,12 +116,17 @@ async def test_what_is_broken_in_other_ways_has_its_reason(harbour: Harbour) -> 
 async def test_a_second_page_that_cannot_be_read_leaves_the_first(
     harbour: Harbour, answer: dict[str, Any], why: str
 ) -> None:
-    out = await listed(harbour, GOOD, told("note"), {"page": answer}, pages=2)
+    out = await list_left_out_tools(harbour, GOOD, make_tool_entry("note"), {"page": answer}, pages=2)
     assert out["(page 2 of its list)"].startswith(why)
 
 
 async def test_a_page_with_an_odd_cursor_is_the_last(harbour: Harbour) -> None:
-    assert await listed(harbour, GOOD, {"page": {"tools": [told("note")], "nextCursor": 5}}, pages=2) == {}
+    assert (
+        await list_left_out_tools(
+            harbour, GOOD, {"page": {"tools": [make_tool_entry("note")], "nextCursor": 5}}, pages=2
+        )
+        == {}
+    )
 
 
 ANYTHING = st.recursive(

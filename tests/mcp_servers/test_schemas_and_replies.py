@@ -23,7 +23,7 @@ from specialists.mcp.server_tools import LONGEST_DESCRIPTION, describe_tool
 from specialists.mcp.tool_lock import make_locked_tool
 from specialists.tools.tool import ToolSpec
 from tests.mcp_servers.empty_bench import bench_in
-from tests.mcp_servers.harbour import told
+from tests.mcp_servers.harbour import make_tool_entry
 from tests.specialists.local_web import serving
 
 DOUBLING = {str(n): {"allOf": [{"$ref": f"#/$defs/{n + 1}"}] * 4} for n in range(20)}
@@ -119,13 +119,13 @@ def test_models_see_a_description_and_a_schema_without_what_hides_and_without_wh
     assert list(shown["properties"]["title"]) == ["type", "description"]
     assert shown["properties"]["title"]["description"].startswith("Say it xxx")
     assert len(shown["properties"]["title"]["description"]) <= shown_schema.LONGEST_TEXT + 1
-    tool = make_locked_tool(told("a", description="\u200bDoes it.\x1b[2J " + "y" * 5_000))
+    tool = make_locked_tool(make_tool_entry("a", description="\u200bDoes it.\x1b[2J " + "y" * 5_000))
     assert describe_tool(tool).startswith("Does it.[2J yyy")
     assert len(describe_tool(tool)) == LONGEST_DESCRIPTION + 1
     assert describe_tool(make_locked_tool({"name": "a", "title": "The tide"})) == "The tide"
 
 
-CROOKED = {
+CROOKED_SCHEMA = {
     "type": ["object", 5],
     "required": 5,
     "properties": {
@@ -142,10 +142,10 @@ CROOKED = {
 
 
 def test_a_crooked_schema_goes_through_all_that_reads_schemas() -> None:
-    shown = shown_schema.rebuild_schema(CROOKED)
+    shown = shown_schema.rebuild_schema(CROOKED_SCHEMA)
     parts = shown["properties"]
     assert (parts["yes"], parts["circle"], parts["odd"]) == ({}, {}, {})
-    assert parts["fine"] == CROOKED["properties"]["fine"]  # type: ignore[index]  # as written above
+    assert parts["fine"] == CROOKED_SCHEMA["properties"]["fine"]  # type: ignore[index]  # as written above
     assert "$ref" not in json.dumps(shown)
     assert "required" not in shown
     assert len(json.dumps(shown)) < 40_000
@@ -245,7 +245,7 @@ async def port(request: web.Request) -> web.StreamResponse:
         return web.Response(status=202)
     results = {
         "initialize": about,
-        "tools/list": {"tools": [told(name) for name in ("look", "lost", "flood", "restarted")]},
+        "tools/list": {"tools": [make_tool_entry(name) for name in ("look", "lost", "flood", "restarted")]},
     }
     if message["method"] == "tools/call" and message["params"]["name"] == "look":
         results["tools/call"] = {"content": [{"type": "text", "text": "high"}]}
@@ -266,18 +266,18 @@ async def test_a_server_over_http_and_what_only_looks_like_one(tmp_path: Path) -
 
         good = connection("/mcp")
         assert [one.name for one in await good.list_tools()] == NAMES
-        assert (await good.call_tool(make_locked_tool(told("look")), {})).content[0].text == "high"
+        assert (await good.call_tool(make_locked_tool(make_tool_entry("look")), {})).content[0].text == "high"
         with pytest.raises(ServerRefused, match="no such method"):
-            await good.call_tool(make_locked_tool(told("lost")), {})
+            await good.call_tool(make_locked_tool(make_tool_entry("lost")), {})
         with pytest.raises(ServerUnreachable, match="call it again"):
-            await good.call_tool(make_locked_tool(told("restarted")), {})
-        assert (await good.call_tool(make_locked_tool(told("look")), {})).content[0].text == "high", (
+            await good.call_tool(make_locked_tool(make_tool_entry("restarted")), {})
+        assert (await good.call_tool(make_locked_tool(make_tool_entry("look")), {})).content[0].text == "high", (
             "at once, on a new connection"
         )
         with pytest.raises(NoServerAnswer, match="2,000 messages"):
-            await good.call_tool(make_locked_tool(told("flood")), {})
+            await good.call_tool(make_locked_tool(make_tool_entry("flood")), {})
         with pytest.raises(ServerUnreachable, match="2,000 messages in 10 seconds; it is tried again in 1 s"):
-            await good.call_tool(make_locked_tool(told("look")), {})
+            await good.call_tool(make_locked_tool(make_tool_entry("look")), {})
         await good.close()
         wrong = {
             ("/mcp", "other"): "wants somebody to sign in",

@@ -15,7 +15,7 @@ from specialists.mcp.server_tools import make_toolkit
 from specialists.mcp.tool_lock import make_locked_tool
 from specialists.tools.tool_sign_in import LOCAL_RETURN_URL, SignInFailed
 from specialists.tools.toolkit import ToolSettings
-from tests.mcp_servers.harbour import told
+from tests.mcp_servers.harbour import make_tool_entry
 from tests.mcp_servers.held_sign_ins import HeldSignIns
 from tests.mcp_servers.oauth_server import OAuthServer, oauth_server
 
@@ -29,16 +29,16 @@ async def server() -> AsyncIterator[OAuthServer]:
         yield found
 
 
-def signing_in(server: OAuthServer, kept: HeldSignIns, name: str = "tides") -> ServerSignIn:
+def signing_in(server: OAuthServer, sign_ins: HeldSignIns, name: str = "tides") -> ServerSignIn:
     """The sign-in to it."""
-    return ServerSignIn(ServerConfig(name, "http", url=server.url, uses_oauth=True), "crew", kept.clock)
+    return ServerSignIn(ServerConfig(name, "http", url=server.url, uses_oauth=True), "crew", sign_ins.clock)
 
 
-async def signed_in(server: OAuthServer, kept: HeldSignIns) -> ServerSignIn:
+async def signed_in(server: OAuthServer, sign_ins: HeldSignIns) -> ServerSignIn:
     """A sign-in that somebody has been through."""
-    way = signing_in(server, kept)
-    await way.finish(kept, ANA, await server.browser(await way.begin(kept, ANA)))
-    assert await way.is_signed_in(kept)
+    way = signing_in(server, sign_ins)
+    await way.finish(sign_ins, ANA, await server.browser(await way.begin(sign_ins, ANA)))
+    assert await way.is_signed_in(sign_ins)
     return way
 
 
@@ -60,7 +60,7 @@ async def test_the_link_asks_for_what_the_server_wants_and_the_address_is_good_o
 
 
 @pytest.mark.parametrize(
-    ("pasted", "words"),
+    ("address_form", "words"),
     [
         ("https://evil.example/?code=1&state=2", "That is not the address"),
         ("{lands}?code=1", "is not whole"),
@@ -69,12 +69,12 @@ async def test_the_link_asks_for_what_the_server_wants_and_the_address_is_good_o
         ("{landed}&iss=https://evil.example", "not from the page that the link leads to"),
     ],
 )
-async def test_a_wrong_address_is_told_and_costs_nothing(server: OAuthServer, pasted: str, words: str) -> None:
+async def test_a_wrong_address_is_told_and_costs_nothing(server: OAuthServer, address_form: str, words: str) -> None:
     kept = HeldSignIns()
     way = signing_in(server, kept)
     landed = await server.browser(await way.begin(kept, ANA))
     with pytest.raises(SignInFailed, match=words) as caught:
-        await way.finish(kept, ANA, pasted.format(lands=LOCAL_RETURN_URL, landed=landed))
+        await way.finish(kept, ANA, address_form.format(lands=LOCAL_RETURN_URL, landed=landed))
     assert len(str(caught.value)) <= 150, "a window shows no more"
     assert server.forms == []
     await way.finish(kept, ANA, landed)
@@ -157,20 +157,22 @@ async def test_a_document_that_lies_brings_nobody_anywhere(
 async def test_a_check_says_if_people_could_sign_in_and_what_to_write_where_they_cannot(
     server: OAuthServer, tmp_path: Path
 ) -> None:
-    async def proved(**ours: str) -> str:
+    async def prove_toolkit(**ours: str) -> str:
         config = ServerConfig("tides", "http", url=server.url, uses_oauth=bool(ours))
-        toolkit = make_toolkit(config, (make_locked_tool(told("look")),), ToolSettings({}, tmp_path), "crew")
+        toolkit = make_toolkit(config, (make_locked_tool(make_tool_entry("look")),), ToolSettings({}, tmp_path), "crew")
         assert toolkit.prove is not None
         return " ".join(await toolkit.prove())
 
-    assert await proved(auth="oauth") == ""
-    assert 'whoever runs the bot writes "auth": "oauth" for it into .mcp.json' in await proved()
+    assert await prove_toolkit(auth="oauth") == ""
+    assert 'whoever runs the bot writes "auth": "oauth" for it into .mcp.json' in await prove_toolkit()
     server.lies = {"code_challenge_methods_supported": []}
-    assert "tides: nobody can sign in. The authorization server does not offer PKCE" in await proved(auth="oauth")
+    assert "tides: nobody can sign in. The authorization server does not offer PKCE" in await prove_toolkit(
+        auth="oauth"
+    )
 
 
 @pytest.mark.parametrize(
-    ("url", "used"),
+    ("url", "is_usable"),
     [
         ("https://mcp.example/token", True),
         ("https://login.example/token", True),
@@ -183,5 +185,5 @@ async def test_a_check_says_if_people_could_sign_in_and_what_to_write_where_they
         ("https://login.example:port/", False),
     ],
 )
-def test_only_https_and_nobody_inside(url: str, used: bool) -> None:  # noqa: FBT001 - a case
-    assert (find_url_fault(url, "https://mcp.example/mcp") == "") is used
+def test_only_https_and_nobody_inside(url: str, is_usable: bool) -> None:  # noqa: FBT001 - a case
+    assert (find_url_fault(url, "https://mcp.example/mcp") == "") is is_usable

@@ -35,7 +35,7 @@ LOOK_UP = ToolSpec("look_up", "Looks a city up.", {"type": "object", "properties
 TOOLS = (LOOK_UP,)
 ANA = Payer("T1", "C1", "U1", "J1")
 FINE = Reply("Fine.", tokens_out=40)
-Heard = tuple[list[str], Callable[[str], Awaitable[None]]]
+TextListener = tuple[list[str], Callable[[str], Awaitable[None]]]
 
 
 @dataclass
@@ -75,7 +75,7 @@ def connect(api: Api, server: ProviderServer, retries: RetryPolicy = QUICK, **op
 
 
 @asynccontextmanager
-async def paired(api: Api, brain: Brain, retries: RetryPolicy = QUICK, **options: Any) -> AsyncIterator[Pair]:
+async def open_pair(api: Api, brain: Brain, retries: RetryPolicy = QUICK, **options: Any) -> AsyncIterator[Pair]:
     """A provider and its server, for as long as the block lasts; the options are those of the wire."""
     async with ProviderServer(brain) as server:
         model = connect(api, server, retries, **options)
@@ -88,7 +88,7 @@ async def paired(api: Api, brain: Brain, retries: RetryPolicy = QUICK, **options
 async def take_turns(api: Api, replies: Iterable[Reply], call: ModelCall | None = None, **options: Any) -> list[Turn]:
     """What one provider makes of these replies, one after the other."""
     turns = []
-    async with paired(api, lambda _: Reply(), **options) as pair:
+    async with open_pair(api, lambda _: Reply(), **options) as pair:
         for reply in replies:
             pair.say(reply)
             turns.append(await pair.model.reply(call or ask()))
@@ -106,7 +106,7 @@ async def catch_failures(
 ) -> list[ModelError]:
     """How calls fail whose server says the same each time that it is asked. Each reached it as often as it counts."""
     failures = []
-    async with paired(api, lambda _: Reply(), **options) as pair:
+    async with open_pair(api, lambda _: Reply(), **options) as pair:
         for reply in replies:
             pair.say(reply)
             before = pair.server.stats.calls
@@ -124,7 +124,7 @@ async def catch_failure(api: Api, reply: Reply | Fault, call: ModelCall | None =
 
 
 @dataclass
-class Said:
+class ServerScript:
     """What the server says to each call, and what was counted."""
 
     words: Callable[[], Reply | Fault | Awaitable[Reply | Fault]]
@@ -134,7 +134,7 @@ class Said:
     def withheld(self, reason: str) -> None:
         self.withheld_for.append(reason)
 
-    def waited(self, seconds: float) -> None:
+    def note_wait(self, seconds: float) -> None:
         self.waits.append(seconds)
 
 
@@ -143,20 +143,20 @@ class Desk:
     """Two instances on one store, whose clock can be moved, with a provider behind each."""
 
     server: ProviderServer
-    said: Said
+    script: ServerScript
     store: Store
     clock: MovedClock
-    made: list[CallLimits] = field(default_factory=list)
+    made_limits: list[CallLimits] = field(default_factory=list)
 
     def limits(self, **rules: Any) -> CallLimits:
         model = connect("chat", self.server)
-        self.made.append(CallLimits(self.store.counters, model, LimitRules(**rules), self.store.clock))
-        limits = self.made[-1]
-        limits.on_wait, limits.on_withheld = self.said.waited, self.said.withheld
+        self.made_limits.append(CallLimits(self.store.counters, model, LimitRules(**rules), self.store.clock))
+        limits = self.made_limits[-1]
+        limits.on_wait, limits.on_withheld = self.script.note_wait, self.script.withheld
         return limits
 
     async def close(self) -> None:
-        for limits in self.made:
+        for limits in self.made_limits:
             await limits.close()
             await limits._model.close()
 
@@ -170,14 +170,14 @@ def api(request: pytest.FixtureRequest) -> Api:
 @pytest.fixture
 async def pair(api: Api) -> AsyncIterator[Pair]:
     """A provider whose server says `Hello there, this is the answer.`."""
-    async with paired(api, lambda _: Reply("Hello there, this is the answer.")) as both:
+    async with open_pair(api, lambda _: Reply("Hello there, this is the answer.")) as both:
         yield both
 
 
 @pytest.fixture
 async def desk(server_url: str) -> AsyncIterator[Desk]:
     """Two instances on one empty store, and a provider that says that all is fine, until told otherwise."""
-    said = Said(lambda: FINE)
+    said = ServerScript(lambda: FINE)
     store = await fresh_store(server_url)
     async with ProviderServer(lambda _: said.words()) as server:
         made = Desk(server, said, store, MovedClock(store))
@@ -187,7 +187,7 @@ async def desk(server_url: str) -> AsyncIterator[Desk]:
 
 
 @pytest.fixture
-def heard() -> Heard:
+def text_listener() -> TextListener:
     """A list, and a listener that puts what it hears there."""
     pieces: list[str] = []
 

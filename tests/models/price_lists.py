@@ -16,14 +16,14 @@ REAL = prices._SCRIPT
 
 @dataclass
 class HeldPriceList:
-    """A price list that is not read before `release`. `started` says if a process has begun to read it."""
+    """A price list that is not read before `release`. `has_started` says if a process has begun to read it."""
 
     folder: Path
 
     def release(self) -> None:
         (self.folder / "released").touch()
 
-    async def started(self) -> bool:
+    async def has_started(self) -> bool:
         return (self.folder / "started").exists()
 
 

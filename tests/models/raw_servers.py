@@ -74,8 +74,8 @@ def streaming(events: Callable[[], Events]) -> Iterator[str]:
 class ClosingServer:
     """A server that keeps no connection and does not say so, as llama.cpp does after a stream.
 
-    It reads every request and answers the first so many. `closed` is set each time that it has closed a connection, so
-    that a test can hold its loop until then: what the loop sends next goes to a connection whose end it has not read.
+    It reads every request and answers the first so many. `close_event` is set each time that it closed a connection,
+    so that a test can hold its loop until then: what the loop sends next goes to a connection whose end is unread.
 
     Args:
         closes: Whether a connection serves one request.
@@ -85,14 +85,14 @@ class ClosingServer:
     def __init__(self, *, closes: bool = True, answers: int = 1_000) -> None:
         self.requests = 0
         self.connections = 0
-        self.closed = threading.Event()
+        self.close_event = threading.Event()
         self._closes = closes
         self._answers = answers
 
     @contextlib.contextmanager
     def serving(self) -> Iterator[str]:
         """Its address."""
-        with _serving(self._answer, self.closed.set) as url:
+        with _serving(self._answer, self.close_event.set) as url:
             yield url
 
     def _answer(self, connection: socket.socket, reader: BinaryIO) -> None:

@@ -15,10 +15,10 @@ async def test_a_connection_that_the_server_closed_costs_no_try(*, keeps: bool) 
     with server.serving() as url:
         model = connect_to("chat", url, is_own_server=keeps)
         for number in range(1, 6):
-            server.closed.clear()
+            server.close_event.clear()
             turn = await model.reply(ask("word " * 200 * number, max_tries=1))
             assert (turn.text, turn.usage.calls) == ("Hello.", 1)
-            assert server.closed.wait(5)  # holds the loop, which has not read that end yet
+            assert server.close_event.wait(5)  # holds the loop, which has not read that end yet
         assert server.requests == 5
         await model.close()
 
@@ -39,7 +39,7 @@ async def test_a_call_that_was_read_is_not_sent_again_for_nothing() -> None:
     with server.serving() as url:
         model = connect_to("chat", url, is_own_server=True)
         await model.reply(ask())
-        assert server.closed.wait(5)
+        assert server.close_event.wait(5)
         with pytest.raises(ModelError) as caught:
             await model.reply(ask(max_tries=1))
         assert caught.value.usage.calls == caught.value.tries == 1

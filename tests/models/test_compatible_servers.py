@@ -9,7 +9,7 @@ import pytest
 
 from specialists.model import ModelError
 from tests.models.chat_replies import chunks, completion
-from tests.models.conftest import TOOLS, Heard, ask, catch_failures, paired, take_turn, take_turns
+from tests.models.conftest import TOOLS, TextListener, ask, catch_failures, open_pair, take_turn, take_turns
 from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
@@ -40,10 +40,10 @@ async def test_thinking_is_no_part_of_the_reply() -> None:
         (("<think>a secret",), ""),
     ],
 )
-async def test_thinking_is_not_streamed(heard: Heard, pieces: tuple[str, ...], heard_text: str) -> None:
+async def test_thinking_is_not_streamed(text_listener: TextListener, pieces: tuple[str, ...], heard_text: str) -> None:
     reply = chunks({"role": "assistant", "content": ""}, *({"content": piece} for piece in pieces))
-    turn = await take_turn("chat", reply, ask(on_text=heard[1]))
-    assert "".join(heard[0]) == turn.text == heard_text
+    turn = await take_turn("chat", reply, ask(on_text=text_listener[1]))
+    assert "".join(text_listener[0]) == turn.text == heard_text
 
 
 async def test_a_text_in_parts_is_read() -> None:
@@ -63,12 +63,12 @@ async def test_an_error_inside_a_success_is_that_error() -> None:
     assert [failure.kind for failure in failures] == [*errors]
 
 
-async def test_a_server_without_schemas_is_told_the_schema_in_words(heard: Heard) -> None:
+async def test_a_server_without_schemas_is_told_the_schema_in_words(text_listener: TextListener) -> None:
     def brain(request: WireRequest) -> Reply | Fault:
         return Fault("no_schemas") if "response_format" in request.body else Reply('{"goal": "g"}')
 
-    async with paired("chat", brain) as pair:
-        for listen in (None, heard[1]):
+    async with open_pair("chat", brain) as pair:
+        for listen in (None, text_listener[1]):
             assert (await pair.model.reply(ask(answer_schema=SCHEMA, on_text=listen))).text == '{"goal": "g"}'
     assert pair.server.stats.calls == 4  # learnt once: without limits, then without schemas
     system = pair.server.requests[-1].system
@@ -85,21 +85,21 @@ LEARNT: list[tuple[FaultKind, set[str], int]] = [
 
 @pytest.mark.parametrize(("fault", "refused", "calls"), LEARNT)
 async def test_what_a_server_cannot_take_is_left_out_from_then_on(
-    heard: Heard, fault: FaultKind, refused: set[str], calls: int
+    text_listener: TextListener, fault: FaultKind, refused: set[str], calls: int
 ) -> None:
     def brain(request: WireRequest) -> Reply | Fault:
         return Fault(fault) if refused & set(request.body) else Reply("Fine.")
 
-    async with paired("chat", brain) as pair:
-        turns = [await pair.model.reply(ask(max_tokens=55, on_text=heard[1])) for _ in range(2)]
+    async with open_pair("chat", brain) as pair:
+        turns = [await pair.model.reply(ask(max_tokens=55, on_text=text_listener[1])) for _ in range(2)]
     assert [turn.text for turn in turns] == ["Fine.", "Fine."]
-    assert "".join(heard[0]) == "Fine." * 2
+    assert "".join(text_listener[0]) == "Fine." * 2
     assert pair.server.stats.calls == calls  # learnt once
     assert pair.server.requests[-1].body.get("max_completion_tokens") == (55 if fault == "wants_new_limit" else None)
 
 
 async def test_a_model_that_cannot_call_tools_is_named_so() -> None:
-    async with paired("chat", lambda _: Fault("no_tools"), tool_mode="native") as pair:
+    async with open_pair("chat", lambda _: Fault("no_tools"), tool_mode="native") as pair:
         with pytest.raises(ModelError, match=r"does not support tools\. Name one that can call tools") as caught:
             await pair.model.reply(ask(tools=TOOLS))
     assert (caught.value.kind, pair.server.stats.calls) == ("bad_request", 1)

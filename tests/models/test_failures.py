@@ -9,7 +9,7 @@ import pytest
 
 from bot.models.call_retrier import RetryPolicy
 from specialists.model import ModelError
-from tests.models.conftest import Heard, Pair, ask, catch_failure, catch_failures, paired
+from tests.models.conftest import Pair, TextListener, ask, catch_failure, catch_failures, open_pair
 from tests.patience import patience
 from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply
@@ -34,13 +34,13 @@ TABLE: list[tuple[FaultKind, str, bool, int]] = [
 ]
 
 
-async def test_a_lasting_fault(api: Api, heard: Heard) -> None:
+async def test_a_lasting_fault(api: Api, text_listener: TextListener) -> None:
     rows = [row for row in TABLE if row[0] != "no_quota" or api != "anthropic"]  # that is OpenAI's code
-    failures = await catch_failures(api, [Fault(row[0]) for row in rows], ask(on_text=heard[1]))
+    failures = await catch_failures(api, [Fault(row[0]) for row in rows], ask(on_text=text_listener[1]))
     found = [(one.kind, one.transient, one.usage.calls) for one in failures]
     assert found == [row[1:] for row in rows]
     assert not any("sk-12345" in str(one) for one in failures)
-    assert heard[0] == []
+    assert text_listener[0] == []
 
 
 async def test_a_passing_fault_costs_one_more_call(pair: Pair) -> None:
@@ -58,30 +58,30 @@ IN_STREAM: dict[FaultKind, str] = {
 }
 
 
-async def test_a_stream_that_breaks_after_text_is_not_started_again(api: Api, heard: Heard) -> None:
-    async with paired(api, lambda _: Reply("word " * 40, piece=5)) as pair:
+async def test_a_stream_that_breaks_after_text_is_not_started_again(api: Api, text_listener: TextListener) -> None:
+    async with open_pair(api, lambda _: Reply("word " * 40, piece=5)) as pair:
         for fault, kind in IN_STREAM.items():
             for after in (6, 7):
-                heard[0].clear()
+                text_listener[0].clear()
                 pair.server.fail_next(Fault(fault, after=after))
                 with pytest.raises(ModelError) as caught:
-                    await pair.model.reply(ask(on_text=heard[1]))
+                    await pair.model.reply(ask(on_text=text_listener[1]))
                 assert (caught.value.kind, caught.value.transient, caught.value.usage.calls) == (kind, True, 1), fault
-                assert "".join(heard[0]) == "word " * len(heard[0]) != ""
+                assert "".join(text_listener[0]) == "word " * len(text_listener[0]) != ""
 
 
-async def test_a_stream_that_breaks_before_text_is_started_again(pair: Pair, heard: Heard) -> None:
+async def test_a_stream_that_breaks_before_text_is_started_again(pair: Pair, text_listener: TextListener) -> None:
     for fault in IN_STREAM:
         for after in (0, 1):
-            heard[0].clear()
+            text_listener[0].clear()
             pair.server.fail_next(Fault(fault, after=after))
-            turn = await pair.model.reply(ask(on_text=heard[1]))
-            assert "".join(heard[0]) == turn.text == "Hello there, this is the answer."
+            turn = await pair.model.reply(ask(on_text=text_listener[1]))
+            assert "".join(text_listener[0]) == turn.text == "Hello there, this is the answer."
             assert turn.usage.calls == 2, fault
 
 
-async def test_a_streams_ending_without_stop_reason_is_noticed(api: Api, heard: Heard) -> None:
-    failure = await catch_failure(api, Reply("Half an ans", stop=None), ask(on_text=heard[1]))
+async def test_a_streams_ending_without_stop_reason_is_noticed(api: Api, text_listener: TextListener) -> None:
+    failure = await catch_failure(api, Reply("Half an ans", stop=None), ask(on_text=text_listener[1]))
     assert (failure.kind, failure.usage.calls) == ("unavailable", 1)
 
 
@@ -101,10 +101,10 @@ async def test_a_retry_after_beyond_the_deadline_is_not_waited_for(pair: Pair) -
     assert caught.value.kind == "rate_limited"
 
 
-async def test_the_deadline_ends_a_call_that_hangs(pair: Pair, heard: Heard) -> None:
+async def test_the_deadline_ends_a_call_that_hangs(pair: Pair, text_listener: TextListener) -> None:
     await pair.model.reply(ask())
     pair.server.fail_next(Fault("hang"), Fault("hang"))
-    for listen in (None, heard[1]):
+    for listen in (None, text_listener[1]):
         began = time.monotonic()
         with pytest.raises(ModelError) as caught:
             await pair.model.reply(ask(timeout_seconds=0.3, on_text=listen))
@@ -115,7 +115,7 @@ async def test_the_deadline_ends_a_call_that_hangs(pair: Pair, heard: Heard) -> 
 
 async def test_the_deadline_holds_over_all_attempts(api: Api) -> None:
     limits = RetryPolicy(max_attempts=50, first_pause_seconds=0.1, max_pause_seconds=0.1, draw_random=lambda: 1.0)
-    async with paired(api, lambda _: Fault("overloaded"), limits) as pair:
+    async with open_pair(api, lambda _: Fault("overloaded"), limits) as pair:
         await pair.model.warm()
         with pytest.raises(ModelError) as caught:
             await pair.model.reply(ask(timeout_seconds=0.5))
@@ -126,7 +126,7 @@ async def test_the_deadline_holds_over_all_attempts(api: Api) -> None:
 async def test_pauses_have_full_jitter(api: Api) -> None:
     chances = iter([0.0, 1.0])
     limits = RetryPolicy(first_pause_seconds=0.2, max_pause_seconds=10.0, draw_random=lambda: next(chances))
-    async with paired(api, lambda _: Fault("overloaded"), limits) as pair:
+    async with open_pair(api, lambda _: Fault("overloaded"), limits) as pair:
         await pair.model.warm()
         began = time.monotonic()
         with pytest.raises(ModelError):
@@ -137,7 +137,7 @@ async def test_pauses_have_full_jitter(api: Api) -> None:
 
 
 async def test_an_address_where_nobody_listens(api: Api) -> None:
-    async with paired(api, lambda _: Reply("x")) as pair:
+    async with open_pair(api, lambda _: Reply("x")) as pair:
         await pair.model.warm()
         await pair.server.stop()
         with pytest.raises(ModelError) as caught:

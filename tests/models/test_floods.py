@@ -26,7 +26,7 @@ from tests.models.raw_servers import Events, streaming
 from tests.providers.wire import Api
 
 MANY = 10_000
-HELD = 0.1
+MAX_HOLD_SECONDS = 0.1
 """Seconds of processor time that the loop may be held in one go."""
 USAGE = {"input_tokens": 5, "output_tokens": 5}
 
@@ -83,7 +83,7 @@ FLOODS: dict[str, tuple[Api, Callable[[int], Events]]] = {
 
 
 @contextlib.asynccontextmanager
-async def flooded(api: Api, events: Callable[[], Events]) -> AsyncIterator[ProviderModel]:
+async def serve_flood(api: Api, events: Callable[[], Events]) -> AsyncIterator[ProviderModel]:
     """A provider whose server answers with these events. Its SDK is loaded: that would take most of the time."""
     with streaming(events) as url:
         model = connect_to(api, url, **({"tool_mode": "native"} if api == "chat" else {}))
@@ -95,7 +95,7 @@ async def flooded(api: Api, events: Callable[[], Events]) -> AsyncIterator[Provi
 
 
 @contextlib.asynccontextmanager
-async def watched() -> AsyncIterator[list[float]]:
+async def watch_loop() -> AsyncIterator[list[float]]:
     """The longest processor time that the loop was held in one go, as a list of one figure."""
     longest = [0.0]
 
@@ -119,17 +119,17 @@ async def watched() -> AsyncIterator[list[float]]:
 async def test_thousands_of_calls_in_one_reply_are_refused_and_hold_nobody_up(name: str) -> None:
     api, flood = FLOODS[name]
     ready = list(flood(MANY))
-    async with flooded(api, lambda: ready) as model, watched() as held:
+    async with serve_flood(api, lambda: ready) as model, watch_loop() as held:
         with pytest.raises(ModelError, match=f"more than {MAX_TOOL_CALLS} tool calls") as caught:
             await model.reply(ask(timeout_seconds=30.0))
     assert caught.value.kind == "bad_reply"
-    assert held[0] <= HELD
+    assert held[0] <= MAX_HOLD_SECONDS
 
 
 @pytest.mark.parametrize("name", FLOODS)
 async def test_as_many_as_are_believed_come_whole(name: str) -> None:
     api, flood = FLOODS[name]
-    async with flooded(api, lambda: flood(MAX_TOOL_CALLS)) as model:
+    async with serve_flood(api, lambda: flood(MAX_TOOL_CALLS)) as model:
         turn = await model.reply(ask())
     assert [call.id for call in turn.calls] == [f"c{number}" for number in range(MAX_TOOL_CALLS)]
 
@@ -145,15 +145,15 @@ def endless(api: Api) -> Events:
 
 
 async def test_words_without_end_stop_at_the_deadline(api: Api) -> None:
-    async with flooded(api, lambda: endless(api)) as model, watched() as held:
+    async with serve_flood(api, lambda: endless(api)) as model, watch_loop() as held:
         with pytest.raises(ModelError, match="LEADHAND_CALL_DEADLINE") as caught:
             await model.reply(ask(timeout_seconds=0.5))
     assert caught.value.kind == "timeout"
-    assert held[0] <= HELD
+    assert held[0] <= MAX_HOLD_SECONDS
 
 
 async def test_a_line_without_end_is_no_reply() -> None:
-    async with flooded("chat", lambda: [chat_event({"content": "x" * 9 * 1024 * 1024})]) as model:
+    async with serve_flood("chat", lambda: [chat_event({"content": "x" * 9 * 1024 * 1024})]) as model:
         with pytest.raises(ModelError, match="goes on for more than 8 MB"):
             await model.reply(ask())
 
@@ -167,7 +167,7 @@ async def test_arguments_in_thousands_of_pieces_come_whole() -> None:
         yield from (chat_event({"tool_calls": [{"index": 0, "function": {"arguments": letter}}]}) for letter in text)
         yield chat_event({}, "tool_calls")
 
-    async with flooded("chat", pieces) as model:
+    async with serve_flood("chat", pieces) as model:
         (call,) = (await model.reply(ask())).calls
     assert call.arguments == {"at": words}
 
@@ -175,14 +175,14 @@ async def test_arguments_in_thousands_of_pieces_come_whole() -> None:
 class SlowToLoad(OpenAIChat):
     """An SDK that takes its time, as on a busy machine."""
 
-    def __init__(self, url: str, loaded: threading.Event) -> None:
+    def __init__(self, url: str, load_event: threading.Event) -> None:
         super().__init__("key", f"{url}/v1", tool_mode="native")
         self.loads = 0
-        self._loaded = loaded
+        self._load_event = load_event
 
     def connect(self) -> ProviderConnection:
         self.loads += 1
-        self._loaded.wait(20)
+        self._load_event.wait(20)
         return super().connect()
 
 

@@ -33,22 +33,22 @@ def ask(**more: Any) -> ModelCall:
     return conftest.ask(**{"timeout_seconds": 20.0, **more})
 
 
-class Held:
+class HeldReply:
     """What the provider says once it is let."""
 
     def __init__(self, reply: Reply | Fault) -> None:
         self._reply = reply
-        self._let = asyncio.Event()
+        self._release_event = asyncio.Event()
 
     async def __call__(self) -> Reply | Fault:
-        await self._let.wait()
+        await self._release_event.wait()
         return self._reply
 
-    def let(self) -> None:
-        self._let.set()
+    def release_reply(self) -> None:
+        self._release_event.set()
 
 
-async def ended(limits: CallLimits, call: ModelCall) -> str:
+async def run_call(limits: CallLimits, call: ModelCall) -> str:
     """How a call ended: fine, failed, or withheld."""
     try:
         await limits.reply(ANA, call)
@@ -59,7 +59,7 @@ async def ended(limits: CallLimits, call: ModelCall) -> str:
     return "fine"
 
 
-async def reached(desk: Desk, calls: int) -> None:
+async def wait_for_calls(desk: Desk, calls: int) -> None:
     """So many calls have reached the provider."""
 
     async def there() -> bool:
@@ -70,7 +70,7 @@ async def reached(desk: Desk, calls: int) -> None:
 
 async def test_a_model_that_keeps_failing_is_left_alone_by_all_and_tried_by_one(desk: Desk) -> None:
     one, two = desk.limits(), desk.limits()
-    desk.said.words = lambda: Fault("server_error")
+    desk.script.words = lambda: Fault("server_error")
     for limits in (one, two, one, two, one, two, one):
         with pytest.raises(ModelError):
             await limits.reply(ANA, ask(max_tries=1))
@@ -79,20 +79,20 @@ async def test_a_model_that_keeps_failing_is_left_alone_by_all_and_tried_by_one(
         await two.reply(ANA, ask())
     assert (caught.value.reason, caught.value.transient) == ("breaker", True)
     desk.clock.advance(31)
-    held = Held(FINE)
-    desk.said.words = held
-    calls = [asyncio.create_task(ended(limits, ask())) for limits in (one, two, one)]
-    await reached(desk, 6)
+    held = HeldReply(FINE)
+    desk.script.words = held
+    calls = [asyncio.create_task(run_call(limits, ask())) for limits in (one, two, one)]
+    await wait_for_calls(desk, 6)
     done, _ = await asyncio.wait(calls, timeout=0.3)
     assert (len(done), len(desk.server.requests)) == (0, 6), "one probe among all: the others wait for it"
-    held.let()
+    held.release_reply()
     assert await asyncio.gather(*calls) == ["fine"] * 3
     assert await desk.store.counters.read_breakers() == {}
 
 
 async def test_what_was_wrong_with_one_request_says_nothing_of_the_model(desk: Desk) -> None:
     limits = desk.limits()
-    desk.said.words = lambda: Fault("bad_request")
+    desk.script.words = lambda: Fault("bad_request")
     for _ in range(7):
         with pytest.raises(ModelError, match="refused"):
             await limits.reply(ANA, ask())
@@ -101,7 +101,7 @@ async def test_what_was_wrong_with_one_request_says_nothing_of_the_model(desk: D
 
 async def test_a_provider_that_asks_to_be_left_alone_is_by_all_instances(desk: Desk) -> None:
     one, two = desk.limits(), desk.limits()
-    desk.said.words = lambda: Fault("rate_limited", retry_after="45")
+    desk.script.words = lambda: Fault("rate_limited", retry_after="45")
     with pytest.raises(ModelError) as caught:
         await one.reply(ANA, ask(timeout_seconds=5.0))
     assert (caught.value.kind, caught.value.pause) == ("rate_limited", 45.0)
@@ -110,40 +110,40 @@ async def test_a_provider_that_asks_to_be_left_alone_is_by_all_instances(desk: D
     assert 40 < withheld.value.pause <= 46
     assert len(desk.server.requests) == 1
     desk.clock.advance(46)
-    desk.said.words = lambda: FINE
+    desk.script.words = lambda: FINE
     await two.reply(ANA, ask())
 
 
 async def test_a_rest_that_ends_within_the_deadline_is_waited_for_and_costs_nothing(desk: Desk) -> None:
     one, two = desk.limits(), desk.limits()
-    desk.said.words = lambda: Fault("rate_limited", retry_after="1")
-    assert await ended(one, ask(max_tries=1)) == "failed"
-    desk.said.words = lambda: FINE
+    desk.script.words = lambda: Fault("rate_limited", retry_after="1")
+    assert await run_call(one, ask(max_tries=1)) == "failed"
+    desk.script.words = lambda: FINE
     asked = asyncio.get_running_loop().time()
-    assert await asyncio.gather(*(ended(limits, ask()) for limits in (one, two, two))) == ["fine"] * 3
+    assert await asyncio.gather(*(run_call(limits, ask()) for limits in (one, two, two))) == ["fine"] * 3
     assert asyncio.get_running_loop().time() - asked > 0.8
-    assert desk.said.withheld_for == []
-    assert len(desk.said.waits) == 3
+    assert desk.script.withheld_for == []
+    assert len(desk.script.waits) == 3
 
 
 async def test_a_call_that_waits_keeps_time_to_be_answered(desk: Desk) -> None:
     limits = desk.limits()
     await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=3.5)
-    assert await ended(limits, ask(timeout_seconds=4.0)) == "withheld"
+    assert await run_call(limits, ask(timeout_seconds=4.0)) == "withheld"
 
 
 async def test_a_probe_that_is_stopped_leaves_its_place_to_the_next(desk: Desk) -> None:
     limits = desk.limits()
     await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=10.0)
     desk.clock.advance(11)
-    held = Held(FINE)
-    desk.said.words = held
+    held = HeldReply(FINE)
+    desk.script.words = held
     probe = asyncio.create_task(limits.reply(ANA, ask()))
-    await reached(desk, 1)
+    await wait_for_calls(desk, 1)
     probe.cancel()
     await asyncio.wait({probe})
-    desk.said.words = lambda: FINE
-    assert await ended(limits, ask(timeout_seconds=2.0)) == "fine"
+    desk.script.words = lambda: FINE
+    assert await run_call(limits, ask(timeout_seconds=2.0)) == "fine"
 
 
 async def test_a_probe_keeps_its_place_however_long_it_takes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,20 +151,20 @@ async def test_a_probe_keeps_its_place_however_long_it_takes(desk: Desk, monkeyp
     limits = desk.limits()
     await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=10.0)
     desk.clock.advance(11)
-    held = Held(FINE)
-    desk.said.words = held
+    held = HeldReply(FINE)
+    desk.script.words = held
     probe = asyncio.create_task(limits.reply(ANA, ask()))
-    await reached(desk, 1)
+    await wait_for_calls(desk, 1)
     first = desk.store.counters.recall_breaker(MODEL).probe_until
 
-    async def kept() -> bool:
+    async def is_place_kept() -> bool:
         return (
             desk.store.counters.recall_breaker(MODEL).probe_until > first + 0.5
         )  # well beyond what it was given at first
 
-    await eventually(kept)
+    await eventually(is_place_kept)
     assert not (await desk.store.counters.request_passage(MODEL, probe="other", hold=1))[0]
-    held.let()
+    held.release_reply()
     await probe
     assert desk.store.counters.recall_breaker(MODEL) == CLOSED_BREAKER
 
@@ -174,43 +174,43 @@ async def test_a_probe_that_a_limit_keeps_out_leaves_its_place_to_the_next(desk:
     await desk.store.counters.admit("spent", [Counter("person:T1/U1:tokens", "day", 1)], patience=0, hold=1)
     await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=10.0)
     desk.clock.advance(11)
-    assert await ended(poor, ask()) == "withheld"
-    assert await ended(rich, ask(timeout_seconds=2.0)) == "fine"
+    assert await run_call(poor, ask()) == "withheld"
+    assert await run_call(rich, ask(timeout_seconds=2.0)) == "fine"
 
 
 @pytest.mark.parametrize("faults", [OF_THE_ACCOUNT, BROKEN_CONNECTIONS])
 async def test_what_is_the_providers_is_no_fault_of_the_specialist(desk: Desk, faults: list[FaultKind]) -> None:
     limits = desk.limits()
     said = iter(map(Fault, faults))
-    desk.said.words = lambda: next(said)
+    desk.script.words = lambda: next(said)
     for _ in faults:
-        assert await ended(limits, ask(purpose=WRITER, max_tries=1)) == "failed"
+        assert await run_call(limits, ask(purpose=WRITER, max_tries=1)) == "failed"
     assert WRITER not in await desk.store.counters.read_breakers()
 
 
 async def test_a_specialist_that_has_failed_is_asked_in_turn(desk: Desk) -> None:
     limits = desk.limits()
-    held = Held(Fault("bad_request"))
-    desk.said.words = held
-    first = [asyncio.create_task(ended(limits, ask(purpose=WRITER, max_tries=1))) for _ in range(2)]
-    await reached(desk, 2)
-    held.let()
+    held = HeldReply(Fault("bad_request"))
+    desk.script.words = held
+    first = [asyncio.create_task(run_call(limits, ask(purpose=WRITER, max_tries=1))) for _ in range(2)]
+    await wait_for_calls(desk, 2)
+    held.release_reply()
     assert await asyncio.gather(*first) == ["failed"] * 2
-    again = [ended(limits, ask(purpose=WRITER, max_tries=1)) for _ in range(3)]
+    again = [run_call(limits, ask(purpose=WRITER, max_tries=1)) for _ in range(3)]
     assert sorted(await asyncio.gather(*again)) == ["failed", "withheld", "withheld"]
     assert len(desk.server.requests) == 3, "three failed calls, however many wanted to try"
 
 
 async def test_a_specialist_that_works_again_is_asked_side_by_side(desk: Desk) -> None:
     limits = desk.limits()
-    desk.said.words = lambda: Fault("bad_request")
+    desk.script.words = lambda: Fault("bad_request")
     for _ in range(2):
-        await ended(limits, ask(purpose=WRITER, max_tries=1))
-    held = Held(FINE)
-    desk.said.words = held
-    calls = [asyncio.create_task(ended(limits, ask(purpose=WRITER))) for _ in range(4)]
-    await reached(desk, 3)
-    held.let()
+        await run_call(limits, ask(purpose=WRITER, max_tries=1))
+    held = HeldReply(FINE)
+    desk.script.words = held
+    calls = [asyncio.create_task(run_call(limits, ask(purpose=WRITER))) for _ in range(4)]
+    await wait_for_calls(desk, 3)
+    held.release_reply()
     async with asyncio.timeout(patience()):
         assert await asyncio.gather(*calls) == ["fine"] * 4
 
@@ -219,11 +219,11 @@ async def test_the_last_call_passes_the_breaker_of_a_specialist_but_not_of_a_mod
     limits = desk.limits()
     for number in range(3):
         await desk.store.counters.record_breaker_failure(WRITER, f"{number}", BREAKER_RULES["specialist"])
-    assert await ended(limits, ask(purpose=WRITER)) == "withheld"
-    assert await ended(limits, ask(purpose=WRITER, is_last=True)) == "fine"
+    assert await run_call(limits, ask(purpose=WRITER)) == "withheld"
+    assert await run_call(limits, ask(purpose=WRITER, is_last=True)) == "fine"
     assert desk.store.counters.recall_breaker(WRITER).open_until, "it proves nothing"
     await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=60.0)
-    assert await ended(limits, ask(purpose=WRITER, is_last=True)) == "withheld"
+    assert await run_call(limits, ask(purpose=WRITER, is_last=True)) == "withheld"
 
 
 async def test_a_store_that_is_away_is_logged_with_what_it_did_not_count(
@@ -233,7 +233,7 @@ async def test_a_store_that_is_away_is_logged_with_what_it_did_not_count(
         store = Store(Server(f"redis://127.0.0.1:{port}", patience(1.0)))
         await store.read_time()
         await store.counters.record_breaker_failure(WRITER, "f", BREAKER_RULES["specialist"])
-    breakers = Breakers(store.counters, store.clock, enabled=True)
+    breakers = Breakers(store.counters, store.clock, is_enabled=True)
     async with breakers.admit_call([WRITER], max_wait_seconds=0.0, hold_seconds=9.0):
         pass
     await breakers.count_specialist_failure(WRITER)

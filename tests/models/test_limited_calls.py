@@ -21,7 +21,7 @@ from tests.providers.rendering import Reply
 from tests.store.kit import eventually
 
 TOKENS = Counter("person:T1/U1:tokens", "day", 1)
-COUNTED = [Counter("gpt-6.1-terra:requests", "rate", 1), Counter("calls:T1", "slots", 2), TOKENS]
+COUNTERS = [Counter("gpt-6.1-terra:requests", "rate", 1), Counter("calls:T1", "slots", 2), TOKENS]
 
 
 async def test_a_rate_is_shared_and_what_cannot_wait_is_not_called(desk: Desk) -> None:
@@ -36,7 +36,7 @@ async def test_a_rate_is_shared_and_what_cannot_wait_is_not_called(desk: Desk) -
     assert "3 requests a minute for gpt-6.1-terra" in str(caught.value)
     await two.reply(ANA, ask(tier="deep"))
     assert len(desk.server.requests) == 4
-    assert desk.said.withheld_for == ["rate"]
+    assert desk.script.withheld_for == ["rate"]
 
 
 async def test_calls_at_once_are_limited_for_a_workspace_and_the_next_goes_when_one_ends(desk: Desk) -> None:
@@ -49,7 +49,7 @@ async def test_calls_at_once_are_limited_for_a_workspace_and_the_next_goes_when_
 
     await asyncio.gather(*(call(number, limits) for number, limits in enumerate((one, two, one))))
     assert sorted(order) == [0, 1, 2]
-    assert len(desk.said.waits) == 2
+    assert len(desk.script.waits) == 2
     await one.close()
     held = await desk.store.counters.admit("held", [Counter("calls:T1", "slots", 1)], patience=0, hold=60)
     assert held.ruling == "ok"
@@ -68,20 +68,20 @@ async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, mo
         reached.set()
         return Fault("hang")
 
-    desk.said.words = hangs
+    desk.script.words = hangs
     under_way = asyncio.create_task(one.reply(ANA, ask()))
     await reached.wait()
     held = f"{desk.store._keys.limits_prefix}slots:{calls.name}"
 
-    async def renewed() -> bool:
+    async def is_slot_renewed() -> bool:
         _, until = await desk.store._server.run_command("ZRANGE", held, 0, 0, "WITHSCORES")
         return float(until) > desk.store.clock() + held_slots.SLOT_HOLD_SECONDS - 1
 
     for _ in range(3):
         desk.clock.advance(held_slots.SLOT_HOLD_SECONDS - 5)
-        await eventually(renewed)
+        await eventually(is_slot_renewed)
         assert await desk.store.counters.read_spending([calls]) == [1], "it is long, and goes on"
-    desk.said.words = lambda: FINE
+    desk.script.words = lambda: FINE
     await one._held_slots.close()  # its instance is killed, and nobody says that the call is over
     desk.clock.advance(held_slots.SLOT_HOLD_SECONDS - 2)
     with pytest.raises(CallWithheld, match="already makes 1 model calls"):
@@ -132,7 +132,7 @@ async def test_a_budget_that_an_admin_raised_lets_calls_through_again(desk: Desk
 
 async def test_a_failed_call_pays_for_what_it_took_and_a_cut_off_one_by_its_estimate(desk: Desk) -> None:
     limits = desk.limits(budgets={"person": SpendingBudget(tokens=100_000)})
-    desk.said.words = lambda: Fault("bad_request")
+    desk.script.words = lambda: Fault("bad_request")
     with pytest.raises(ModelError):
         await limits.reply(ANA, ask())
     await limits.close(patience())
@@ -143,7 +143,7 @@ async def test_a_failed_call_pays_for_what_it_took_and_a_cut_off_one_by_its_esti
         reached.set()
         return Fault("hang")
 
-    desk.said.words = hangs
+    desk.script.words = hangs
     call = asyncio.create_task(limits.reply(ANA, ask()))
     await reached.wait()
     call.cancel()
@@ -163,7 +163,7 @@ async def with_its_rate_used_up(desk: Desk) -> CallLimits:
 
 async def test_wherever_a_call_is_stopped_on_its_way_to_the_store_it_leaves_nothing_there(desk: Desk) -> None:
     limits = await with_its_rate_used_up(desk)
-    before = await desk.store.counters.read_spending(COUNTED)
+    before = await desk.store.counters.read_spending(COUNTERS)
     for moment in range(40):  # more turns of the loop than it takes to be let through
         call = asyncio.create_task(limits.reply(ANA, ask(timeout_seconds=100.0)))
         for _ in range(moment):
@@ -171,20 +171,20 @@ async def test_wherever_a_call_is_stopped_on_its_way_to_the_store_it_leaves_noth
         call.cancel()
         await asyncio.wait({call})
         await limits.close(patience())
-        assert await desk.store.counters.read_spending(COUNTED) == before, f"stopped after {moment} turns of the loop"
+        assert await desk.store.counters.read_spending(COUNTERS) == before, f"stopped after {moment} turns of the loop"
     assert len(desk.server.requests) == 1
 
 
 async def test_what_is_sent_again_is_counted_again_and_of_a_silent_call_the_estimate_stands(desk: Desk) -> None:
     limits = desk.limits(rates={"": RateLimit(requests=100)}, budgets={"person": SpendingBudget(tokens=100_000)})
     replies: list[Reply | Fault] = [Fault("server_error"), Fault("server_error"), FINE]
-    desk.said.words = lambda: replies.pop(0)
+    desk.script.words = lambda: replies.pop(0)
     await limits.reply(ANA, ask())
     await limits.close(patience())
     requests = Counter("gpt-6.1-terra:requests", "rate", 100)
     assert await desk.store.counters.read_spending([requests]) == [3]
     (before,) = await desk.store.counters.read_spending([TOKENS])
-    desk.said.words = lambda: Fault("hang")
+    desk.script.words = lambda: Fault("hang")
     with pytest.raises(ModelError, match="did not answer"):
         await limits.reply(ANA, ask(timeout_seconds=0.2))
     await limits.close(patience())
@@ -225,13 +225,13 @@ async def test_nothing_is_asked_where_nothing_is_set_and_once_where_something_is
     asked: list[str] = []
 
     class CountersThatRecord(Counters):
-        async def admit(self, *given: Any, **named: Any) -> Any:
-            asked.append(f"admit, {len(named['settled'])} settled")
-            return await super().admit(*given, **named)
+        async def admit(self, *args: Any, **kwargs: Any) -> Any:
+            asked.append(f"admit, {len(kwargs['settlements'])} settled")
+            return await super().admit(*args, **kwargs)
 
-        async def record_breaker_success(self, *given: Any, **named: Any) -> Any:
+        async def record_breaker_success(self, *args: Any, **kwargs: Any) -> Any:
             asked.append("succeeded")
-            return await super().record_breaker_success(*given, **named)
+            return await super().record_breaker_success(*args, **kwargs)
 
     desk.store.counters = CountersThatRecord(desk.store._calls)
     plain = desk.limits()

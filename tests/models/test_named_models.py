@@ -31,7 +31,7 @@ from handoff.planning.plan_check import find_plan_faults
 from specialists.crew import Crew
 from specialists.model import CallWithheld, ModelError
 from specialists.registry import CrewError, load_crew
-from tests.models.conftest import ANA, ask, connect, effort_of, paired
+from tests.models.conftest import ANA, ask, connect, effort_of, open_pair
 from tests.operation.probe import Samples
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -49,16 +49,16 @@ def crew(folder: Path, **keys: str) -> Crew:
 
 
 async def test_a_named_model_is_called_and_billed_by_its_own_name(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def listed(
-        *asked: str,
+    async def list_prices(
+        *arguments: str,
     ) -> prices.ModelPrices:  # its own child process takes seconds, and has tests of its own
         dollars = {"claude-opus-5-5": 15.0, "gpt-6.1-sol": 10.0}
         none = dict.fromkeys(("output", "read", "written"))
-        return {name: {"input": [(-1, dollars.get(name, 1.0))], **none} for name in asked[2:]}
+        return {name: {"input": [(-1, dollars.get(name, 1.0))], **none} for name in arguments[2:]}
 
     monkeypatch.setattr(prices, "_PRICES_CACHE", {})
-    monkeypatch.setattr(prices, "_load_prices", listed)
-    async with paired(api, lambda _: Reply("Yes."), is_own_server=True) as pair:
+    monkeypatch.setattr(prices, "_load_prices", list_prices)
+    async with open_pair(api, lambda _: Reply("Yes."), is_own_server=True) as pair:
         name = CLAUDE if api == "anthropic" else GPT
         assert await pair.model.register_models([f"{pair.model.provider}/{name}"]) == {}
         await pair.model.warm()
@@ -70,14 +70,14 @@ async def test_a_named_model_is_called_and_billed_by_its_own_name(api: Api, monk
 
 
 async def test_effort_and_temperature_go_to_whoever_takes_them(api: Api) -> None:
-    async with paired(api, lambda _: Reply("Yes.")) as pair:
+    async with open_pair(api, lambda _: Reply("Yes.")) as pair:
         await pair.model.reply(ask(effort="low", temperature=0.7))
     request = pair.server.requests[0]
     assert (effort_of(request), request.body["temperature"]) == ("low", 0.7)
 
 
 @pytest.mark.parametrize(
-    ("wished", "provider", "served", "said"),
+    ("wished_name", "provider", "served", "expected_text"),
     [
         ("claude-opus-5-5", "anthropic", (), ""),
         ("anthropic/claude-opus-5-5", "anthropic", (), ""),
@@ -95,10 +95,10 @@ async def test_effort_and_temperature_go_to_whoever_takes_them(api: Api) -> None
     ],
 )
 def test_a_model_that_the_provider_does_not_have_is_refused_in_words(
-    wished: str, provider: str, served: tuple[str, ...], said: str
+    wished_name: str, provider: str, served: tuple[str, ...], expected_text: str
 ) -> None:
-    fault = explain_unavailable_model(wished, provider, served)
-    assert (said in fault) if said else not fault
+    fault = explain_unavailable_model(wished_name, provider, served)
+    assert (expected_text in fault) if expected_text else not fault
 
 
 def test_only_the_providers_own_name_is_taken_off() -> None:
@@ -128,7 +128,7 @@ async def test_limits_and_metrics_know_it_by_its_real_name(
     metrics = Metrics()
     there = crew(tmp_path, ann=f"model: openai/{GPT}")
     rules = LimitRules(rates=parse_rates(f"{GPT}: 1 requests"))
-    async with paired("responses", lambda _: Fault("not_found"), is_own_server=True) as pair:
+    async with open_pair("responses", lambda _: Fault("not_found"), is_own_server=True) as pair:
         limits = CallLimits(
             store.counters,
             MeteredModel(pair.model, metrics),
@@ -162,7 +162,7 @@ def test_it_stays_on_its_model_the_ladder_goes_on_to_the_fallback(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("keys", "line", "said"),
+    ("keys", "line", "expected_text"),
     [
         ("model: balenced", 5, "(did you mean balanced?)"),
         ("model: [fast]", 5, "model must be a tier"),
@@ -171,16 +171,16 @@ def test_it_stays_on_its_model_the_ladder_goes_on_to_the_fallback(tmp_path: Path
         ("model: fast\ntemperature: true", 6, "a number from 0 to 2"),
     ],
 )
-def test_what_cannot_be_meant_is_a_fault(tmp_path: Path, keys: str, line: int, said: str) -> None:
+def test_what_cannot_be_meant_is_a_fault(tmp_path: Path, keys: str, line: int, expected_text: str) -> None:
     with pytest.raises(CrewError) as error:
         crew(tmp_path, ann=keys)
     [fault] = error.value.faults
     assert fault.line == line
-    assert said in fault.text
+    assert expected_text in fault.text
 
 
 async def test_tiers_think_as_the_operator_says(api: Api) -> None:
-    async with paired(api, lambda _: Reply("Yes.")) as pair:
+    async with open_pair(api, lambda _: Reply("Yes.")) as pair:
         pair.model._efforts = {"deep": "high"}
         for tier in ("fast", "deep"):
             await pair.model.reply(ask(tier=tier))
@@ -189,7 +189,7 @@ async def test_tiers_think_as_the_operator_says(api: Api) -> None:
         await choose_model({"LEADHAND_MODEL": "anthropic", "ANTHROPIC_API_KEY": "k", "LEADHAND_EFFORT": "deep most"})
 
 
-async def chosen(way: str, server: ProviderServer) -> tuple[ChosenModel, str]:
+async def choose_served_model(way: str, server: ProviderServer) -> tuple[ChosenModel, str]:
     """A model that the server plays the provider of, and the provider's name as README has it."""
     host = f"127.0.0.1:{server.port}"
     if way == "ollama":
@@ -207,7 +207,7 @@ async def test_a_rate_by_the_name_of_the_provider_limits_it_and_metrics_name_it_
 ) -> None:
     metrics = Metrics()
     async with ProviderServer(lambda _: Reply("Fine."), ollama=("qwen3:8b",)) as server:
-        model, name = await chosen(way, server)
+        model, name = await choose_served_model(way, server)
         rules = LimitRules(rates=parse_rates(f"{name}: 1 requests"))
         limits = CallLimits(store.counters, MeteredModel(model, metrics), rules, store.clock)
         await limits.reply(ANA, ask())

@@ -19,7 +19,7 @@ from bot.models.provider_model import ProviderModel
 from bot.models.server_facts import estimate_prompt_tokens
 from handoff.contracts import Tier, ToolCall
 from specialists.model import ModelCall, ModelMessage, Picture
-from tests.models.conftest import CLAUDE, GPT, TOOLS, Pair, ask, paired
+from tests.models.conftest import CLAUDE, GPT, TOOLS, Pair, ask, open_pair
 from tests.models.sample_pictures import picture, png
 from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply
@@ -72,7 +72,7 @@ async def test_a_message_without_pictures_goes_out_as_before(pair: Pair) -> None
 
 
 async def test_the_mark_of_the_cache_is_on_the_last_block(api: Api) -> None:
-    async with paired(api, lambda _: Reply("Yes.")) as pair:
+    async with open_pair(api, lambda _: Reply("Yes.")) as pair:
         await all_see(pair).model.reply(showing(*TWO, tools=TOOLS))
     sent = content(pair.server.requests[0])
     marked = [number for number, part in enumerate(sent) if "cache_control" in part]
@@ -80,7 +80,7 @@ async def test_the_mark_of_the_cache_is_on_the_last_block(api: Api) -> None:
 
 
 async def test_a_model_that_reads_text_only_gets_a_line_for_each(api: Api) -> None:
-    async with paired(api, lambda _: Reply("Yes.")) as pair:
+    async with open_pair(api, lambda _: Reply("Yes.")) as pair:
         turn = await pair.model.reply(showing(*TWO))
     lines = [f"{name}: not shown to this model, which reads text only" for name in ("plan.png", "roof.png")]
     message = pair.server.requests[0].messages[0]
@@ -123,7 +123,7 @@ async def test_a_fault_that_has_nothing_to_do_with_pictures_stays_one(pair: Pair
 
 async def test_steps_in_a_schema_keep_the_pictures() -> None:
     step = Reply('{"tool": "look_up", "arguments": {"city": "Bern"}}')
-    async with paired("chat", lambda _: step, tool_mode="schema") as pair:
+    async with open_pair("chat", lambda _: step, tool_mode="schema") as pair:
         turn = await all_see(pair).model.reply(showing(*TWO, tools=TOOLS))
     assert turn.calls[0].arguments == {"city": "Bern"}
     assert "tools" not in pair.server.requests[0].body
@@ -188,7 +188,7 @@ def test_the_providers_own_models_by_name() -> None:
 async def test_the_setting_says_which_tiers_see() -> None:
     env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/v1", **{f"LEADHAND_MODEL_{tier.upper()}": "home" for tier in TIERS}}
 
-    async def seen(setting: str) -> list[bool | None]:
+    async def check_tier_sight(setting: str) -> list[bool | None]:
         model = await choose_model(env | {"LEADHAND_SEES": setting})
         assert isinstance(model, ProviderModel)
         try:
@@ -196,9 +196,9 @@ async def test_the_setting_says_which_tiers_see() -> None:
         finally:
             await model.close()
 
-    assert await seen("") == [None, None, None]
-    assert await seen("all") == [True, True, True]
-    assert await seen("none") == [False, False, False]
-    assert await seen("Balanced, deep") == [False, True, True]
+    assert await check_tier_sight("") == [None, None, None]
+    assert await check_tier_sight("all") == [True, True, True]
+    assert await check_tier_sight("none") == [False, False, False]
+    assert await check_tier_sight("Balanced, deep") == [False, True, True]
     with pytest.raises(ModelSettingsError, match="LEADHAND_SEES is 'best'"):
         await choose_model(env | {"LEADHAND_SEES": "best"})

@@ -20,7 +20,7 @@ from bot.models.wire import TokenCounts
 from bot.store.counters import Counter
 from bot.store.redis.redis_store import Store
 from specialists.model import CallWithheld
-from tests.models.conftest import ANA, CLAUDE, GPT, Said, ask, connect, paired
+from tests.models.conftest import ANA, CLAUDE, GPT, ServerScript, ask, connect, open_pair
 from tests.models.price_lists import failing_price_list, held_price_list
 from tests.patience import patience
 from tests.providers.rendering import Reply
@@ -31,7 +31,7 @@ from tests.store.kit import eventually
 MODELS = {"anthropic": [*CLAUDE.values()], "openai": [*GPT.values()]}
 FINE = Reply("Fine.", tokens_out=400)
 DOLLARS = LimitRules(budgets={"day": SpendingBudget(micro_dollars=1_000_000)})
-SPENT = Counter("day:T1/all:micros", "day", 1)
+SPENDING_COUNTER = Counter("day:T1/all:micros", "day", 1)
 
 
 @pytest.mark.parametrize("provider", sorted(MODELS))
@@ -76,7 +76,7 @@ def test_heavy_modules_are_imported_by_nobody_who_does_not_use_them() -> None:
 
 @pytest.mark.parametrize("api", ["anthropic", "responses"])
 async def test_a_call_costs_what_the_list_says_and_a_model_says_it_beforehand(api: Api) -> None:
-    async with paired(api, lambda _: Reply("Hello", tokens_out=250, cached=40)) as pair:
+    async with open_pair(api, lambda _: Reply("Hello", tokens_out=250, cached_tokens=40)) as pair:
         assert pair.model.compute_price("deep", 1000, 10) is None, "nothing is known yet"
         await pair.model.warm()
         turn = await pair.model.reply(ask("x" * 1000, tier="deep"))
@@ -104,10 +104,10 @@ async def test_the_cost_of_a_call_waits_for_the_prices_however_long_they_take(
         await model._connect()
         call = asyncio.create_task(model.reply(ask(timeout_seconds=100_000.0)))
 
-        async def answered() -> bool:
-            return server.stats.calls == 1 and await held.started()
+        async def is_answered() -> bool:
+            return server.stats.calls == 1 and await held.has_started()
 
-        assert await eventually(answered)
+        assert await eventually(is_answered)
         time, began = loop.time, loop.time()
         monkeypatch.setattr(loop, "time", lambda: began + 100 * (time() - began))
         await asyncio.sleep(30.0)  # which pass in a blink
@@ -143,14 +143,14 @@ async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
     async with ProviderServer(lambda _: FINE) as server:
         model = connect("responses", server)
         await model._connect()
-        said = Said(lambda: FINE)
+        said = ServerScript(lambda: FINE)
         limits = CallLimits(store.counters, model, DOLLARS, store.clock)
-        limits.on_wait = said.waited
+        limits.on_wait = said.note_wait
         with pytest.raises(CallWithheld, match="prices of models are still being looked up") as caught:
             await limits.reply(ANA, ask(timeout_seconds=0.2))
         assert (caught.value.reason, caught.value.transient) == ("budget", True)
         call = asyncio.create_task(limits.reply(ANA, ask(timeout_seconds=100.0)))
-        assert await eventually(held.started)
+        assert await eventually(held.has_started)
         await asyncio.sleep(0.05)
         assert server.stats.calls == 0, "its cost is unknown"
         held.release()
@@ -158,7 +158,7 @@ async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
         await limits.close()
         assert turn.usage.cost
         assert said.waits[0] > 0.05, "the wait is part of the call's deadline"
-        assert await store.counters.read_spending([SPENT]) == [round(turn.usage.cost * 1_000_000)]
+        assert await store.counters.read_spending([SPENDING_COUNTER]) == [round(turn.usage.cost * 1_000_000)]
         await model.close()
 
 
@@ -188,7 +188,7 @@ async def test_a_lookup_ends_with_its_model(tmp_path: Path, monkeypatch: pytest.
     async with ProviderServer(lambda _: FINE) as server:
         model = connect("responses", server)
         warming = asyncio.create_task(model.warm())
-        assert await eventually(held.started)
+        assert await eventually(held.has_started)
         await model.close()
         async with asyncio.timeout(patience()):
             await asyncio.wait({warming})

@@ -13,9 +13,9 @@ from handoff.contracts import Plan
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 from specialists.turns import finish_tools
-from tests.models.conftest import ask, paired
+from tests.models.conftest import ask, open_pair
 from tests.patience import patience
-from tests.providers.scripts import brain_from_model, by_purpose, six, slowed
+from tests.providers.scripts import brain_from_model, by_purpose, make_slow_latency, six
 from tests.providers.wire import Api
 
 BRIEF = "# Request\nDo all six\n\n# Specialists\n" + "\n".join(f"- w{n}: Works out part {n}." for n in range(1, 7))
@@ -29,11 +29,11 @@ def part_call(messages: list[ModelMessage]) -> ModelCall:
 
 
 async def test_latency_can_depend_on_the_task_and_the_purpose() -> None:
-    async with paired("chat", six) as pair:
+    async with open_pair("chat", six) as pair:
         await pair.model.reply(ask(BRIEF))
         await pair.model.reply(part_call([ModelMessage(role="user", text="# Task\nPart w3: look")]))
         planner, part = pair.server.requests
-    slow = slowed(0.1, "w3", 5)
+    slow = make_slow_latency(0.1, "w3", 5)
     assert (slow(planner), slow(part)) == (0.1, 0.5)
     purposes = by_purpose({"planner": 1.0}, 0.2)
     assert (purposes(planner), purposes(part)) == (1.0, 0.2)
@@ -48,7 +48,7 @@ async def test_a_model_of_ours_can_stand_behind_a_wire_format(api: Api) -> None:
         messages=(ModelMessage(role="user", text=brief),),
         tools=finish_tools.FINISH_SPECS,
     )
-    async with paired(api, brain_from_model(rehearsal)) as pair:
+    async with open_pair(api, brain_from_model(rehearsal)) as pair:
         planned = await pair.model.reply(
             ask(BRIEF.replace("Do all six", "Write a note"), answer_schema=Plan.model_json_schema())
         )

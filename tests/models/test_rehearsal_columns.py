@@ -94,7 +94,7 @@ def test_what_is_asked_for_is_shown_and_nothing_else(tasks: str, title: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("task", "left"),
+    ("task", "unused_words"),
     [
         ("revenue of green lamps by region", "green lamps"),
         ("revenue by region without tax", "without tax"),
@@ -115,9 +115,9 @@ def test_what_is_asked_for_is_shown_and_nothing_else(tasks: str, title: str) -> 
         ("revenue of the top 40 regions", "top 40 regions"),
     ],
 )
-def test_words_that_no_query_uses_decline_the_request(task: str, left: str) -> None:
-    assert {*left.split()} <= {*read(task).unused_words}
-    assert any(word in read(task).decline_reason for word in left.split())
+def test_words_that_no_query_uses_decline_the_request(task: str, unused_words: str) -> None:
+    assert {*unused_words.split()} <= {*read(task).unused_words}
+    assert any(word in read(task).decline_reason for word in unused_words.split())
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_person_chooses_the_figure_that_a_request_leaves_open() -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "order", "said"),
+    ("task", "order", "sentence_starts"),
     [
         ("top 2 regions by revenue", "total_revenue_eur DESC) <= 2 ORDER BY 2 DESC", ["South has the largest"]),
         ("bottom 2 regions by revenue", "total_revenue_eur ASC) <= 2 ORDER BY 2 ASC", ["North has the smallest"]),
@@ -161,14 +161,14 @@ def test_a_person_chooses_the_figure_that_a_request_leaves_open() -> None:
         ("revenue by month, highest first", "GROUP BY 1 ORDER BY 2 DESC", ["South has the largest", "North has the"]),
     ],
 )
-def test_rows_come_in_the_order_that_is_asked_for(task: str, order: str, said: list[str]) -> None:
+def test_rows_come_in_the_order_that_is_asked_for(task: str, order: str, sentence_starts: list[str]) -> None:
     question = make_sql_query(read(task))
     rows = read_rows("region | total_revenue_eur\nNorth | 10\nSouth | 30\n(2 rows)")
     assert order in question.sql
     assert rows is not None
     told = make_sentences(question, rows)
-    assert len(told) == len(said)
-    assert all(one.startswith(begins) for one, begins in zip(told, said, strict=True))
+    assert len(told) == len(sentence_starts)
+    assert all(one.startswith(begins) for one, begins in zip(told, sentence_starts, strict=True))
 
 
 def test_rows_are_read_and_told_with_numbers_as_people_write_them() -> None:

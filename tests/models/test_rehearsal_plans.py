@@ -18,18 +18,18 @@ CREW = """# Specialists
 - writer: Writes and restructures texts from given material; publishes documents."""
 SALES = "- sales.csv (text/csv, 1200 bytes, for analyst)"
 TEXT, PDF = "- a.md (text/markdown, 9 bytes)", "- b.pdf (application/pdf, 9 bytes)"
-GIVEN = "\n\n# Source material\n## a.md begins\nHolidays are long."
+SOURCE_SECTION = "\n\n# Source material\n## a.md begins\nHolidays are long."
 
 
-def decided(request: str, files: str = "", more: str = "", crew: str = CREW) -> dict[str, Any]:
+def make_decision(request: str, files: str = "", more: str = "", crew: str = CREW) -> dict[str, Any]:
     text = f"# Request\n{request}\n\n{crew}\n\n# Files\n{files}{more}"
     found = plan_request(text, "")
     assert found == plan_request(text, ""), "a plan is the same every time"
     return found
 
 
-def planned(*given: str, **more: str) -> tuple[Subtask, ...]:
-    found = decided(*given, **more)["next"]
+def list_subtasks(*texts: str, **more: str) -> tuple[Subtask, ...]:
+    found = make_decision(*texts, **more)["next"]
     assert found.pop("who") == "several"
     return Plan.model_validate(found).subtasks
 
@@ -46,7 +46,7 @@ def planned(*given: str, **more: str) -> tuple[Subtask, ...]:
     ],
 )
 def test_a_request_gets_the_specialists_it_needs(request_text: str, file: str, who: str) -> None:
-    subtasks = planned(request_text, file, GIVEN if file == TEXT else "")
+    subtasks = list_subtasks(request_text, file, SOURCE_SECTION if file == TEXT else "")
     assert [subtask.specialist for subtask in subtasks] == who.split()
     assert "flight" not in request_text or "flight" in subtasks[0].intent, "a word that nobody reads declines it"
     if len(subtasks) > 1:
@@ -55,24 +55,26 @@ def test_a_request_gets_the_specialists_it_needs(request_text: str, file: str, w
 
 def test_only_listed_specialists_are_used() -> None:
     crew = "# Specialists\n- scribe: Writes texts.\n- counter: Works on tables and data."
-    subtasks = planned("total sales by region, then write a note", SALES, crew=crew)
+    subtasks = list_subtasks("total sales by region, then write a note", SALES, crew=crew)
     assert [subtask.specialist for subtask in subtasks] == ["counter", "scribe"]
-    assert [one.specialist for one in planned("what now?", crew="# Specialists\n- oracle: Knows all.")] == ["oracle"]
+    assert [one.specialist for one in list_subtasks("what now?", crew="# Specialists\n- oracle: Knows all.")] == [
+        "oracle"
+    ]
 
 
 def test_a_follow_up_on_a_table_names_what_it_goes_on_from() -> None:
     asked = "## Asked: revenue by region\nNorth has 120.\n## Asked: eligible orders\n(no answer: In sales.csv I can't.)"
-    (analysis,) = planned("only North", SALES, f"\n\n# Earlier in this thread\n{asked}")
+    (analysis,) = list_subtasks("only North", SALES, f"\n\n# Earlier in this thread\n{asked}")
     assert analysis.intent.splitlines()[1:] == [f"{FOLLOW_UP_PREFIX} revenue by region"]
 
 
 def test_a_file_that_is_not_read_beside_a_table_is_named() -> None:
-    found = decided("what is the total?", f"{SALES}\n{PDF}")["next"]
+    found = make_decision("what is the total?", f"{SALES}\n{PDF}")["next"]
     assert found["missing"] == ["read b.pdf beside a table without a language model"]
 
 
 @pytest.mark.parametrize(
-    ("words", "file", "said"),
+    ("words", "file", "expected_text"),
     [
         ("What can you do?", "", "without a language model"),
         ("hello!", SALES, "ANTHROPIC_API_KEY"),
@@ -86,20 +88,20 @@ def test_a_file_that_is_not_read_beside_a_table_is_named() -> None:
     ],
 )
 def test_what_takes_no_specialist_is_answered_or_declined_with_what_can_be_asked(
-    words: str, file: str, said: str
+    words: str, file: str, expected_text: str
 ) -> None:
-    found = decided(words, file, GIVEN if file == TEXT else "")
+    found = make_decision(words, file, SOURCE_SECTION if file == TEXT else "")
     told = found["next"]["text"]
     assert found["next"]["who"] == "answer"
-    assert said in told
+    assert expected_text in told
     assert not any(letter.isdigit() for letter in told), "a planner states no figures"
     assert found["why"] != DECLINE_REASON or (
         NO_MODEL_MESSAGE in told and SUGGESTION_PREFIX in told and len(told.splitlines()) == 1
     )
 
 
-async def test_the_synthesizer_says_nothing_twice_and_names_gaps(heard: Any) -> None:
-    pieces, listen = heard
+async def test_the_synthesizer_says_nothing_twice_and_names_gaps(text_listener: Any) -> None:
+    pieces, listen = text_listener
     results = (
         "# Request\nwhy?\n\n# Plan\nA note (strategy: merge)\n\n# Results\n"
         '## Find why\n<result id="analysis" sure="85"/>\n- North fell.\n\n| a | b |\n| --- | --- |\n| 1 | 2 |\n\n'

@@ -75,7 +75,7 @@ async def test_plain_arithmetic_is_worked_out_by_the_tool(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "intent", "data", "said"),
+    ("name", "intent", "data", "expected_text"),
     [
         ("analyst", "Total revenue by plan", b"", "orders.csv"),
         ("analyst", "Total revenue by plan", b"\x89PNG\r\n\x1a\n" + bytes(50), "orders.csv"),
@@ -85,12 +85,12 @@ async def test_plain_arithmetic_is_worked_out_by_the_tool(tmp_path: Path) -> Non
     ],
 )
 async def test_what_cannot_be_done_is_given_up_with_its_reason(
-    tmp_path: Path, name: str, intent: str, data: bytes, said: str
+    tmp_path: Path, name: str, intent: str, data: bytes, expected_text: str
 ) -> None:
     outcome = await work(name, intent, tmp_path, orders=data)
     assert isinstance(outcome, Escalation)
     assert outcome.reason == "out_of_scope"
-    assert said in outcome.message
+    assert expected_text in outcome.message
 
 
 async def test_the_writer_puts_together_what_there_is_and_adds_nothing(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ STEPS = (
 MODEL = RehearsalModel().with_scripts(DemoScript(ASK, DemoReplies(PLAN, {"scout": STEPS}, "Acme charges 12.")))
 TOOLS = tuple(ToolSpec(name, "", {"type": "object", "properties": {}}) for name in ("look", "dig", "publish"))
 BRIEF = f"It is part of: {ASK}\n\n# Task\nRead.\n\n# Source material\n## a.txt\nThe fee is 12."
-ANSWERED = BRIEF.replace("# Source", "# From earlier steps\n## Question\nAnswered by a person: one\n\n# Source")
+ANSWERED_BRIEF = BRIEF.replace("# Source", "# From earlier steps\n## Question\nAnswered by a person: one\n\n# Source")
 
 
 async def turn(*messages: ModelMessage, brief: str = BRIEF, purpose: str = "specialist:scout") -> Turn:
@@ -35,8 +35,10 @@ async def turn(*messages: ModelMessage, brief: str = BRIEF, purpose: str = "spec
     return await MODEL.reply(ModelCall(purpose, "system", (first, *messages), tools=(*TOOLS, *FINISH_SPECS)))
 
 
-def replied(calls: tuple[ToolCall, ...], text: str = "Yes.", *, failed: str = "") -> tuple[ModelMessage, ...]:
-    replies = tuple(ToolReply(call_id=call.id, text=text, failed=call.name == failed) for call in calls)
+def make_reply_messages(
+    calls: tuple[ToolCall, ...], text: str = "Yes.", *, failed_name: str = ""
+) -> tuple[ModelMessage, ...]:
+    replies = tuple(ToolReply(call_id=call.id, text=text, failed=call.name == failed_name) for call in calls)
     return ModelMessage(role="assistant", calls=calls), ModelMessage(role="tool", replies=replies)
 
 
@@ -58,18 +60,18 @@ async def test_plan_and_answer_are_for_the_demos_own_request_alone() -> None:
 async def test_steps_are_taken_in_order_with_a_question_in_their_midst() -> None:
     first = await turn()
     assert [(call.name, call.arguments) for call in first.calls] == [("look", {"word": "acme"}), ("dig", {"depth": 2})]
-    (asks,) = (await turn(*replied(first.calls))).calls
+    (asks,) = (await turn(*make_reply_messages(first.calls))).calls
     assert asks.name == "escalate", "search_material is not offered where the brief has the material whole"
-    again = await turn(brief=ANSWERED)
-    (publish,) = (await turn(*replied(again.calls), brief=ANSWERED)).calls
+    again = await turn(brief=ANSWERED_BRIEF)
+    (publish,) = (await turn(*make_reply_messages(again.calls), brief=ANSWERED_BRIEF)).calls
     assert publish.arguments == {"markdown": "The fee is 12."}
-    done = (*replied(again.calls), *replied((publish,)))
-    (end,) = (await turn(*done, brief=ANSWERED)).calls
+    done = (*make_reply_messages(again.calls), *make_reply_messages((publish,)))
+    (end,) = (await turn(*done, brief=ANSWERED_BRIEF)).calls
     assert (end.name, end.arguments["content"]) == ("return_result", "The fee is 12.")
 
 
 @pytest.mark.parametrize(
-    ("refused", "text", "end", "said"),
+    ("refused", "text", "end", "expected_text"),
     [
         ("dig", "There is no shovel.", "escalate", f"{DEVIATION_MESSAGE} `dig` failed: There is no shovel."),
         ("publish", "denied", "return_result", f"`publish` was shown, and {DENIED_TEXT}: nothing was done."),
@@ -77,13 +79,13 @@ async def test_steps_are_taken_in_order_with_a_question_in_their_midst() -> None
     ],
 )
 async def test_what_happened_is_handed_in_for_words_of_another_course(
-    refused: str, text: str, end: str, said: str
+    refused: str, text: str, end: str, expected_text: str
 ) -> None:
     text = briefing.render_note(text, tool="publish", reason="") if refused == "publish" else text
-    looked = replied((await turn(brief=ANSWERED)).calls, text, failed=refused)
-    published = replied((await turn(*looked, brief=ANSWERED)).calls, text, failed=refused)
-    (call,) = (await turn(*looked, *published, brief=ANSWERED)).calls
-    assert (call.name, call.arguments["message" if end == "escalate" else "content"]) == (end, said)
+    looked = make_reply_messages((await turn(brief=ANSWERED_BRIEF)).calls, text, failed_name=refused)
+    published = make_reply_messages((await turn(*looked, brief=ANSWERED_BRIEF)).calls, text, failed_name=refused)
+    (call,) = (await turn(*looked, *published, brief=ANSWERED_BRIEF)).calls
+    assert (call.name, call.arguments["message" if end == "escalate" else "content"]) == (end, expected_text)
 
 
 async def test_a_part_of_another_request_is_not_played_by_the_demos_steps() -> None:

@@ -12,9 +12,9 @@ from bot.models.rehearsal.source_passages import list_passages, make_text_answer
 WORD = st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=9)
 SENTENCE = st.lists(WORD, min_size=1, max_size=8).map(lambda words: " ".join(words).capitalize() + ".")
 HEADING = st.builds("{} {}".format, st.sampled_from(["#", "##", "### "]), WORD)
-NUMBERED = st.builds("{} {}".format, st.sampled_from(["1.", "2.3", "12"]), SENTENCE)
+NUMBERED_LINE = st.builds("{} {}".format, st.sampled_from(["1.", "2.3", "12"]), SENTENCE)
 ROW = st.builds("| {} | {} |".format, WORD, WORD)
-LINE = st.one_of(SENTENCE, HEADING, NUMBERED, ROW, st.just("[page 3]"), WORD.map("- {}".format), st.just(""))
+LINE = st.one_of(SENTENCE, HEADING, NUMBERED_LINE, ROW, st.just("[page 3]"), WORD.map("- {}".format), st.just(""))
 GEARBOX = "Line 2 stopped at dawn. The gearbox ran hot. Two pallets are missing."
 DAYS = "# Beschlüsse\nDer Umzug wird auf den 1. September verschoben. Es gibt Kuchen.\n# Aufgaben\nWer | Was | Bis\n"
 DAYS += "Emre | Angebote einholen | 25. Juni\nSofia | Messestand buchen | 18. Juni\nPiotr | Serverraum | 2. Juli"
@@ -33,7 +33,7 @@ def test_every_word_of_a_text_stands_in_a_passage(lines: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "name", "text", "said"),
+    ("question", "name", "text", "expected_text"),
     [
         (
             "about the export?",
@@ -67,6 +67,8 @@ def test_every_word_of_a_text_stands_in_a_passage(lines: list[str]) -> None:
         ("When did the backup fail?", "nas.log", LOG, "found no passage that holds most|the answer may be there"),
     ],
 )
-def test_a_question_is_answered_with_a_quotation_or_declined(question: str, name: str, text: str, said: str) -> None:
+def test_a_question_is_answered_with_a_quotation_or_declined(
+    question: str, name: str, text: str, expected_text: str
+) -> None:
     told = repr(make_text_answer(Brief(question, source_texts=((name, text),)))).replace('\\"', '"')
-    assert [one for one in said.split("|") if one.strip() and one.strip("> ") not in told] == []
+    assert [one for one in expected_text.split("|") if one.strip() and one.strip("> ") not in told] == []

@@ -7,17 +7,17 @@ from typing import Any
 import pytest
 
 from handoff.contracts import Tier, ToolCall
-from tests.models.conftest import TOOLS, ask, effort_of, paired
+from tests.models.conftest import TOOLS, ask, effort_of, open_pair
 from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api, WireRequest
 
-CALLED = Reply(calls=(ToolCall(id="c", name="look_up", arguments={"city": "Bern"}),), stop="tool_use")
+CALL_REPLY = Reply(calls=(ToolCall(id="c", name="look_up", arguments={"city": "Bern"}),), stop="tool_use")
 
 
 async def test_the_providers_own_models_think_as_hard_as_their_tier(api: Api) -> None:
     tiers: dict[Tier, str] = {"fast": "low", "balanced": "medium", "deep": "high"}
-    async with paired(api, lambda _: Reply("Yes."), is_own_server=True) as pair:
+    async with open_pair(api, lambda _: Reply("Yes."), is_own_server=True) as pair:
         for tier in tiers:
             await pair.model.reply(ask(tier=tier, answer_schema={"type": "object", "properties": {}}))
     assert [effort_of(request) for request in pair.server.requests] == [*tiers.values()]
@@ -26,7 +26,7 @@ async def test_the_providers_own_models_think_as_hard_as_their_tier(api: Api) ->
 
 
 async def test_a_compatible_server_draws_no_lots_and_hears_nothing_of_effort(api: Api) -> None:
-    async with paired(api, lambda _: Reply("Yes.")) as pair:
+    async with open_pair(api, lambda _: Reply("Yes.")) as pair:
         await pair.model.reply(ask())
     request = pair.server.requests[0]
     assert request.body["temperature"] == 0
@@ -34,7 +34,7 @@ async def test_a_compatible_server_draws_no_lots_and_hears_nothing_of_effort(api
 
 
 async def test_a_call_can_be_forced(api: Api) -> None:
-    async with paired(api, lambda _: CALLED) as pair:
+    async with open_pair(api, lambda _: CALL_REPLY) as pair:
         await pair.model.reply(ask(tools=TOOLS))
         await pair.model.reply(ask(tools=TOOLS, tool_choice="required"))
         await pair.model.reply(ask(tool_choice="required"))
@@ -51,7 +51,7 @@ def choosy(request: WireRequest) -> Reply | Fault:
         "no_temperature": "temperature" in request.body,
         "no_effort": effort_of(request),
     }
-    return next((Fault(fault) for fault, has in refused.items() if has), CALLED)
+    return next((Fault(fault) for fault, has in refused.items() if has), CALL_REPLY)
 
 
 async def test_what_a_server_refuses_by_name_is_left_out_from_then_on(
@@ -59,7 +59,7 @@ async def test_what_a_server_refuses_by_name_is_left_out_from_then_on(
 ) -> None:
     caplog.set_level("INFO")
     call = ask(tools=TOOLS, tool_choice="required", effort="high", temperature=1.5)
-    async with paired(api, choosy, is_own_server=True) as pair:
+    async with open_pair(api, choosy, is_own_server=True) as pair:
         assert [len((await pair.model.reply(call)).calls) for _ in range(2)] == [1, 1]
     assert pair.server.stats.calls == 5  # each learnt once
     for name in ("tool_choice", "temperature", "effort"):
@@ -71,7 +71,7 @@ async def test_what_one_model_refuses_another_is_still_asked() -> None:
         refuses = request.model == "gpt-6-luna" and "temperature" in request.body
         return Fault("no_temperature") if refuses else Reply("Fine.")
 
-    async with paired("chat", brain) as pair:
+    async with open_pair("chat", brain) as pair:
         await pair.model.reply(ask(tier="fast"))
         await pair.model.reply(ask(tier="deep"))
     assert pair.server.requests[-1].body["temperature"] == 0

@@ -13,7 +13,7 @@ from handoff.contracts import ToolCall, ToolReply
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 from specialists.turns.finish_tools import FINISH_SPECS
-from tests.models.conftest import Heard, ask, paired
+from tests.models.conftest import TextListener, ask, open_pair
 from tests.own_tools import all_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -33,16 +33,16 @@ QUERY = ToolSpec(
 )
 TOOLS = (QUERY, *FINISH_SPECS)
 STEP = {"tool": "query_table", "arguments": {"sql": "select 1"}}
-WRITTEN = f"```json\n{json.dumps({'name': 'query_table', 'arguments': STEP['arguments']})}\n```"
+WRITTEN_CALL = f"```json\n{json.dumps({'name': 'query_table', 'arguments': STEP['arguments']})}\n```"
 
 
 def knows_no_calls(request: WireRequest) -> Reply:
     """A model that writes its calls as text, behind a server that does not see them; a schema holds it."""
-    return Reply(json.dumps(STEP) if request.answer_schema else WRITTEN)
+    return Reply(json.dumps(STEP) if request.answer_schema else WRITTEN_CALL)
 
 
 async def test_a_call_written_as_text_is_read_and_the_next_ones_are_held_by_a_schema() -> None:
-    async with paired("chat", knows_no_calls) as pair:
+    async with open_pair("chat", knows_no_calls) as pair:
         turns = [await pair.model.reply(ask(tools=TOOLS, tool_choice="required")) for _ in range(2)]
     for turn in turns:
         assert (turn.text, turn.stop) == ("", "tool_use")
@@ -66,7 +66,7 @@ async def test_the_tools_are_listed_and_the_conversation_is_told_in_plain_messag
         ModelMessage(role="tool", replies=(ToolReply(call_id="c1", text="no such table", failed=True),)),
         ModelMessage(role="user", text="Go on."),
     )
-    async with paired("chat", knows_no_calls, tool_mode="schema") as pair:
+    async with open_pair("chat", knows_no_calls, tool_mode="schema") as pair:
         await pair.model.reply(ModelCall(purpose="test", system="Be brief.", messages=messages, tools=TOOLS))
     request = pair.server.requests[0]
     assert request.system.startswith("Be brief.\n\nAnswer with one JSON object, ")
@@ -128,7 +128,7 @@ async def test_a_model_without_tools_is_held_by_a_schema_at_once() -> None:
     def brain(request: WireRequest) -> Reply | Fault:
         return Fault("no_tools") if request.tools else Reply(json.dumps(STEP))
 
-    async with paired("chat", brain) as pair:
+    async with open_pair("chat", brain) as pair:
         for _ in range(2):
             turn = await pair.model.reply(ask(tools=TOOLS))
             assert turn.calls[0].name == "query_table"
@@ -137,24 +137,24 @@ async def test_a_model_without_tools_is_held_by_a_schema_at_once() -> None:
 
 async def test_a_server_without_schemas_either_is_told_the_step_in_words() -> None:
     def brain(request: WireRequest) -> Reply | Fault:
-        return Fault("no_schemas") if "response_format" in request.body else Reply(WRITTEN)
+        return Fault("no_schemas") if "response_format" in request.body else Reply(WRITTEN_CALL)
 
-    async with paired("chat", brain, tool_mode="schema") as pair:
+    async with open_pair("chat", brain, tool_mode="schema") as pair:
         turn = await pair.model.reply(ask(tools=TOOLS))
     assert turn.calls[0].name == "query_table"
 
 
 async def test_whoever_wants_native_calls_alone_gets_text_as_text() -> None:
-    async with paired("chat", knows_no_calls, tool_mode="native") as pair:
+    async with open_pair("chat", knows_no_calls, tool_mode="native") as pair:
         turns = [await pair.model.reply(ask(tools=TOOLS)) for _ in range(2)]
-    assert [(turn.text, turn.calls) for turn in turns] == [(WRITTEN, ())] * 2
+    assert [(turn.text, turn.calls) for turn in turns] == [(WRITTEN_CALL, ())] * 2
     assert all(request.tools for request in pair.server.requests)
 
 
 async def test_native_calls_and_plain_answers_switch_nothing() -> None:
     call = ToolCall(id="c", name="query_table", arguments={"sql": "select 1"})
     replies = [Reply("It is 42."), Reply(calls=(call,), stop="tool_use"), Reply("Done.")]
-    async with paired("chat", lambda _: replies.pop(0)) as pair:
+    async with open_pair("chat", lambda _: replies.pop(0)) as pair:
         turns = [await pair.model.reply(ask(tools=TOOLS)) for _ in range(3)]
     assert [turn.text for turn in turns] == ["It is 42.", "", "Done."]
     assert not pair.model.needs_step_schema("balanced")
@@ -164,7 +164,7 @@ async def test_a_call_that_a_server_does_not_force_is_forced_by_a_schema_this_on
     def talks(request: WireRequest) -> Reply:
         return Reply(json.dumps(STEP)) if request.answer_schema else Reply("I will now query the table.")
 
-    async with paired("chat", talks) as pair:
+    async with open_pair("chat", talks) as pair:
         free = await pair.model.reply(ask(tools=TOOLS))
         forced = await pair.model.reply(ask(tools=TOOLS, tool_choice="required"))
     assert (free.text, free.calls) == ("I will now query the table.", ())
@@ -174,14 +174,14 @@ async def test_a_call_that_a_server_does_not_force_is_forced_by_a_schema_this_on
     assert not pair.model.needs_step_schema("balanced")  # calls that it makes may well be recognised
 
 
-async def test_a_step_that_was_cut_is_no_call_and_is_never_streamed(heard: Heard) -> None:
-    async with paired("chat", lambda _: Reply(json.dumps(STEP)[:-9], stop="max_tokens"), tool_mode="schema") as pair:
-        turn = await pair.model.reply(ask(tools=TOOLS, on_text=heard[1]))
-    assert (turn.calls, turn.stop, heard[0]) == ((), "max_tokens", [])
+async def test_a_step_that_was_cut_is_no_call_and_is_never_streamed(text_listener: TextListener) -> None:
+    async with open_pair("chat", lambda _: Reply(json.dumps(STEP)[:-9], stop="max_tokens"), tool_mode="schema") as pair:
+        turn = await pair.model.reply(ask(tools=TOOLS, on_text=text_listener[1]))
+    assert (turn.calls, turn.stop, text_listener[0]) == ((), "max_tokens", [])
 
 
 async def test_the_providers_own_servers_are_never_switched() -> None:
-    async with paired("chat", lambda _: Reply(WRITTEN), is_own_server=True) as pair:
+    async with open_pair("chat", lambda _: Reply(WRITTEN_CALL), is_own_server=True) as pair:
         turn = await pair.model.reply(ask(tools=TOOLS))
-    assert turn.text == WRITTEN
+    assert turn.text == WRITTEN_CALL
     assert not pair.model.needs_step_schema("balanced")

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from bot.models.strict_schema import make_strict_schema
 from handoff.contracts import Finding, Plan
 from specialists.tools.tool import ToolSpec
-from tests.models.conftest import ask, paired
+from tests.models.conftest import ask, open_pair
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api, WireRequest
@@ -83,7 +83,7 @@ def _words(schema: Any) -> set[str]:
 
 async def test_structured_output_is_asked_for_in_strict_form(api: Api) -> None:
     plan = {"goal": "g", "subtasks": [], "strategy": "merge", "instruction": "", "missing": [], "made": []}
-    async with paired(api, lambda _: Reply(json.dumps(plan))) as pair:
+    async with open_pair(api, lambda _: Reply(json.dumps(plan))) as pair:
         turn = await pair.model.reply(ask(answer_schema=Plan.model_json_schema()))
     schema = pair.server.requests[0].answer_schema
     assert schema is not None
@@ -95,7 +95,7 @@ async def test_structured_output_is_asked_for_in_strict_form(api: Api) -> None:
 
 
 async def test_limits_that_a_compatible_server_enforces_stay_in_the_schema() -> None:
-    async with paired("chat", lambda _: Reply("{}")) as pair:
+    async with open_pair("chat", lambda _: Reply("{}")) as pair:
         await pair.model.reply(ask(answer_schema=SCHEMA, tools=()))
         await pair.model.reply(ask(tools=TOOLS))
     schema = pair.server.requests[0].answer_schema
@@ -112,7 +112,7 @@ async def test_limits_that_a_compatible_server_enforces_stay_in_the_schema() -> 
 
 
 async def test_the_providers_own_are_told_all_limits_in_words(api: Api) -> None:
-    async with paired(api, lambda _: Reply("{}"), is_own_server=True) as pair:
+    async with open_pair(api, lambda _: Reply("{}"), is_own_server=True) as pair:
         await pair.model.reply(ask(answer_schema=SCHEMA))
     schema = pair.server.requests[0].answer_schema
     assert schema is not None
@@ -125,7 +125,7 @@ async def test_a_server_that_chokes_on_limits_gets_them_in_words() -> None:
         schema = request.answer_schema or {}
         return Fault("no_limits") if "maxItems" in schema["properties"]["steps"] else Reply("{}")
 
-    async with paired("chat", brain) as pair:
+    async with open_pair("chat", brain) as pair:
         for _ in range(2):
             await pair.model.reply(ask(answer_schema=SCHEMA))
     assert pair.server.stats.calls == 3  # learnt once

@@ -15,11 +15,11 @@ from tests.models.conftest import connect_to
 
 
 @asynccontextmanager
-async def telling(path: str, said: Any) -> AsyncIterator[str]:
+async def telling(path: str, payload: Any) -> AsyncIterator[str]:
     """The address of a server that says one thing, at one path."""
 
     async def say(_: web.Request) -> web.Response:
-        return web.json_response(said)
+        return web.json_response(payload)
 
     app = web.Application()
     app.router.add_route("*", path, say)
@@ -49,11 +49,11 @@ CONTEXTS = [
 
 
 @pytest.mark.parametrize(
-    ("ask", "path", "said", "fact"),
+    ("ask", "path", "payload", "fact"),
     [(fetch_picture_support, *row) for row in SEES] + [(fetch_context_size, *row) for row in CONTEXTS],
 )
-async def test_servers_say_in_their_ways_what_their_models_can(ask: Any, path: str, said: Any, fact: Any) -> None:
-    async with telling(path, said) as url:
+async def test_servers_say_in_their_ways_what_their_models_can(ask: Any, path: str, payload: Any, fact: Any) -> None:
+    async with telling(path, payload) as url:
         assert await ask(f"{url}/v1", "home", {}) == fact
 
 
@@ -61,15 +61,15 @@ MODEL = {"id": "m", "type": "model", "max_input_tokens": 200_000}
 
 
 @pytest.mark.parametrize(
-    ("said", "sees", "context"),
+    ("payload", "sees", "context"),
     [
         (MODEL | {"capabilities": {"image_input": {"supported": True}}}, True, 200_000),
         (MODEL | {"capabilities": {"image_input": {"supported": False}}}, False, 200_000),
         ("?", None, None),
     ],
 )
-async def test_anthropic_says_what_its_models_can(said: Any, sees: object, context: int | None) -> None:
-    async with telling("/v1/models/claude-opus-5-5", said) as url:
+async def test_anthropic_says_what_its_models_can(payload: Any, sees: object, context: int | None) -> None:
+    async with telling("/v1/models/claude-opus-5-5", payload) as url:
         model = connect_to("anthropic", url)
         assert (await model.sees_pictures("deep"), await model.fetch_context_size("deep")) == (sees, context)
         assert (await model.sees_pictures("fast"), await model.fetch_context_size("fast")) == (

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from specialists.model import ModelError
-from tests.models.conftest import QUICK, Pair, ask, connect, paired
+from tests.models.conftest import QUICK, Pair, ask, connect, open_pair
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
@@ -30,7 +30,7 @@ async def silent(pair: Pair, *, spoken: bool) -> None:
 
 
 async def test_a_long_reply_that_keeps_coming_succeeds(api: Api) -> None:
-    async with paired(api, lambda _: Reply("word " * 40, piece=5, pause=0.05), silence=SILENCE) as pair:
+    async with open_pair(api, lambda _: Reply("word " * 40, piece=5, pause=0.05), silence=SILENCE) as pair:
         await pair.model.warm()
         began = time.monotonic()
         turn = await pair.model.reply(ask())
@@ -39,13 +39,13 @@ async def test_a_long_reply_that_keeps_coming_succeeds(api: Api) -> None:
 
 
 async def test_a_server_that_never_says_a_word_is_given_up(api: Api) -> None:
-    async with paired(api, lambda _: Fault("hang"), silence=SILENCE, is_own_server=True) as pair:
+    async with open_pair(api, lambda _: Fault("hang"), silence=SILENCE, is_own_server=True) as pair:
         await pair.model.warm()
         await silent(pair, spoken=False)
 
 
 async def test_a_stream_that_falls_silent_is_given_up(api: Api) -> None:
-    async with paired(api, lambda _: Reply("word " * 40, piece=5), silence=SILENCE, is_own_server=True) as pair:
+    async with open_pair(api, lambda _: Reply("word " * 40, piece=5), silence=SILENCE, is_own_server=True) as pair:
         await pair.model.warm()
         pair.server.fail_next(Fault("silence_in_stream", after=9))
         await silent(pair, spoken=True)
@@ -53,7 +53,7 @@ async def test_a_stream_that_falls_silent_is_given_up(api: Api) -> None:
 
 @pytest.mark.parametrize(("after", "spoken"), [(1, False), (9, True)])
 async def test_pings_and_comments_are_no_life(api: Api, after: int, *, spoken: bool) -> None:
-    async with paired(api, lambda _: Reply("word " * 40, piece=5), silence=SILENCE, is_own_server=True) as pair:
+    async with open_pair(api, lambda _: Reply("word " * 40, piece=5), silence=SILENCE, is_own_server=True) as pair:
         await pair.model.warm()
         pair.server.fail_next(Fault("pings_in_stream", after=after))
         await silent(pair, spoken=spoken)
@@ -84,7 +84,7 @@ async def test_calls_that_queue_at_a_server_at_home_wait_for_each_other() -> Non
 async def test_one_connection_serves_one_call_after_the_other(api: Api) -> None:
     """A stream is read to its end: else every call would pay for a new connection."""
     options = {"is_own_server": True} if api == "chat" else {}  # servers at home get a new one each time
-    async with paired(api, lambda _: Reply("Yes."), **options) as pair:
+    async with open_pair(api, lambda _: Reply("Yes."), **options) as pair:
         for _ in range(3):
             await pair.model.reply(ask())
         ports = {request.headers["peer"] for request in pair.server.requests}

@@ -13,7 +13,7 @@ from bot.models.chat_completions import merge_fields
 from handoff.contracts import Tier, ToolCall, ToolReply, Turn
 from specialists.model import ModelCall, ModelError, ModelMessage
 from tests.models.chat_replies import chunks, completion
-from tests.models.conftest import HOME, TOOLS, Pair, ask, paired, take_turn
+from tests.models.conftest import HOME, TOOLS, Pair, ask, open_pair, take_turn
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api, WireRequest
@@ -86,9 +86,9 @@ DETAILS = [
 FIELDS: dict[str, Any] = {"reasoning_content": "Bern first, then Rome.", "reasoning_details": DETAILS}
 
 
-def calls(*, signed: bool = True) -> list[dict[str, Any]]:
+def calls(*, is_signed: bool = True) -> list[dict[str, Any]]:
     """Two parallel calls, of which the first is signed, as Gemini does it."""
-    more = {"extra_content": SIGNATURE} if signed else {}
+    more = {"extra_content": SIGNATURE} if is_signed else {}
     bern = {"name": "look_up", "arguments": '{"city": "Bern"}'}
     rome = {"name": "look_up", "arguments": '{"city": "Rome"}', "note": "beside the arguments"}
     return [
@@ -97,7 +97,7 @@ def calls(*, signed: bool = True) -> list[dict[str, Any]]:
     ]
 
 
-def streamed() -> Reply:
+def make_streamed_reply() -> Reply:
     """The reply of `whole`, in the parts in which servers send it."""
     text, encrypted = DETAILS
     pieces = ("Bern first, ", "then Rome.")
@@ -157,7 +157,7 @@ async def next_turn(
 
 async def test_blocks_and_items_come_back_as_they_were() -> None:
     for api, parts in zip(THINKING, (BLOCKS, ITEMS), strict=True):
-        async with paired(api, brain, is_own_server=api == "responses") as pair:
+        async with open_pair(api, brain, is_own_server=api == "responses") as pair:
             turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
             assert (turn.text, turn.calls, turn.stop) == ("I will look.", (CALL,), "tool_use")
             assert turn.thoughts == ({"provider": pair.model.provider, "model": pair.model.tiers["balanced"]}, *parts)
@@ -174,7 +174,7 @@ async def test_blocks_and_items_come_back_as_they_were() -> None:
 
 async def test_another_models_thoughts_are_left_out_and_its_words_and_calls_told() -> None:
     for api in THINKING:
-        async with paired(api, brain) as pair:
+        async with open_pair(api, brain) as pair:
             turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
             sent = await next_turn(pair, turn, tier="deep")
             assert "thinking" not in str(sent)
@@ -188,7 +188,7 @@ async def test_another_models_thoughts_are_left_out_and_its_words_and_calls_told
 
 
 async def test_thoughts_that_do_not_fit_the_calls_any_more_are_left_out() -> None:
-    async with paired("anthropic", brain) as pair:
+    async with open_pair("anthropic", brain) as pair:
         turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
         other = CALL.model_copy(update={"id": "call_2"})
         sent = await next_turn(pair, turn, calls=(other,))
@@ -202,7 +202,7 @@ async def test_thoughts_that_are_refused_are_sent_no_more() -> None:
         return Fault("no_thoughts") if thinks else brain(request)
 
     for api in THINKING:
-        async with paired(api, refuses) as pair:
+        async with open_pair(api, refuses) as pair:
             turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
             for _ in range(2):
                 await next_turn(pair, turn)
@@ -213,9 +213,9 @@ async def test_a_turn_without_thoughts_keeps_none(api: Api) -> None:
     assert (await take_turn(api, Reply("Looking.", (CALL,), "tool_use"), ask(tools=TOOLS))).thoughts == ()
 
 
-@pytest.mark.parametrize("reply", [whole(), streamed()], ids=["whole", "streamed"])
+@pytest.mark.parametrize("reply", [whole(), make_streamed_reply()], ids=["whole", "streamed"])
 async def test_what_only_the_provider_knows_comes_back_as_it_was(reply: Reply) -> None:
-    async with paired("chat", strict(reply)) as pair:
+    async with open_pair("chat", strict(reply)) as pair:
         turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
         assert turn.thoughts[0] == {"provider": HOME, "model": "gpt-6.1-terra"}
         sent = await next_turn(pair, Turn.model_validate_json(turn.model_dump_json()))
@@ -223,7 +223,7 @@ async def test_what_only_the_provider_knows_comes_back_as_it_was(reply: Reply) -
 
 
 async def test_another_model_gets_none_of_it() -> None:
-    async with paired("chat", brain) as pair:
+    async with open_pair("chat", brain) as pair:
         turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
         sent = (await next_turn(pair, turn, tier="deep"))[1]
     assert set(sent) == {"role", "content", "tool_calls"}
@@ -245,7 +245,7 @@ async def test_a_server_that_refuses_them_is_asked_once(words: str) -> None:
         named = set(FIELDS) & set(request.body["messages"][1])
         return Fault("in_own_words", body={"error": {"message": words}}) if named else brain(request)
 
-    async with paired("chat", refuses) as pair:
+    async with open_pair("chat", refuses) as pair:
         turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
         for _ in range(2):
             await next_turn(pair, turn)
@@ -253,8 +253,8 @@ async def test_a_server_that_refuses_them_is_asked_once(words: str) -> None:
 
 
 async def test_a_server_that_misses_one_is_not_taken_for_one_that_refuses_it() -> None:
-    async with paired(
-        "chat", strict(completion("tool_calls", content=None, tool_calls=calls(signed=False), **FIELDS))
+    async with open_pair(
+        "chat", strict(completion("tool_calls", content=None, tool_calls=calls(is_signed=False), **FIELDS))
     ) as pair:
         turn = await pair.model.reply(ask("Weather?", tools=TOOLS))
         for _ in range(2):
@@ -265,7 +265,7 @@ async def test_a_server_that_misses_one_is_not_taken_for_one_that_refuses_it() -
 
 async def test_a_plain_reply_keeps_nothing() -> None:
     reply = completion(
-        "tool_calls", content=None, tool_calls=calls(signed=False)[:1], annotations=[], reasoning="", audio=None
+        "tool_calls", content=None, tool_calls=calls(is_signed=False)[:1], annotations=[], reasoning="", audio=None
     )
     assert (await take_turn("chat", reply, ask(tools=TOOLS))).thoughts == ()
 
@@ -285,15 +285,15 @@ ITEM = st.fixed_dictionaries({"type": st.sampled_from(["a", "b"]), "text": TEXT}
 
 @given(
     fields=st.dictionaries(st.sampled_from(["one", "two"]), st.one_of(TEXT, st.booleans(), st.integers())),
-    nested=TEXT,
+    nested_text=TEXT,
     items=st.lists(ITEM, max_size=4),
     size=st.integers(1, 7),
 )
 def test_any_cutting_of_a_stream_adds_up_to_the_whole(
-    fields: dict[str, Any], nested: str, items: list[dict[str, Any]], size: int
+    fields: dict[str, Any], nested_text: str, items: list[dict[str, Any]], size: int
 ) -> None:
     listed = [{**item, "index": index} for index, item in enumerate(items)]
-    right = {**fields, "deep": {"in": {"it": nested}}, "details": listed}
+    right = {**fields, "deep": {"in": {"it": nested_text}}, "details": listed}
     found: dict[str, Any] = {}
     for one in _parts(right, size):
         merge_fields(found, json.loads(json.dumps(one)))

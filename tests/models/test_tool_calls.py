@@ -9,7 +9,7 @@ import pytest
 
 from handoff.contracts import ToolCall, Turn
 from tests.models.chat_replies import chunks, part, reply_with_calls
-from tests.models.conftest import TOOLS, Heard, ask, catch_failures, paired, take_turn, take_turns
+from tests.models.conftest import TOOLS, TextListener, ask, catch_failures, open_pair, take_turn, take_turns
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api
 
@@ -26,9 +26,14 @@ def cities(turn: Turn) -> list[Any]:
     return [call.arguments["city"] for call in turn.calls]
 
 
-async def test_parallel_tool_calls_are_read(api: Api, heard: Heard) -> None:
-    turn = await take_turn(api, Reply("I will look.", CALLS, "tool_use"), ask(tools=TOOLS, on_text=heard[1]))
-    assert (turn.stop, turn.calls, turn.text, "".join(heard[0])) == ("tool_use", CALLS, "I will look.", "I will look.")
+async def test_parallel_tool_calls_are_read(api: Api, text_listener: TextListener) -> None:
+    turn = await take_turn(api, Reply("I will look.", CALLS, "tool_use"), ask(tools=TOOLS, on_text=text_listener[1]))
+    assert (turn.stop, turn.calls, turn.text, "".join(text_listener[0])) == (
+        "tool_use",
+        CALLS,
+        "I will look.",
+        "I will look.",
+    )
 
 
 async def test_a_tool_call_without_arguments_is_an_empty_object(api: Api) -> None:
@@ -39,7 +44,7 @@ async def test_a_tool_call_without_arguments_is_an_empty_object(api: Api) -> Non
 
 async def test_tool_arguments_that_are_not_json_are_asked_for_again(api: Api) -> None:
     replies = [Reply(calls=CALLS, stop="tool_use", cut_arguments='{"city": Z}'), Reply(calls=CALLS, stop="tool_use")]
-    async with paired(api, lambda _: replies.pop(0)) as pair:
+    async with open_pair(api, lambda _: replies.pop(0)) as pair:
         turn = await pair.model.reply(CALL)
     assert (turn.calls, turn.usage.calls) == (CALLS, 2)
     assert turn.usage.tokens_in == pair.server.stats.prompt_tokens
@@ -72,7 +77,7 @@ async def test_every_call_has_an_id_of_its_own(ids: dict[str, str]) -> None:
     assert cities(await take_turn("chat", reply, CALL)) == ["Bern", "Rome"]
 
 
-STREAMED = {
+STREAMED_PARTS = {
     "one index, two ids": (part(0, '{"city": "Bern"}', id="a"), part(0, '{"city": "Rome"}', id="b")),
     "no index, no id": (part(None, '{"city": "Bern"}'), part(None, '{"city": "Rome"}')),
     "one id, two indexes": (
@@ -94,7 +99,7 @@ STREAMED = {
 }
 
 
-@pytest.mark.parametrize("parts", STREAMED.values(), ids=STREAMED)
+@pytest.mark.parametrize("parts", STREAMED_PARTS.values(), ids=STREAMED_PARTS)
 async def test_streamed_calls_are_told_apart(parts: tuple[dict[str, Any], ...]) -> None:
     turn = await take_turn("chat", chunks(*parts, finish="tool_calls"), CALL)
     assert cities(turn) == ["Bern", "Rome"]

@@ -9,7 +9,7 @@ import pytest
 from handoff.contracts import Tier, ToolReply
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
-from tests.models.conftest import LOOK_UP, Heard, Pair, ask, connect
+from tests.models.conftest import LOOK_UP, Pair, TextListener, ask, connect
 from tests.models.test_tool_calls import CALLS
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
@@ -38,8 +38,8 @@ async def test_each_tier_has_its_model(pair: Pair, tier: Tier, place: int) -> No
     assert pair.server.requests[0].model == turn.usage.model == names[place]
 
 
-async def test_text_streams_in_pieces(pair: Pair, heard: Heard) -> None:
-    pieces, listen = heard
+async def test_text_streams_in_pieces(pair: Pair, text_listener: TextListener) -> None:
+    pieces, listen = text_listener
     turn = await pair.model.reply(ask(on_text=listen))
     assert pair.server.requests[0].stream
     assert len(pieces) > 1

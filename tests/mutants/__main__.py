@@ -34,7 +34,7 @@ def main() -> int:
         ]
         faults = _whole(whole.result()) if whole else []
         for mutant, trial in trials:
-            faults += _noticed(mutant, trial.result())
+            faults += _report_outcome(mutant, trial.result())
     for fault in faults:
         sys.stdout.write(f"FAULT: {fault}\n")
     return 1 if faults or not chosen else 0
@@ -46,22 +46,22 @@ def _tests(mutants: list[Mutant], *, quick: bool) -> list[str]:
 
 
 def _whole(outcome: Outcome) -> list[str]:
-    sys.stdout.write(f"{outcome.name}: {outcome.passed} passed\n")
-    wrong = outcome.failed | outcome.broken
+    sys.stdout.write(f"{outcome.name}: {outcome.pass_count} passed\n")
+    wrong = outcome.failures | outcome.breakages
     faults = [f"{test} does not even hold for {WHOLE}: {_line(why)}" for test, why in wrong.items()]
-    return faults if outcome.passed or faults else [f"nothing was run for {WHOLE}"]
+    return faults if outcome.pass_count or faults else [f"nothing was run for {WHOLE}"]
 
 
-def _noticed(mutant: Mutant, outcome: Outcome) -> list[str]:
-    sys.stdout.write(f"{mutant.name}: noticed by {len(outcome.failed)}, not by {outcome.passed}\n")
-    for test, why in outcome.failed.items():
+def _report_outcome(mutant: Mutant, outcome: Outcome) -> list[str]:
+    sys.stdout.write(f"{mutant.name}: noticed by {len(outcome.failures)}, not by {outcome.pass_count}\n")
+    for test, why in outcome.failures.items():
         sys.stdout.write(f"  {test.rpartition('::')[2]}: {_line(why)}\n")
     faults = []
-    if not outcome.failed:
+    if not outcome.failures:
         faults.append(f"nothing notices a program {mutant.name}")
-    if outcome.passed:
-        faults.append(f"{outcome.passed} of the tests that must notice a program {mutant.name} do not")
-    return faults + [f"{mutant.name}: {test} does not run: {_line(why)}" for test, why in outcome.broken.items()]
+    if outcome.pass_count:
+        faults.append(f"{outcome.pass_count} of the tests that must notice a program {mutant.name} do not")
+    return faults + [f"{mutant.name}: {test} does not run: {_line(why)}" for test, why in outcome.breakages.items()]
 
 
 def _line(why: str) -> str:

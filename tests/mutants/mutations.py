@@ -18,16 +18,16 @@ class Edit:
     """Replaces a text that is there exactly once."""
 
     file: str
-    kept: str
-    broken: str
+    old_text: str
+    new_text: str
 
     def apply(self, root: Path) -> None:
         """Edit the copy under `root`. Raises LookupError where the text is not there, so that no mutant goes stale."""
         path = root / self.file
         text = path.read_text(encoding="utf-8")
-        if text.count(self.kept) != 1:
-            raise LookupError(f"{self.file} has {text.count(self.kept)} times, not once: {self.kept!r}")
-        path.write_text(text.replace(self.kept, self.broken), encoding="utf-8")
+        if text.count(self.old_text) != 1:
+            raise LookupError(f"{self.file} has {text.count(self.old_text)} times, not once: {self.old_text!r}")
+        path.write_text(text.replace(self.old_text, self.new_text), encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,8 @@ MUTANTS = (
         (
             Edit(
                 "bot/slack/send/outbox.py",
-                "found = await self.lookup.find_message(place, key, elapsed=elapsed)",
-                'found = ""',
+                "found_ts = await self.lookup.find_message(place, key, elapsed_seconds=elapsed_seconds)",
+                'found_ts = ""',
             ),
         ),
         (

@@ -23,12 +23,12 @@ PATIENCE = patience(400)
 
 @dataclass
 class Outcome:
-    """What came of a run. `failed`: a test's own check did not hold; `broken`: anything else."""
+    """What came of a run. `failures`: a test's own check did not hold; `breakages`: anything else."""
 
     name: str
-    passed: int = 0
-    failed: dict[str, str] = field(default_factory=dict)
-    broken: dict[str, str] = field(default_factory=dict)
+    pass_count: int = 0
+    failures: dict[str, str] = field(default_factory=dict)
+    breakages: dict[str, str] = field(default_factory=dict)
 
 
 def run(name: str, tests: Sequence[str], mutant: Mutant | None = None) -> Outcome:
@@ -63,7 +63,7 @@ def _pytest(outcome: Outcome, root: Path, tests: Sequence[str]) -> None:
     command = [sys.executable, "-m", "pytest", *options, *tests]
     done = subprocess.run(command, cwd=root, env=env, capture_output=True, text=True, timeout=PATIENCE, check=False)
     if not report.exists() or done.returncode not in {0, 1, 2}:
-        outcome.broken[" ".join(tests)] = (done.stdout + done.stderr)[-2000:]
+        outcome.breakages[" ".join(tests)] = (done.stdout + done.stderr)[-2000:]
         return
     for case in ET.parse(report).iter("testcase"):  # noqa: S314 - our own pytest has just written it
         _sort(case, outcome)
@@ -74,11 +74,11 @@ def _sort(case: ET.Element, outcome: Outcome) -> None:
     test = f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
     failure, error = case.find("failure"), case.find("error")
     if error is not None:
-        outcome.broken[test] = str(error.get("message"))
+        outcome.breakages[test] = str(error.get("message"))
     elif failure is not None:
         why = str(failure.get("message"))
         # A check that did not hold, not a program that cannot run.
         held = why.startswith(("AssertionError", "assert ", "Failed: DID NOT RAISE"))
-        (outcome.failed if held else outcome.broken)[test] = why
+        (outcome.failures if held else outcome.breakages)[test] = why
     else:
-        outcome.passed += 1
+        outcome.pass_count += 1

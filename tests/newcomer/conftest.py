@@ -25,7 +25,7 @@ KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL", "REDIS_URL")
 class Try:
     """A running `leadhand try`: what it printed until it was ready, and the page's address."""
 
-    said: str
+    output: str
     address: str
 
 

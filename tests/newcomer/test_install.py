@@ -14,7 +14,7 @@ from tests.newcomer import mirror
 from tests.newcomer.conftest import ROOT
 
 INSTALL = ROOT / ".ci" / "install.py"
-CONFIGURED = ("PIP_", "UV_", "SSL_", "REQUESTS_", "CURL_")
+CONFIG_PREFIXES = ("PIP_", "UV_", "SSL_", "REQUESTS_", "CURL_")
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +34,11 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin" / "python"
 
 
-def install(python: Path, folder: Path, locked: str, settings: str, **env: str) -> subprocess.CompletedProcess[str]:
+def install(python: Path, folder: Path, lock_text: str, settings: str, **env: str) -> subprocess.CompletedProcess[str]:
     """Run the step of make for a lock of one package, with a pip.conf, and nothing else of this machine's settings."""
     (folder / "pip.conf").write_text(f"[global]\n{settings}", encoding="utf-8")
-    (folder / "a.lock").write_text(locked, encoding="utf-8")
-    plain = {name: value for name, value in os.environ.items() if not name.startswith(CONFIGURED)}
+    (folder / "a.lock").write_text(lock_text, encoding="utf-8")
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(CONFIG_PREFIXES)}
     env = {**plain, "HOME": str(folder), "PIP_CONFIG_FILE": str(folder / "pip.conf"), **env}
     return subprocess.run(
         [python, INSTALL, folder / "a.lock"], env=env, capture_output=True, text=True, timeout=60, check=False

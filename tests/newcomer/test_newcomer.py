@@ -29,7 +29,7 @@ async def ask(page: Page, text: str, file: Path = SAMPLE) -> None:
 async def test_a_thread_becomes_a_job_and_the_query_stands_one_click_below_the_answer(
     leadhand_try: Try, open_page: OpenPage, tmp_path: Path
 ) -> None:
-    assert "rehearsal (no language model)" in leadhand_try.said
+    assert "rehearsal (no language model)" in leadhand_try.output
     page = await open_page(leadhand_try.address, viewport={"width": 1440, "height": 1000})
     await expect(page.get_by_test_id("notice")).to_contain_text("rehearsal (no language model)")
 
@@ -41,7 +41,7 @@ async def test_a_thread_becomes_a_job_and_the_query_stands_one_click_below_the_a
     await expect(rows).to_have_count(2)
     begun = thread.locator("[data-testid=plan-row]:is([data-status=in_progress], [data-status=complete])")
     await expect(begun.first).to_be_visible()  # a part may be done before a busy browser shows that it began
-    answer = await answered(thread)
+    answer = await wait_for_answer(thread)
     await expect(thread.locator("[data-testid=plan-row][data-status=complete]")).to_have_count(2)
     await expect(answer).to_contain_text("churned customers")
     await expect(answer.locator("table").first).to_be_visible()
@@ -55,7 +55,7 @@ async def test_a_thread_becomes_a_job_and_the_query_stands_one_click_below_the_a
     lines = ("Region;Monat;Umsatz", "Nord;März 2026;1.200,50 €", "Süd;März 2026;-200,25 €", "Summe;;1.000,25 €")
     file.write_text("\n".join(lines), encoding="utf-8")
     await ask(page, "what is the total umsatz by region?", file)
-    answer = await answered(await open_thread(page, "total umsatz by region"))
+    answer = await wait_for_answer(await open_thread(page, "total umsatz by region"))
     await expect(answer).to_contain_text("Nord")
     await expect(answer).not_to_contain_text("Summe:")
     await answer.get_by_role("button", name="Evidence").click()
@@ -68,7 +68,7 @@ async def open_thread(page: Page, words: str) -> Locator:
     return page.get_by_test_id("thread")
 
 
-async def answered(thread: Locator) -> Locator:
+async def wait_for_answer(thread: Locator) -> Locator:
     """The last message of a thread, once it is the answer."""
     await expect(thread.get_by_text("no language model) ·")).to_be_visible(timeout=1000 * patience())
     return thread.get_by_test_id("message").last

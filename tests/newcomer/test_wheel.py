@@ -19,7 +19,7 @@ LEFT_OUT = {"__pycache__"}
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What an installer would unpack: built offline, by the build tool of the lock."""
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
@@ -31,10 +31,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def elsewhere(installed: Path, tmp_path: Path) -> dict[str, str]:
+def elsewhere(site_folder: Path, tmp_path: Path) -> dict[str, str]:
     """An environment in which the wheel's packages come before those of the checkout."""
     plain = {name: value for name, value in os.environ.items() if name not in VARIABLES}
-    return {**plain, "PYTHONPATH": str(installed), "LEADHAND_DATA": str(tmp_path), "LEADHAND_MODEL": "rehearsal"}
+    return {**plain, "PYTHONPATH": str(site_folder), "LEADHAND_DATA": str(tmp_path), "LEADHAND_MODEL": "rehearsal"}
 
 
 def files(folder: Path) -> set[str]:
@@ -46,13 +46,13 @@ def files(folder: Path) -> set[str]:
     }
 
 
-def test_every_file_of_the_packages_is_in_it_and_the_manifest(installed: Path) -> None:
-    assert files(installed) == files(ROOT) | {"bot/manifest.yml"}
-    assert (installed / "bot/manifest.yml").read_text() == (ROOT / "manifest.yml").read_text()
+def test_every_file_of_the_packages_is_in_it_and_the_manifest(site_folder: Path) -> None:
+    assert files(site_folder) == files(ROOT) | {"bot/manifest.yml"}
+    assert (site_folder / "bot/manifest.yml").read_text() == (ROOT / "manifest.yml").read_text()
 
 
-def test_a_job_is_done_from_the_wheel_alone(installed: Path, elsewhere: dict[str, str], tmp_path: Path) -> None:
-    sample = installed / "specialists" / "samples" / "sales.csv"
+def test_a_job_is_done_from_the_wheel_alone(site_folder: Path, elsewhere: dict[str, str], tmp_path: Path) -> None:
+    sample = site_folder / "specialists" / "samples" / "sales.csv"
     words = ["try", "--ask", "what is the total revenue by region?", "--file", str(sample), "--out", str(tmp_path)]
     ended = subprocess.run(
         [sys.executable, "-m", "bot", *words], cwd=tmp_path, env=elsewhere, capture_output=True, text=True, check=False
@@ -80,8 +80,8 @@ def page(elsewhere: dict[str, str], tmp_path: Path) -> Iterator[tuple[str, str]]
         assert process.wait(20) == 0
 
 
-def test_the_page_is_served_from_the_wheel_alone(installed: Path, page: tuple[str, str]) -> None:
+def test_the_page_is_served_from_the_wheel_alone(site_folder: Path, page: tuple[str, str]) -> None:
     said, address = page
-    assert f"attach {installed}/specialists/samples/sales.csv" in said
+    assert f"attach {site_folder}/specialists/samples/sales.csv" in said
     with urllib.request.urlopen(address, timeout=10) as answer:  # noqa: S310 - loopback
         assert "main.js" in answer.read().decode()

@@ -26,7 +26,7 @@ import sys
 import tempfile
 from typing import Any
 
-IMPORTED = (
+IMPORTED_MODULES = (
     *(
         "bot.command_line.check",
         "bot.command_line.serve",
@@ -133,7 +133,7 @@ def _become(start: dict[str, Any], out: int, err: int) -> None:
 
 
 if __name__ == "__main__":
-    for name in IMPORTED:
+    for name in IMPORTED_MODULES:
         importlib.import_module(name)
     with socket.socket(fileno=int(sys.argv[1])) as here:
         serve(here)

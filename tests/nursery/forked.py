@@ -23,7 +23,7 @@ from tests.nursery.commands import NUMBER
 ROOT = Path(__file__).parents[2]
 
 
-class Forked:
+class ForkedCommand:
     """A command that runs. As `asyncio.subprocess.Process`, as far as tests need it."""
 
     def __init__(self, line: socket.socket, stdout: asyncio.StreamReader | None = None) -> None:
@@ -63,23 +63,23 @@ class Forked:
         """Kill it, if it still runs."""
         self.send_signal(signal.SIGKILL)
 
-    def _take(self, told: bytes) -> None:
-        assert told, "the process that starts commands has ended"
-        (self._status,) = NUMBER.unpack(told)
+    def _take(self, status_bytes: bytes) -> None:
+        assert status_bytes, "the process that starts commands has ended"
+        (self._status,) = NUMBER.unpack(status_bytes)
         self._line.close()
 
 
-async def start(*arguments: str, env: Mapping[str, str], out: int, err: int = 2, folder: Path = ROOT) -> Forked:
+async def start(*arguments: str, env: Mapping[str, str], out: int, err: int = 2, folder: Path = ROOT) -> ForkedCommand:
     """Start `python -m ARGUMENTS`. `out` and `err` are where its outputs go, or `subprocess.PIPE` and `STDOUT`."""
     if out != subprocess.PIPE:
-        return Forked(_fork(arguments, env, folder, out, out if err == subprocess.STDOUT else err))
+        return ForkedCommand(_fork(arguments, env, folder, out, out if err == subprocess.STDOUT else err))
     read, write = os.pipe()
     stdout = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(stdout), os.fdopen(read, "rb", 0)
     )
     try:
-        return Forked(_fork(arguments, env, folder, write, write if err == subprocess.STDOUT else err), stdout)
+        return ForkedCommand(_fork(arguments, env, folder, write, write if err == subprocess.STDOUT else err), stdout)
     finally:
         os.close(write)
 
@@ -87,7 +87,7 @@ async def start(*arguments: str, env: Mapping[str, str], out: int, err: int = 2,
 def run(*arguments: str, env: Mapping[str, str], folder: Path, patience: float) -> subprocess.CompletedProcess[str]:
     """Run `python -m ARGUMENTS` to its end, and until nobody holds its outputs any more, as `subprocess.run` does."""
     (out, out_end), (err, err_end) = os.pipe(), os.pipe()
-    forked = Forked(_fork(arguments, env, folder, out_end, err_end))
+    forked = ForkedCommand(_fork(arguments, env, folder, out_end, err_end))
     os.close(out_end)
     os.close(err_end)
     with ThreadPoolExecutor(2) as pool:

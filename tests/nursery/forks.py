@@ -19,7 +19,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-IMPORTED = (
+IMPORTED_MODULES = (
     *("bot.jobs.material_gathering", "bot.jobs.request_material", "bot.supervisor.planner", "bot.supervisor.replanner"),
     *(f"bot.supervisor.{role}" for role in ("dispatcher", "refiner", "synthesizer", "verifier")),
     *("encodings.utf_8_sig", "slack_bolt.listener_matcher.async_builtins"),
@@ -31,7 +31,7 @@ Life = Callable[[dict[str, Any]], int]
 
 def serve(life: Life) -> None:
     """Fork for each line, and tell of each end, until standard input is closed."""
-    for name in IMPORTED:
+    for name in IMPORTED_MODULES:
         importlib.import_module(name)
     woken, wake = os.pipe()
     os.set_blocking(wake, False)

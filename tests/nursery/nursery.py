@@ -17,15 +17,15 @@ ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
-class Started:
-    """A process. `ended` has its exit status once it has ended; a signal is a negative number."""
+class StartedProcess:
+    """A process. `exit_future` has its exit status once it has ended; a signal is a negative number."""
 
     pid: int
-    ended: asyncio.Future[int]
+    exit_future: asyncio.Future[int]
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal, if it still runs."""
-        if not self.ended.done():
+        if not self.exit_future.done():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
@@ -37,26 +37,26 @@ class Nursery:
     process: asyncio.subprocess.Process
     log: Path
     _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _started: asyncio.Queue[Started] = field(default_factory=asyncio.Queue)
-    _alive: dict[int, Started] = field(default_factory=dict)
+    _start_queue: asyncio.Queue[StartedProcess] = field(default_factory=asyncio.Queue)
+    _alive: dict[int, StartedProcess] = field(default_factory=dict)
 
-    async def start(self, life: Mapping[str, Any]) -> Started:
+    async def start(self, life: Mapping[str, Any]) -> StartedProcess:
         """Start one, with what the module of this nursery takes."""
         if self.process.stdin is None:
             raise AssertionError("started without a pipe")
         async with self._starting:
             self.process.stdin.write(json.dumps(dict(life)).encode() + b"\n")
-            return await self._started.get()
+            return await self._start_queue.get()
 
     @contextlib.asynccontextmanager
     async def bot(self, life: Mapping[str, Any]) -> AsyncIterator[asyncio.Future[int]]:
         """Start one, killed on leaving. Gives its end: the exit status, a signal as a negative number."""
         started = await self.start(life)
         try:
-            yield started.ended
+            yield started.exit_future
         finally:
             started.signal(signal.SIGKILL)
-            await started.ended
+            await started.exit_future
 
     async def listen(self) -> None:
         """Hear of starts and ends."""
@@ -65,11 +65,11 @@ class Nursery:
         async for line in self.process.stdout:
             word, pid, *status = line.decode().split()
             if word == "started":
-                started = Started(int(pid), asyncio.get_running_loop().create_future())
+                started = StartedProcess(int(pid), asyncio.get_running_loop().create_future())
                 self._alive[started.pid] = started
-                self._started.put_nowait(started)
+                self._start_queue.put_nowait(started)
             else:
-                self._alive.pop(int(pid)).ended.set_result(int(status[0]))
+                self._alive.pop(int(pid)).exit_future.set_result(int(status[0]))
 
 
 @contextlib.asynccontextmanager

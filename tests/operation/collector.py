@@ -37,7 +37,7 @@ def attributes(span: Any) -> dict[str, Any]:
     return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in span.attributes}
 
 
-def said(span: Any, name: str) -> str:
+def get_message_text(span: Any, name: str) -> str:
     """The text of a message among the attributes of a span."""
     [message] = json.loads(attributes(span)[name])
     return str(message["parts"][0]["content"])

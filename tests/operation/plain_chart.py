@@ -20,29 +20,29 @@ def values() -> dict[str, Any]:
     return found
 
 
-def context(given: Mapping[str, Any]) -> dict[str, Any]:
+def context(chart_values: Mapping[str, Any]) -> dict[str, Any]:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
     named = {name[0].upper() + name[1:]: value for name, value in chart.items()}
-    return {"Values": given, "Chart": named, "Release": {"Name": "leadhand"}}
+    return {"Values": chart_values, "Chart": named, "Release": {"Name": "leadhand"}}
 
 
-def render(text: str, given: Mapping[str, Any]) -> str:
+def render(text: str, chart_values: Mapping[str, Any]) -> str:
     """Raises KeyError for a value that is not there."""
-    whole = context(given)
+    whole = context(chart_values)
 
-    def filled(found: re.Match[str]) -> str:
-        value: Any = reduce(lambda node, name: node[name], found["path"].split("."), whole)
-        for _ in range(found["filters"].count("toJson")):
+    def fill_form(match: re.Match[str]) -> str:
+        value: Any = reduce(lambda node, name: node[name], match["path"].split("."), whole)
+        for _ in range(match["filters"].count("toJson")):
             value = json.dumps(value)
         return str(value)
 
-    return FORM.sub(filled, text)
+    return FORM.sub(fill_form, text)
 
 
-def rendered(given: Mapping[str, Any]) -> str:
+def render_chart(chart_values: Mapping[str, Any]) -> str:
     """All templates, as one stream of YAML."""
-    return "\n---\n".join(render(path.read_text(encoding="utf-8"), given) for path in TEMPLATES)
+    return "\n---\n".join(render(path.read_text(encoding="utf-8"), chart_values) for path in TEMPLATES)
 
 
 if __name__ == "__main__":
-    sys.stdout.write(rendered(values()))
+    sys.stdout.write(render_chart(values()))

@@ -17,7 +17,7 @@ Labels = frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Seen:
+class ProbeAnswer:
     """An answer, or (with the status 0) that nobody listens."""
 
     status: int
@@ -25,17 +25,17 @@ class Seen:
     content_type: str = ""
 
 
-async def look(url: str, path: str, method: str = "GET", host: str = "") -> Seen:
+async def look(url: str, path: str, method: str = "GET", host: str = "") -> ProbeAnswer:
     """Ask once, under another name if one is given."""
     headers = {"Host": host} if host else {}
     try:
         async with aiohttp.ClientSession() as session, session.request(method, url + path, headers=headers) as response:
-            return Seen(response.status, await response.text(), response.headers["Content-Type"])
+            return ProbeAnswer(response.status, await response.text(), response.headers["Content-Type"])
     except aiohttp.ClientConnectionError:
-        return Seen(0)
+        return ProbeAnswer(0)
 
 
-async def until(url: str, path: str, status: int) -> Seen:
+async def until(url: str, path: str, status: int) -> ProbeAnswer:
     """Ask until the answer has that status."""
     deadline = time.monotonic() + patience()
     while (seen := await look(url, path)).status != status:

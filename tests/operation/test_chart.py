@@ -16,10 +16,10 @@ from bot.operation.health import HealthState, _make_application
 from bot.operation.metrics import Metrics
 from bot.settings import VARIABLES, read_settings
 from tests.command_line.command import ROOT
-from tests.operation.plain_chart import CHART, FORM, TEMPLATES, rendered, values
+from tests.operation.plain_chart import CHART, FORM, TEMPLATES, render_chart, values
 
 HOSTILE = 'x", "y": {{ .Values.secret }}\nkind: Pod # '
-RESTRICTED = {
+SECURITY_CONTEXT = {
     "allowPrivilegeEscalation": False,
     "privileged": False,
     "readOnlyRootFilesystem": True,
@@ -33,18 +33,18 @@ print(json.dumps({"standing": sorted(report.active_layers), "reached": report.re
 """
 
 
-def objects(**changed: Any) -> dict[str, dict[str, Any]]:
-    return {one["kind"]: one for one in yaml.safe_load_all(rendered(values() | changed))}
+def objects(**changes: Any) -> dict[str, dict[str, Any]]:
+    return {one["kind"]: one for one in yaml.safe_load_all(render_chart(values() | changes))}
 
 
 @cache
-def shipped() -> dict[str, dict[str, Any]]:
+def render_default_objects() -> dict[str, dict[str, Any]]:
     """What the values as they stand make."""
     return objects()
 
 
 def pod() -> dict[str, Any]:
-    found: dict[str, Any] = shipped()["Deployment"]["spec"]["template"]["spec"]
+    found: dict[str, Any] = render_default_objects()["Deployment"]["spec"]["template"]["spec"]
     return found
 
 
@@ -67,13 +67,13 @@ def test_no_value_changes_the_shape_of_what_it_goes_into() -> None:
 
 
 def test_two_instances_that_may_do_nothing() -> None:
-    spec = shipped()["Deployment"]["spec"]
+    spec = render_default_objects()["Deployment"]["spec"]
     assert spec["replicas"] == 2
     assert pod()["securityContext"]["runAsNonRoot"] is True
     assert pod()["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert pod()["automountServiceAccountToken"] is False
-    assert container()["securityContext"] == RESTRICTED
-    assert shipped()["PodDisruptionBudget"]["spec"]["maxUnavailable"] == 1
+    assert container()["securityContext"] == SECURITY_CONTEXT
+    assert render_default_objects()["PodDisruptionBudget"]["spec"]["maxUnavailable"] == 1
 
 
 def test_its_user_is_the_one_of_the_image() -> None:
@@ -104,7 +104,7 @@ def test_every_setting_exists_and_ports_are_those_that_are_probed() -> None:
     ports = {one["name"]: one["containerPort"] for one in container()["ports"]}
     assert settings.operation is not None
     assert ports == {"operation": settings.operation.port, "events": settings.http.port}
-    service = shipped()["Service"]["spec"]["ports"]
+    service = render_default_objects()["Service"]["spec"]["ports"]
     assert {one["name"]: one["port"] for one in service} == ports
 
 
@@ -139,7 +139,7 @@ def test_helm_gives_the_same() -> None:
     helm = ["helm", "template", "leadhand", CHART]
     shown = subprocess.run(helm, capture_output=True, text=True, check=True).stdout
     theirs = {one["kind"]: one for one in yaml.safe_load_all(shown) if one}
-    assert theirs == shipped()
+    assert theirs == render_default_objects()
 
 
 def test_two_walls_stand_where_namespaces_are_refused() -> None:

@@ -10,7 +10,7 @@ from bot.operation.instrumentation import Instrumentation
 from bot.settings import Address
 from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT, Running, environment, leadhand
-from tests.command_line.test_command_run import failed, slack
+from tests.command_line.test_command_run import check_failure, slack
 from tests.operation.probe import Samples, look, until, url_of
 from tests.store.kit import eventually, free_port, tcp_server
 
@@ -52,10 +52,10 @@ async def test_ready_while_all_is_there(tmp_path: Path) -> None:
         await until(url, "/readyz", 200)
         await place.person("ana").say("#general", "@leadhand write a short note to the board")
 
-        async def owned() -> bool:
+        async def is_job_owned() -> bool:
             return Samples((await look(url, "/metrics")).text).of("jobs_owned") == 1
 
-        await eventually(owned)
+        await eventually(is_job_owned)
         running.process.send_signal(signal.SIGTERM)
         seen = await look(url, "/readyz")
         while seen.status == 200:  # the signal is on its way
@@ -91,7 +91,7 @@ async def test_a_port_that_is_taken(tmp_path: Path) -> None:
     tokens = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
     env = environment(tmp_path, **tokens, LEADHAND_OPERATION=f"127.0.0.1:{port}")
     ended = await asyncio.to_thread(leadhand, "run", env=env)
-    failed(ended, f"LEADHAND_OPERATION: 127.0.0.1:{port} cannot be had", "or off")
+    check_failure(ended, f"LEADHAND_OPERATION: 127.0.0.1:{port} cannot be had", "or off")
     assert os.listdir(tmp_path) == [], "nothing was started"  # noqa: PTH208 - no async one
 
     async with door(Address("127.0.0.1", port, is_fixed=False)) as url:

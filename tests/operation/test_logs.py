@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from bot.jobs.quarantine import UnreadableLog, read_log
-from bot.logs import HIDDEN, configure, describe_error, get_log_ids, log_context, make_formatter
+from bot.logs import HIDDEN_TEXT, configure, describe_error, get_log_ids, log_context, make_formatter
 from bot.settings import LogFormat, SettingsError
 from bot.slack.connection import NotConnected
 from bot.slack.send.web_calls import SlackRefused
@@ -20,7 +20,7 @@ from bot.store.values import LogEntry, StoreError
 from handoff.contracts import Request
 from tests.operation.as_before import logging_as_before
 from tests.store.kit import fresh_store
-from tests.system.test_poison import KEY, Breaking, ingested, until_quarantined
+from tests.system.test_poison import KEY, Breaking, ingest_request, until_quarantined
 
 TOKENS = (
     "xoxb-12345-67890-abcDEF",
@@ -39,18 +39,18 @@ TEXTS = (
 )
 
 
-def record(message: str, *given: Any, error: BaseException | None = None, **extra: Any) -> logging.LogRecord:
+def record(message: str, *args: Any, error: BaseException | None = None, **extra: Any) -> logging.LogRecord:
     exc_info = (type(error), error, error.__traceback__) if error else None
-    made = logging.LogRecord("bot.jobs.job_runner", logging.WARNING, __file__, 1, message, given, exc_info)
+    made = logging.LogRecord("bot.jobs.job_runner", logging.WARNING, __file__, 1, message, args, exc_info)
     made.__dict__.update(extra)
     return made
 
 
-def line(form: LogFormat, *given: Any, secrets: tuple[str, ...] = (), **more: Any) -> str:
-    return make_formatter(form, secrets=secrets).format(record(*given, **more))
+def line(form: LogFormat, *args: Any, secrets: tuple[str, ...] = (), **more: Any) -> str:
+    return make_formatter(form, secrets=secrets).format(record(*args, **more))
 
 
-def raised(error: BaseException) -> BaseException:
+def make_raised_error(error: BaseException) -> BaseException:
     try:
         raise error
     except type(error):
@@ -104,19 +104,19 @@ def test_no_token_gets_out(form: LogFormat, token: str) -> None:
         for made in (
             line(form, said, secrets=secrets),
             line(form, "it says %s", said, secrets=secrets),
-            line(form, "broke", error=raised(RuntimeError(said)), secrets=secrets),
-            line(form, "broke", error=raised(StoreError(said)), secrets=secrets),
+            line(form, "broke", error=make_raised_error(RuntimeError(said)), secrets=secrets),
+            line(form, "broke", error=make_raised_error(StoreError(said)), secrets=secrets),
         ):
             assert token not in made
-            assert HIDDEN in made
+            assert HIDDEN_TEXT in made
 
 
 @pytest.mark.parametrize("kind", [StoreError, SettingsError, NotConnected, TokenRefused, SlackRefused])
 def test_our_own_exceptions_say_what_is_wrong_and_others_only_what_they_are(kind: type[Exception]) -> None:
-    made = line("text", "broke", error=raised(kind("why it is so")))
+    made = line("text", "broke", error=make_raised_error(kind("why it is so")))
     assert f"{kind.__name__}: " in made
     assert "why it is so" in made
-    assert "why it is so" not in line("text", "broke", error=raised(ValueError("why it is so")))
+    assert "why it is so" not in line("text", "broke", error=make_raised_error(ValueError("why it is so")))
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
@@ -182,11 +182,11 @@ async def test_no_words_of_an_event_that_cannot_be_read_get_out(
     line = json.dumps({"type": "RequestAdded", "v": 1, "at": SECRET, "request": SECRET})
     with pytest.raises(UnreadableLog, match="event 1 of its log"):
         read_log([LogEntry(1, line)])
-    await ingested(store)
+    await ingest_request(store)
     await store.jobs.ingest(KEY, line, dedupe=())
     await until_quarantined(store, Breaking(RuntimeError()))
     broken = await fresh_store(server_url)
-    await ingested(broken)
+    await ingest_request(broken)
     await until_quarantined(broken, Breaking(quoting()))
     await broken.close()
     lines = [make_formatter(form).format(record) for record in caplog.records]

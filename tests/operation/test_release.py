@@ -31,7 +31,7 @@ CHANGELOG = """# Changelog
 """
 
 
-def loaded() -> ModuleType:
+def load_script() -> ModuleType:
     spec = importlib.util.spec_from_file_location("release_script", SCRIPT)
     assert spec is not None
     assert spec.loader is not None
@@ -40,7 +40,7 @@ def loaded() -> ModuleType:
     return module
 
 
-release = loaded()
+release = load_script()
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tests.command_line.command import ROOT, Running, environment
 from tests.command_line.test_command_run import slack
 from tests.providers.server import ProviderServer
 from tests.store.kit import eventually, tcp_server
-from tests.system.brains import plan, rehearsed, subtask, tool_call
+from tests.system.brains import make_rehearsal_brain, plan, subtask, tool_call
 
 HOLDER = """
 import sys, time
@@ -103,13 +103,13 @@ def test_an_entry_that_was_never_finished_is_swept_from_the_tables(tmp_path: Pat
 
 
 async def _files(folder: Path) -> list[Path]:
-    def found() -> list[Path]:
+    def list_files() -> list[Path]:
         try:
             return list(folder.glob("**/attempt-*/**/sales.csv"))
         except FileNotFoundError:  # folders come and go meanwhile
             return []
 
-    return await asyncio.to_thread(found)
+    return await asyncio.to_thread(list_files)
 
 
 async def test_a_bot_killed_in_the_middle_of_a_query_leaves_nothing_after_the_next_start(
@@ -122,7 +122,7 @@ async def test_a_bot_killed_in_the_middle_of_a_query_leaves_nothing_after_the_ne
     }
     place = await Workspace.start(ROOT / "manifest.yml")
     with tcp_server(tmp_path / "redis") as port:
-        async with ProviderServer(rehearsed(**words)) as server:
+        async with ProviderServer(make_rehearsal_brain(**words)) as server:
             tiers = {f"LEADHAND_MODEL_{tier}": "gpt-6.1-terra" for tier in ("FAST", "BALANCED", "DEEP")}
             models = {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": server.openai_url, **tiers}
             env = environment(tmp_path / "data", **slack(place, **models, REDIS_URL=f"redis://127.0.0.1:{port}"))

@@ -48,10 +48,10 @@ async def test_a_refused_token_is_seen_and_what_is_said_meanwhile_is_answered_la
             place.set_token_error("")
             await eventually(is_ready)
 
-            def answered() -> bool:
+            def is_answered() -> bool:
                 return any(CONTEXT in str(reply.get("blocks")) for reply in place.thread("#general", ts)[1:])
 
-            await place.until(answered, timeout=patience())
+            await place.until(is_answered, timeout=patience())
         finally:
             code = await running.stop(signal.SIGTERM)
     await place.stop()

@@ -25,7 +25,7 @@ from bot.tracing.span import Span
 from handoff import events as ev
 from handoff.contracts import Place, Request, Usage
 from handoff.state.state_values import EngineDecision
-from tests.operation.collector import Collector, attributes, collecting, said
+from tests.operation.collector import Collector, attributes, collecting, get_message_text
 from tests.patience import patience
 from tests.store.kit import take_job
 
@@ -89,8 +89,8 @@ async def test_contents_are_sent_only_where_they_are_asked_for_and_long_ones_in_
     async with collecting() as collector:
         await sender(collector, **{CONTENTS_VARIABLE: "true"}).send(KEY, (REQUEST, long, TOOL))
     request, chat, tool = collector.spans
-    assert said(chat, "gen_ai.input.messages") == SECRET
-    assert said(chat, "gen_ai.output.messages").endswith("x [4000 characters more]")
+    assert get_message_text(chat, "gen_ai.input.messages") == SECRET
+    assert get_message_text(chat, "gen_ai.output.messages").endswith("x [4000 characters more]")
     assert SECRET in attributes(tool)["gen_ai.tool.call.arguments"]
     assert attributes(tool)["gen_ai.tool.call.result"] == SECRET
     assert attributes(tool)["gen_ai.tool.call.id"] == "c1"
@@ -131,7 +131,7 @@ async def test_a_collector_that_is_away_or_refuses_is_told_from_one_that_takes_a
     assert (await there.send(KEY, ALL)).fault.startswith("cannot be reached")
 
 
-async def _asked(store: Store, number: int) -> JobKey:
+async def _make_asked_job(store: Store, number: int) -> JobKey:
     """A job whose log has its request alone."""
     place = Place(team="T1", channel="C1", thread_ts=f"{number}.1")
     key, request = JobKey("T1", place.job_id), Request(id=f"{number}.1", user="U1", text="Hello", at=1.0)
@@ -147,7 +147,7 @@ async def test_nothing_is_lost_while_a_collector_is_away(
 ) -> None:
     """And what it will never take holds nothing up."""
     monkeypatch.setattr(trace_export, "MAX_QUEUED_TRACES", 2)
-    jobs = [await _asked(store, number) for number in (1, 2, 3)]
+    jobs = [await _make_asked_job(store, number) for number in (1, 2, 3)]
     async with collecting() as collector:
         export = TraceQueue(sender(collector), retry_seconds=0.01)
         for number, job in enumerate(jobs, start=1):

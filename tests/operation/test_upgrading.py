@@ -34,7 +34,7 @@ def digest(manifest: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def held(manifest: Mapping[str, Any]) -> dict[str, set[str]]:
+def collect_manifest_items(manifest: Mapping[str, Any]) -> dict[str, set[str]]:
     return {
         "scopes": set(manifest["oauth_config"]["scopes"]["bot"]),
         "optional scopes": set(manifest["oauth_config"]["scopes"]["bot_optional"]),
@@ -64,7 +64,7 @@ def public(what: str) -> str:
 
 def test_the_page_names_all_that_the_manifest_holds() -> None:
     whole, _ = sum_versions(PAGE)
-    for kind, holds in held(MANIFEST).items():
+    for kind, holds in collect_manifest_items(MANIFEST).items():
         assert whole[kind] == holds, (
             f"docs/upgrading.md: in the section of the version to come, in the row `{kind}`, "
             f"add {sorted(holds - whole[kind])} under gained and {sorted(whole[kind] - holds)} under lost."
@@ -84,7 +84,7 @@ def test_a_change_of_any_kind_is_noticed() -> None:
     changed["features"]["bot_user"]["display_name"] = "other"
     assert digest(changed) != digest(MANIFEST)
     changed["oauth_config"]["scopes"]["bot"].append("pins:read")
-    assert held(changed)["scopes"] - sum_versions(PAGE)[0]["scopes"] == {"pins:read"}
+    assert collect_manifest_items(changed)["scopes"] - sum_versions(PAGE)[0]["scopes"] == {"pins:read"}
 
 
 def test_versions_add_up() -> None:

@@ -12,14 +12,14 @@ from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT, Running, environment
 from tests.command_line.test_command_run import slack
 from tests.operation.collector import Collector, attributes, collecting
-from tests.operation.probe import Samples, Seen, look, url_of
+from tests.operation.probe import ProbeAnswer, Samples, look, url_of
 from tests.patience import patience
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.store.kit import eventually, tcp_server
-from tests.system.brains import in_turn, plan, rehearsed, result, subtask, tool_call
-from tests.system.scene import shown
+from tests.system.brains import in_turn, make_rehearsal_brain, plan, result, subtask, tool_call
+from tests.system.scene import extract_shown_text
 
 MARK = "Zanzibar"
 """In everything that people and models say."""
@@ -53,7 +53,7 @@ FAULTS: tuple[tuple[str, FaultKind], ...] = (
 async def test_a_whole_job_is_counted_and_nothing_of_it_is_logged(tmp_path: Path) -> None:
     place = await Workspace.start(ROOT / "manifest.yml")
     with tcp_server(tmp_path / "redis", "--appendonly", "yes", "--requirepass", PASSWORD) as port:
-        async with ProviderServer(rehearsed(**WORDS)) as server, collecting() as collector:
+        async with ProviderServer(make_rehearsal_brain(**WORDS)) as server, collecting() as collector:
             models = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.openai_url}
             tiers = {f"LEADHAND_MODEL_{tier}": "gpt-6.1-terra" for tier in ("FAST", "BALANCED", "DEEP")}
             here = {"LEADHAND_OPERATION": "127.0.0.1:0", "LEADHAND_LOG": "json", ENDPOINT_VARIABLE: collector.url}
@@ -65,8 +65,8 @@ async def test_a_whole_job_is_counted_and_nothing_of_it_is_logged(tmp_path: Path
                 url = await url_of(running)
                 for method, kind in FAULTS:
                     place.faults.add(method, kind)
-                seen = await asked(place)
-                page = await eventually(lambda: counted(url))
+                seen = await ask_for_reply(place)
+                page = await eventually(lambda: fetch_final_metrics(url))
                 counts = Samples(page.text)
                 async with asyncio.timeout(patience()):
                     await collector.took.wait()
@@ -85,25 +85,25 @@ async def test_a_whole_job_is_counted_and_nothing_of_it_is_logged(tmp_path: Path
         assert token not in page.text
 
 
-async def counted(url: str) -> Seen | None:
+async def fetch_final_metrics(url: str) -> ProbeAnswer | None:
     """The metrics, once the end of the request is counted: that follows what the thread shows."""
     page = await look(url, "/metrics")
     return page if Samples(page.text).of("requests_ended_total") else None
 
 
-async def asked(place: Workspace) -> str:
+async def ask_for_reply(place: Workspace) -> str:
     """Mention the bot, with a file, and wait for the end of it. Gives what it said at last."""
     person = place.person("ana")
     table = (f"{MARK}.csv", f"place,visits\n{MARK},3\n{MARK} East,4\n".encode())
     ts = await person.say("#general", f"@leadhand tell me about {MARK}", files=[table])
     channel = place.channel_id("#general")
 
-    def ended() -> str:
-        replies = [shown(message) for message in place.thread(channel, ts)[1:] if not message.get("files")]
+    def find_last_reply() -> str:
+        replies = [extract_shown_text(message) for message in place.thread(channel, ts)[1:] if not message.get("files")]
         over = place.session(channel, ts)["status"] == "active"
         return replies[-1] if over and len(replies) > 1 else ""
 
-    return str(await place.until(ended, timeout=patience()))
+    return str(await place.until(find_last_reply, timeout=patience()))
 
 
 def check_counts(counts: Samples, calls: int, tokens: int, provider_name: str) -> None:

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 USER, PASSWORD = "bot", "p@ss/word"
-SIGNED = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+BASIC_AUTH = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
 
 
 @dataclass
@@ -30,7 +30,7 @@ class Authority:
 
     def __post_init__(self) -> None:
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Acme inspection")])
-        made = self._signed(self._name, self._key).add_extension(x509.BasicConstraints(True, None), critical=True)
+        made = self._make_builder(self._name, self._key).add_extension(x509.BasicConstraints(True, None), critical=True)
         identifier = x509.SubjectKeyIdentifier.from_public_key(self._key.public_key())
         usage = x509.KeyUsage(True, *[False] * 4, True, True, False, False)
         made = made.add_extension(identifier, critical=False).add_extension(usage, critical=True)
@@ -44,7 +44,7 @@ class Authority:
         """Make the server's side of TLS for a host."""
         key = ec.generate_private_key(ec.SECP256R1())
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
-        made = self._signed(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)]), key)
+        made = self._make_builder(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, host)]), key)
         made = made.add_extension(x509.SubjectAlternativeName([x509.DNSName(host)]), critical=False)
         made = made.add_extension(issuer, critical=False)
         private = key.private_bytes(
@@ -57,7 +57,7 @@ class Authority:
         context.load_cert_chain(file)
         return context
 
-    def _signed(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
+    def _make_builder(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey) -> x509.CertificateBuilder:
         now = dt.datetime.now(dt.UTC)
         builder = x509.CertificateBuilder().subject_name(subject).issuer_name(self._name)
         builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
@@ -67,13 +67,13 @@ class Authority:
 
 @dataclass
 class ConnectProxy:
-    """A running proxy. `asked` holds the first line of each request to it, `hosts` the port that stands for a host."""
+    """A running proxy. `request_lines` has the first line of each request, `hosts` the port that stands for a host."""
 
     authority: Authority
     with_password: bool = False
     port: int = 0
     hosts: dict[str, int] = field(default_factory=dict)
-    asked: list[str] = field(default_factory=list)
+    request_lines: list[str] = field(default_factory=list)
     _fronts: dict[str, asyncio.Server] = field(default_factory=dict)
     _lines: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -83,9 +83,9 @@ class ConnectProxy:
         login = "bot:p%40ss%2Fword@" if self.with_password else ""
         return f"http://{login}127.0.0.1:{self.port}"
 
-    def reached(self, host: str) -> bool:
+    def has_reached(self, host: str) -> bool:
         """Return True if a host was asked for through it."""
-        return any(host in line for line in self.asked)
+        return any(host in line for line in self.request_lines)
 
     async def route(self, host: str, port: int) -> None:
         """Have a host stand for a port of loopback that speaks plain HTTP; its TLS is ended here."""
@@ -102,9 +102,9 @@ class ConnectProxy:
         """Serve a client of the proxy."""
         head = await reader.readuntil(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
-        self.asked.append(first)
+        self.request_lines.append(first)
         method, target, _ = first.split(" ", 2)
-        if self.with_password and f"proxy-authorization: {SIGNED}".lower() not in (one.lower() for one in lines):
+        if self.with_password and f"proxy-authorization: {BASIC_AUTH}".lower() not in (one.lower() for one in lines):
             await _refuse(writer, "407 Proxy Authentication Required")
         elif method == "CONNECT":
             front = self._fronts.get(target.rpartition(":")[0])

@@ -43,7 +43,7 @@ from tests.code.conftest import caller
 from tests.code.demo_repository import build
 from tests.code.local_forge import TOKEN, local_forge
 from tests.mcp_servers.empty_bench import bench_in
-from tests.mcp_servers.harbour import Harbour, told
+from tests.mcp_servers.harbour import Harbour, make_tool_entry
 from tests.mcp_servers.held_sign_ins import HeldSignIns
 from tests.mcp_servers.oauth_server import TIDES, oauth_server
 from tests.outbound.connect_proxy import Authority, ConnectProxy
@@ -53,7 +53,7 @@ from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
 from tests.specialists.local_web import serving
 from tests.specialists.test_open_ticket import tracker
-from tests.system.brains import QUICK, plan, rehearsed, result, subtask, tool_call
+from tests.system.brains import QUICK, make_rehearsal_brain, plan, result, subtask, tool_call
 from tests.system.scene import SAMPLE, Scene, scene_on
 
 PAGE = """\
@@ -94,7 +94,9 @@ def crew_in(folder: Path) -> Crew:
     server = {"type": "http", "url": "https://mcp.test/mcp", "headers": {"Authorization": "Bearer tide"}}
     ours = {"readOnly": ["look"], "local": True}
     (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"port": {**server, "leadhand": ours}}}))
-    accepted = ToolLock().with_server("port", [make_locked_tool(told("look")), make_locked_tool(told("note"))])
+    accepted = ToolLock().with_server(
+        "port", [make_locked_tool(make_tool_entry("look")), make_locked_tool(make_tool_entry("note"))]
+    )
     tool_lock.write_lock(folder / tool_lock.FILE_NAME, accepted)
     (folder / "keeper.md").write_text(PAGE)
     env = {
@@ -129,7 +131,7 @@ async def test_a_whole_job_goes_by_the_proxy_alone(scene: Scene, proxy: ConnectP
     scene.workspace.set_public_url("https://slack.test")
     words: dict[str, Any] = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper}
     async with (
-        ProviderServer(rehearsed(**words)) as models,
+        ProviderServer(make_rehearsal_brain(**words)) as models,
         serving(brave) as search_site,
         local_forge() as forge,
         tracker() as desk,
@@ -150,7 +152,7 @@ async def test_a_whole_job_goes_by_the_proxy_alone(scene: Scene, proxy: ConnectP
                 card = await talk.question(number)
                 await scene.person().click(talk.channel, card["ts"], "approval:approve")
             job = await talk.over(patience=90)
-        said = talk.said()
+        said = talk.join_bot_texts()
         (issue,) = desk.issues
     assert issue["title"] == "The tide is late"
     assert "Rose by 4872 mm" in said
@@ -158,8 +160,8 @@ async def test_a_whole_job_goes_by_the_proxy_alone(scene: Scene, proxy: ConnectP
     assert TIDES in said
     assert talk.files() == ["Tides.docx"]
     assert [one.name for one in job.requests[0].materials if one.name == "sales.csv"], "the attachment was fetched"
-    assert all(proxy.reached(host) for host in proxy.hosts), proxy.asked
-    assert not any("127.0.0.1" in line for line in proxy.asked)
+    assert all(proxy.has_reached(host) for host in proxy.hosts), proxy.request_lines
+    assert not any("127.0.0.1" in line for line in proxy.request_lines)
 
 
 async def test_a_sign_in_asks_its_server_by_the_proxy(proxy: ConnectProxy) -> None:
@@ -182,8 +184,8 @@ async def test_git_clones_by_the_proxy(proxy: ConnectProxy, tmp_path: Path) -> N
         call = caller(code_toolkit(ToolSettings(env, tmp_path / "data")))
         found = await call("search_code", repository="shop", pattern="discount")
     assert not found.failed, found.text
-    assert proxy.asked
-    assert set(proxy.asked) == {"CONNECT forge.test:443 HTTP/1.1"}
+    assert proxy.request_lines
+    assert set(proxy.request_lines) == {"CONNECT forge.test:443 HTTP/1.1"}
 
 
 PAGE_TEXT = "<html><title>Tides</title><body><main><p>High at noon.</p></main></body></html>"
@@ -193,7 +195,7 @@ async def page(_: web.Request) -> web.Response:
     return web.Response(text=PAGE_TEXT, content_type="text/html")
 
 
-async def fetched(url: str, resolver: Any = None) -> bytes:
+async def fetch_body(url: str, resolver: Any = None) -> bytes:
     async def follows(_: str, __: str) -> bool:
         return True
 
@@ -217,9 +219,9 @@ def unknown(*_: object, **__: object) -> list[Any]:
 async def test_a_page_whose_name_is_public_here_is_asked_of_the_proxy(proxy: ConnectProxy, scheme: str) -> None:
     async with serving(page) as site:
         await proxy.route("tides.example", site.port)
-        assert await fetched(f"{scheme}://tides.example/high", public) == PAGE_TEXT.encode()
+        assert await fetch_body(f"{scheme}://tides.example/high", public) == PAGE_TEXT.encode()
         first = "CONNECT tides.example:443" if scheme == "https" else "GET http://tides.example/high"
-        assert [line.rpartition(" ")[0] for line in proxy.asked] == [first]
+        assert [line.rpartition(" ")[0] for line in proxy.request_lines] == [first]
 
 
 @pytest.mark.parametrize(
@@ -240,8 +242,8 @@ async def test_what_is_not_public_here_is_never_asked_of_the_proxy(
     async with serving(page) as site:
         await proxy.route("tides.example", site.port)
         with pytest.raises(FetchFailed, match=words):
-            await fetched(url, resolver)
-        assert proxy.asked == []
+            await fetch_body(url, resolver)
+        assert proxy.request_lines == []
 
 
 async def test_a_name_that_only_the_proxy_knows_is_asked_for_where_the_operator_says_so(
@@ -250,17 +252,17 @@ async def test_a_name_that_only_the_proxy_knows_is_asked_for_where_the_operator_
     monkeypatch.setenv("LEADHAND_PROXY_RESOLVES", "on")
     async with serving(page) as site:
         await proxy.route("tides.example", site.port)
-        assert await fetched("https://tides.example/", unknown) == PAGE_TEXT.encode()
+        assert await fetch_body("https://tides.example/", unknown) == PAGE_TEXT.encode()
         with pytest.raises(FetchFailed, match="may not be fetched"):
-            await fetched("https://tides.example/", inside)
+            await fetch_body("https://tides.example/", inside)
         with pytest.raises(FetchFailed, match="may not be fetched"):
-            await fetched("https://10.0.0.7/")
+            await fetch_body("https://10.0.0.7/")
 
 
 async def test_the_keyless_search_asks_by_the_proxy_too(proxy: ConnectProxy) -> None:
     with pytest.raises(SearchFailed, match="did not answer"):
         await search_web("tides", 1, SearchSettings(timeout=30))
-    assert proxy.reached("wikipedia.org"), proxy.asked
+    assert proxy.has_reached("wikipedia.org"), proxy.request_lines
 
 
 async def test_traces_go_by_the_proxy_over_plain_http_with_its_password(proxy: ConnectProxy) -> None:
@@ -276,7 +278,7 @@ async def test_traces_go_by_the_proxy_over_plain_http_with_its_password(proxy: C
         assert sender is not None
         assert await sender.probe_collector() == ""
     assert asked == ["None"], "the proxy keeps its password to itself"
-    assert proxy.asked == ["POST http://otel.test:4318/v1/traces HTTP/1.1"]
+    assert proxy.request_lines == ["POST http://otel.test:4318/v1/traces HTTP/1.1"]
 
 
 MEND = "its certificate is not trusted: .*SSL_CERT_FILE .*Behind a proxy"
@@ -298,7 +300,7 @@ async def test_a_certificate_of_nobody_is_told_with_what_to_do(
         with pytest.raises(SearchFailed, match=MEND):
             await search_web("tides", 1, SearchSettings("brave", "brave-key"))
         with pytest.raises(FetchFailed, match=MEND):
-            await fetched("https://tides.example/", public)
+            await fetch_body("https://tides.example/", public)
         connection = ServerConnection(ServerConfig("port", "http", url="https://mcp.test/mcp"), tmp_path, "")
         with pytest.raises(ServerUnreachable, match=MEND):
             await connection.list_tools()
@@ -317,7 +319,7 @@ async def test_a_proxy_that_refuses_is_told_with_what_to_do(
     with pytest.raises(SearchFailed, match="the proxy wants a user and a password"):
         await search_web("tides", 1, SearchSettings("brave", "brave-key"))
     with pytest.raises(FetchFailed, match="the proxy wants a user and a password"):
-        await fetched("https://tides.example/", public)
+        await fetch_body("https://tides.example/", public)
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     with pytest.raises(SearchFailed, match="the proxy does not answer"):
         await search_web("tides", 1, SearchSettings("brave", "brave-key"))
@@ -332,7 +334,7 @@ async def test_a_host_of_no_proxy_is_reached_directly_by_all(
     with pytest.raises(aiohttp.ClientConnectorDNSError):
         await client.auth_test()
     await close_client(client)
-    assert proxy.asked == []
+    assert proxy.request_lines == []
 
 
 async def test_a_server_that_is_a_program_learns_the_way_out(

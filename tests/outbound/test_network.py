@@ -36,7 +36,7 @@ def test_each_scheme_has_its_proxy_and_this_machine_has_none(url: str, proxy: st
 
 
 @pytest.mark.parametrize(
-    ("written", "read"),
+    ("proxy_text", "proxy_url"),
     [
         ("proxy.acme.test:3128", PROXY),
         ("http://proxy.acme.test:3128/", PROXY),
@@ -47,11 +47,11 @@ def test_each_scheme_has_its_proxy_and_this_machine_has_none(url: str, proxy: st
         ("", None),
     ],
 )
-def test_a_proxy_is_read_as_people_write_it(written: str, read: str | None) -> None:
-    assert find_proxy("https://slack.com", {"HTTPS_PROXY": written}) == read
-    assert find_proxy("https://slack.com", {"ALL_PROXY": written}) == read
-    small = {"https_proxy": written, "HTTPS_PROXY": written and "http://not-this-one:1"}
-    assert find_proxy("https://slack.com", small) == read
+def test_a_proxy_is_read_as_people_write_it(proxy_text: str, proxy_url: str | None) -> None:
+    assert find_proxy("https://slack.com", {"HTTPS_PROXY": proxy_text}) == proxy_url
+    assert find_proxy("https://slack.com", {"ALL_PROXY": proxy_text}) == proxy_url
+    small = {"https_proxy": proxy_text, "HTTPS_PROXY": proxy_text and "http://not-this-one:1"}
+    assert find_proxy("https://slack.com", small) == proxy_url
 
 
 @given(NAMES, st.sampled_from(["{}", ".{}", "*.{}", " {} ", "{}:443", "elsewhere.invalid,{}"]))

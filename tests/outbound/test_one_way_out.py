@@ -57,7 +57,9 @@ def makers_in(source: str) -> Iterator[str]:
             yield f"{node.lineno}: {name_of(node.value)} by another name"
 
 
-NAMED = re.compile("|".join((*MAKERS, *TAKES, "trust_env", *(rf"(?:import|from) {name}" for name in WHOLE_MODULES))))
+MAKER_PATTERN = re.compile(
+    "|".join((*MAKERS, *TAKES, "trust_env", *(rf"(?:import|from) {name}" for name in WHOLE_MODULES)))
+)
 """What stands in each module that makes one: others need not be read."""
 
 
@@ -67,7 +69,7 @@ def test_no_module_makes_a_client_of_its_own() -> None:
         for file in sorted((ROOT / top).rglob("*.py")):
             path = str(file.relative_to(ROOT))
             source = file.read_text(encoding="utf-8")
-            if NAMED.search(source) and not path.startswith((*OUTSIDE, *OTHER_PROTOCOLS)):
+            if MAKER_PATTERN.search(source) and not path.startswith((*OUTSIDE, *OTHER_PROTOCOLS)):
                 found += [f"{path}:{line}" for line in makers_in(source)]
     assert found == []
 
@@ -90,7 +92,7 @@ def test_no_module_makes_a_client_of_its_own() -> None:
     ],
 )
 def test_each_way_to_make_one_is_seen(source: str) -> None:
-    assert NAMED.search(source)
+    assert MAKER_PATTERN.search(source)
     assert list(makers_in(source))
 
 

@@ -31,8 +31,8 @@ def _request(texts: str) -> str:
     return texts.partition("# Request\n")[2].partition("\n# ")[0]
 
 
-def _plan(brief: str, asked: str) -> dict[str, Any]:
-    found = re.search(r"Work out (\d+) parts", asked)
+def _plan(brief: str, request_text: str) -> dict[str, Any]:
+    found = re.search(r"Work out (\d+) parts", request_text)
     if found is None:
         return {"who": "quick"}
     section = brief.partition("# Specialists\n")[2].partition("\n# ")[0]

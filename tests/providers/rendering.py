@@ -21,7 +21,7 @@ _serial = itertools.count(1)
 class Reply:
     """What a brain says. `cut_arguments` replaces the JSON of the first tool call (to cut it short).
 
-    `stop` None stands for a reply without a stop reason. `cached` of the prompt tokens came from the cache.
+    `stop` None stands for a reply without a stop reason. `cached_tokens` of the prompt tokens came from the cache.
     `pause` is seconds between two events of a stream. `raw` goes out as it is: a whole reply, or a stream's events.
     """
 
@@ -29,7 +29,7 @@ class Reply:
     calls: tuple[ToolCall, ...] = ()
     stop: StopReason | None = "end"
     tokens_out: int | None = None
-    cached: int = 0
+    cached_tokens: int = 0
     cut_arguments: str | None = None
     piece: int = PIECE
     pause: float = 0.0
@@ -102,8 +102,8 @@ def _anthropic(request: WireRequest, reply: Reply) -> dict[str, Any]:
         "stop_reason": _ANTHROPIC_STOPS[reply.stop] if reply.stop else None,
         "stop_sequence": None,
         "usage": {
-            "input_tokens": request.prompt_tokens - reply.cached,
-            "cache_read_input_tokens": reply.cached,
+            "input_tokens": request.prompt_tokens - reply.cached_tokens,
+            "cache_read_input_tokens": reply.cached_tokens,
             "cache_creation_input_tokens": 0,
             "output_tokens": reply.out,
         },
@@ -182,7 +182,7 @@ def _responses(request: WireRequest, reply: Reply) -> dict[str, Any]:
         "tools": [],
         "usage": {
             "input_tokens": request.prompt_tokens,
-            "input_tokens_details": {"cached_tokens": reply.cached, "cache_write_tokens": 0},
+            "input_tokens_details": {"cached_tokens": reply.cached_tokens, "cache_write_tokens": 0},
             "output_tokens": reply.out,
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": request.prompt_tokens + reply.out,
@@ -254,7 +254,7 @@ def _chat_usage(request: WireRequest, reply: Reply) -> dict[str, Any]:
         "prompt_tokens": request.prompt_tokens,
         "completion_tokens": reply.out,
         "total_tokens": request.prompt_tokens + reply.out,
-        "prompt_tokens_details": {"cached_tokens": reply.cached},
+        "prompt_tokens_details": {"cached_tokens": reply.cached_tokens},
     }
 
 

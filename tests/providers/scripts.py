@@ -59,7 +59,7 @@ def purpose_of(request: WireRequest) -> str:
     return "other"
 
 
-def slowed(seconds: float, word: str, factor: float) -> Latency:
+def make_slow_latency(seconds: float, word: str, factor: float) -> Latency:
     """Every call takes `seconds`, and `factor` times that if its task has the word."""
     pattern = re.compile(rf"\b{re.escape(word)}\b")
 

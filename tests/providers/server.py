@@ -239,7 +239,7 @@ async def _serve(server: ProviderServer) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Serve a script until interrupted. The first line printed is the port."""
-    from tests.providers.scripts import SCRIPTS, slowed  # noqa: PLC0415 - scripts import the rehearsal model
+    from tests.providers.scripts import SCRIPTS, make_slow_latency  # noqa: PLC0415 - scripts import the rehearsal model
 
     parser = argparse.ArgumentParser(prog="python -m tests.providers.server")
     parser.add_argument("--port", type=int, default=0)
@@ -249,7 +249,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--slow-factor", type=float, default=5.0)
     options = parser.parse_args(arguments)
     seconds = options.latency_ms / 1000
-    latency: float | Latency = slowed(seconds, options.slow, options.slow_factor) if options.slow else seconds
+    latency: float | Latency = (
+        make_slow_latency(seconds, options.slow, options.slow_factor) if options.slow else seconds
+    )
     server = ProviderServer(SCRIPTS[options.script], latency=latency, port=options.port, keep=False)
     try:
         asyncio.run(_serve(server))

@@ -14,7 +14,7 @@ from specialists.tools.tool import ToolSpec
 
 Api = Literal["anthropic", "responses", "chat"]
 
-FAILED = "ERROR: "
+FAILURE_PREFIX = "ERROR: "
 """How our OpenAI providers mark a failed tool reply; Anthropic has a field for it."""
 
 
@@ -150,7 +150,7 @@ def _responses_messages(items: list[dict[str, Any]]) -> tuple[ModelMessage, ...]
         elif item.get("type") != "reasoning":
             text, pictures = _parts(item["content"])
             messages.append(ModelMessage(role=item["role"], text=text, pictures=pictures))
-    return _joined(messages)
+    return _join_neighbours(messages)
 
 
 def _chat_messages(items: list[dict[str, Any]]) -> tuple[ModelMessage, ...]:
@@ -167,14 +167,14 @@ def _chat_messages(items: list[dict[str, Any]]) -> tuple[ModelMessage, ...]:
             )
             text, pictures = _parts(item.get("content"))
             messages.append(ModelMessage(role=item["role"], text=text, calls=calls, pictures=pictures))
-    return _joined(messages)
+    return _join_neighbours(messages)
 
 
 def _reply(call_id: str, text: str) -> ToolReply:
-    return ToolReply(call_id=call_id, text=text.removeprefix(FAILED), failed=text.startswith(FAILED))
+    return ToolReply(call_id=call_id, text=text.removeprefix(FAILURE_PREFIX), failed=text.startswith(FAILURE_PREFIX))
 
 
-def _joined(messages: list[ModelMessage]) -> tuple[ModelMessage, ...]:
+def _join_neighbours(messages: list[ModelMessage]) -> tuple[ModelMessage, ...]:
     """Neighbours of the same turn as one message: both OpenAI formats spread calls and replies over several."""
     joined: list[ModelMessage] = []
     for message in messages:

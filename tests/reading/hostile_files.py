@@ -32,7 +32,7 @@ def stream(data: bytes, words: bytes = b"") -> bytes:
     return b"<< /Length %d %s >>\nstream\n%s\nendstream" % (len(data), words, data)
 
 
-def deflated(piece: bytes, times: int) -> bytes:
+def deflate_repeats(piece: bytes, times: int) -> bytes:
     """`piece` many times over, as zlib packs it: packed once, and the packed bytes repeated."""
     packer = zlib.compressobj(9, wbits=-15)
     packed = packer.compress(piece) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -66,11 +66,13 @@ def nested_forms() -> bytes:
 
 
 def many_operators() -> bytes:
-    return page_with(stream(deflated(b"q 1 0 0 1 0 0 cm 0 0 m 9 9 l S Q " * 3000, 1000), b"/Filter /FlateDecode"))
+    return page_with(
+        stream(deflate_repeats(b"q 1 0 0 1 0 0 cm 0 0 m 9 9 l S Q " * 3000, 1000), b"/Filter /FlateDecode")
+    )
 
 
 def blanks() -> bytes:
-    return page_with(stream(deflated(b" " * MEGABYTE, 2000), b"/Filter /FlateDecode"))
+    return page_with(stream(deflate_repeats(b" " * MEGABYTE, 2000), b"/Filter /FlateDecode"))
 
 
 def huge_page() -> bytes:
@@ -79,7 +81,7 @@ def huge_page() -> bytes:
 
 def huge_scan() -> bytes:
     words = b"/Type /XObject /Subtype /Image /Width 60000 /Height 60000 /ColorSpace /DeviceGray /BitsPerComponent 8"
-    image = stream(deflated(b"\0" * 60000, 60000), words + b" /Filter /FlateDecode")
+    image = stream(deflate_repeats(b"\0" * 60000, 60000), words + b" /Filter /FlateDecode")
     return page_with(stream(b"600 0 0 800 0 0 cm /I Do"), image, resources=b"/XObject << /I 5 0 R >>")
 
 
@@ -100,7 +102,7 @@ def nested_arrays() -> bytes:
     return pdf(b"<< /Type /Catalog /Pages 2 0 R >>", b"[" * 200_000 + b"]" * 200_000)
 
 
-def zipped(members: dict[str, bytes], kind: int = zipfile.ZIP_DEFLATED) -> bytes:
+def zip_members(members: dict[str, bytes], kind: int = zipfile.ZIP_DEFLATED) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", kind) as archive:
         for name, data in members.items():
@@ -122,11 +124,11 @@ def with_bomb(members: dict[str, bytes], name: str, head: bytes, piece: bytes, t
     return out.getvalue()
 
 
-def replaced(name: str, member: str, data: bytes) -> bytes:
+def replace_member(name: str, member: str, data: bytes) -> bytes:
     """One of the good files, with one member replaced."""
     with zipfile.ZipFile(FILES / name) as archive:
         members = {each: archive.read(each) for each in archive.namelist()}
-    return zipped(members | {member: data})
+    return zip_members(members | {member: data})
 
 
 def word(body: bytes, before: bytes = b"") -> bytes:
@@ -138,7 +140,7 @@ def word(body: bytes, before: bytes = b"") -> bytes:
 
 
 def docx_of(xml: bytes) -> bytes:
-    return zipped({"[Content_Types].xml": b"<Types/>", "word/document.xml": xml})
+    return zip_members({"[Content_Types].xml": b"<Types/>", "word/document.xml": xml})
 
 
 def laughs() -> bytes:
@@ -174,7 +176,7 @@ def lying_archive() -> bytes:
 
 
 def archive_of_everything(files: int) -> bytes:
-    return zipped({f"{number}.txt": b"" for number in range(files)}, zipfile.ZIP_STORED)
+    return zip_members({f"{number}.txt": b"" for number in range(files)}, zipfile.ZIP_STORED)
 
 
 def png(width: int, height: int, rows: bytes, *chunks: bytes) -> bytes:
@@ -217,4 +219,4 @@ def far_cell() -> bytes:
     last = b'<row r="1048576"><c r="XFD1048576"><v>2</v></c></row>'
     sheet = b'<?xml version="1.0"?><worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main">'
     sheet += b"<sheetData>%s%s</sheetData></worksheet>" % (first, last)
-    return replaced("sales.xlsx", "xl/worksheets/sheet1.xml", sheet)
+    return replace_member("sales.xlsx", "xl/worksheets/sheet1.xml", sheet)

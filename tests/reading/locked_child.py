@@ -24,10 +24,10 @@ def main() -> None:
         "write": lambda: Path(request["folder"], "left.txt").write_text("x", encoding="utf-8"),
     }
     with reply:
-        reply.write(json.dumps({name: _ended(each) for name, each in tries.items()}).encode())
+        reply.write(json.dumps({name: _run_attempt(each) for name, each in tries.items()}).encode())
 
 
-def _ended(attempt: Callable[[], object]) -> str:
+def _run_attempt(attempt: Callable[[], object]) -> str:
     try:
         attempt()
     except OSError as error:

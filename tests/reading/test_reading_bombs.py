@@ -27,7 +27,7 @@ def _half(name: str) -> Callable[[], bytes]:
     return lambda: data[: len(data) // 2]
 
 
-def _broken(name: str) -> Callable[[], bytes]:
+def _break_file(name: str) -> Callable[[], bytes]:
     """Every hundredth byte of the file is another one."""
     data = bytearray((FILES / name).read_bytes())
     for place in range(200, len(data), 100):
@@ -41,7 +41,7 @@ def _processor_seconds() -> float:
 
 
 # name, how it is made, and what is said: in the fault, or else ("" for none) in the text or the gaps.
-REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
+REFUSED_FILES: list[tuple[str, Callable[[], bytes], str]] = [
     ("empty.txt", lambda: b"", "is empty (0 bytes). Attach it again."),
     ("blank.txt", lambda: b" \n" * 50_000, "holds nothing but blanks"),
     ("large.log", lambda: b"x" * (LARGEST_FILE_BYTES + 1), "at most 32 MB are read"),
@@ -62,10 +62,10 @@ REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("entity.docx", hostile.outside_entity, "is a damaged Word document"),
     ("deep.docx", lambda: hostile.docx_of(hostile.word(b"<w:sdt>" * 100_000 + b"</w:sdt>" * 100_000)), ""),
     ("half.docx", _half("contract-pandoc.docx"), "is a damaged Word document"),
-    ("broken.docx", _broken("contract-libreoffice.docx"), ""),
-    ("members.docx", lambda: hostile.zipped({f"word/{n}": b"" for n in range(6_000)} | {"word/document.xml": b""}), ""),
+    ("broken.docx", _break_file("contract-libreoffice.docx"), ""),
+    ("members.docx", lambda: hostile.zip_members({f"word/{n}": b"" for n in [*range(6_000), "document.xml"]}), ""),
     ("half.pptx", _half("deck-pandoc.pptx"), "is a damaged PowerPoint file"),
-    ("slide.pptx", lambda: hostile.replaced("deck-pandoc.pptx", "ppt/slides/slide2.xml", b"<p:sld"), ""),
+    ("slide.pptx", lambda: hostile.replace_member("deck-pandoc.pptx", "ppt/slides/slide2.xml", b"<p:sld"), ""),
     ("bomb.odt", lambda: hostile.with_bomb(
         {"mimetype": b"application/vnd.oasis.opendocument.text"}, "content.xml", b"<x>", b"<p/>" * 250_000, 300
     ), "is far larger inside than it looks"),
@@ -77,13 +77,13 @@ REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
     ("mimetype.zip", lambda: hostile.with_bomb({}, "mimetype", b"", b"\0" * hostile.MEGABYTE, 300), ""),
     ("lying.zip", hostile.lying_archive, ""),
     ("half.zip", _half("pack-infozip.zip"), "is a damaged ZIP archive, cut off perhaps"),
-    ("nothing.zip", lambda: hostile.zipped({}), "is an empty archive"),
+    ("nothing.zip", lambda: hostile.zip_members({}), "is an empty archive"),
     ("many.zip", lambda: hostile.archive_of_everything(30_000), ""),
-    ("paths.zip", lambda: hostile.zipped({"../../etc/x": b"1", "/abs": b"2", "C:\\w\\..\\y": b"3"}), ""),
+    ("paths.zip", lambda: hostile.zip_members({"../../etc/x": b"1", "/abs": b"2", "C:\\w\\..\\y": b"3"}), ""),
     ("pixels.png", lambda: hostile.png(31_623, 31_623, b""), "pixels"),
-    ("zeros.png", lambda: hostile.png(11_000, 11_000, hostile.deflated(b"\0" * 11_001, 11_000)), "pixels"),
+    ("zeros.png", lambda: hostile.png(11_000, 11_000, hostile.deflate_repeats(b"\0" * 11_001, 11_000)), "pixels"),
     ("text.png", lambda: hostile.png(
-        1, 1, hostile.deflated(b"\0\0", 1), b"k\0\0" + hostile.deflated(b"x" * hostile.MEGABYTE, 500)
+        1, 1, hostile.deflate_repeats(b"\0\0", 1), b"k\0\0" + hostile.deflate_repeats(b"x" * hostile.MEGABYTE, 500)
     ), ""),
     ("wide.gif", lambda: hostile.gif(65_535, 65_535), "pixels"),
     ("half.jpg", _half("photo-turned.jpg"), ""),
@@ -110,11 +110,11 @@ REFUSED: list[tuple[str, Callable[[], bytes], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "made", "said"), REFUSED, ids=[case[0] for case in REFUSED])
+@pytest.mark.parametrize(("name", "make_data", "expected_text"), REFUSED_FILES, ids=[case[0] for case in REFUSED_FILES])
 async def test_a_bomb_or_a_broken_file_is_bounded(
-    read_sample: ReadSample, name: str, made: Callable[[], bytes], said: str
+    read_sample: ReadSample, name: str, make_data: Callable[[], bytes], expected_text: str
 ) -> None:
-    data, limit = made(), math.ceil(_OTHERS.get(name, _CPU_SECONDS) * slow_cores())
+    data, limit = make_data(), math.ceil(_OTHERS.get(name, _CPU_SECONDS) * slow_cores())
     before = _processor_seconds()
     reading = await read_sample(name, data, cpu_seconds=limit)
     assert _processor_seconds() - before < limit + 5 * slow_cores(), "it is ended soon after its limit"
@@ -122,8 +122,8 @@ async def test_a_bomb_or_a_broken_file_is_bounded(
     assert len(reading.text) < 2_100_000
     assert sum(len(inside.data) for inside in reading.inner_files) <= 64 * hostile.MEGABYTE
     assert len(reading.outline) <= 1_000
-    if said:
-        assert said in reading.fault
+    if expected_text:
+        assert expected_text in reading.fault
     if reading.fault:
         assert reading.fault.startswith(f"{name} ")
         assert reading.fault.endswith(".")

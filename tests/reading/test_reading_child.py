@@ -13,7 +13,7 @@ from specialists.sandbox.child_process import ChildInputs as Places
 from specialists.sandbox.child_process import ChildLimits, run_child
 
 from .conftest import FILES, ReadSample
-from .hostile_files import pdf, replaced, stream, zipped
+from .hostile_files import pdf, replace_member, stream, zip_members
 
 TESTS = Path(__file__).parents[1]
 
@@ -101,10 +101,10 @@ async def test_a_long_text_keeps_both_ends_and_says_what_is_left_out(read_sample
 
 
 async def test_broken_pages_cost_no_more_than_themselves(read_sample: ReadSample) -> None:
-    good = replaced("deck-pandoc.pptx", "ppt/slides/slide3.xml", b"<broken")
+    good = replace_member("deck-pandoc.pptx", "ppt/slides/slide3.xml", b"<broken")
     reading = await read_sample("deck.pptx", good)
     assert reading.fault == "deck.pptx is a damaged PowerPoint file; open it, save it again or as PDF and attach that."
-    styles = await read_sample("contract.docx", replaced("contract-pandoc.docx", "word/styles.xml", b"<broken"))
+    styles = await read_sample("contract.docx", replace_member("contract-pandoc.docx", "word/styles.xml", b"<broken"))
     assert "The supplier delivers 40 units." in styles.text
     assert "its styles are damaged: headings and numbers may be missing" in styles.gaps
 
@@ -119,7 +119,7 @@ async def test_a_picture_that_is_cut_off_is_shown_as_far_as_it_goes(read_sample:
 async def test_a_word_document_of_scans_is_pictures(read_sample: ReadSample, tmp_path: Path) -> None:
     Image.new("L", (30, 40), 128).save(tmp_path / "scan.png")
     relation = '<Relationship Id="r1" Type="http://x/image" Target="media/scan.png"/>'
-    data = zipped(
+    data = zip_members(
         {
             "word/document.xml": b"<w:document xmlns:w='w'><w:body><w:p/></w:body></w:document>",
             "word/_rels/document.xml.rels": f"<Relationships>{relation}</Relationships>".encode(),

@@ -11,7 +11,7 @@ _RUSSIAN = "\u0423\u0432\u0430\u0436\u0430\u0435\u043c\u044b\u0435 \u043a\u043e\
 _JAPANESE = "売上報告書：一月の売上は十パーセント増加しました。来週の会議でご確認ください。\n"  # noqa: RUF001
 
 
-_GUESSED = "it does not name its encoding, so it was read as {}"
+_GUESS_NOTE = "it does not name its encoding, so it was read as {}"
 
 
 @pytest.mark.parametrize(
@@ -22,8 +22,8 @@ _GUESSED = "it does not name its encoding, so it was read as {}"
         ("western-utf-8-mark.txt", "Größe 5 €\n", ()),
         *[(f"russian-{encoding}.txt", _RUSSIAN, None) for encoding in ("koi8-r", "cp1251", "utf-16")],
         ("japanese-utf-8.txt", _JAPANESE, ()),
-        ("japanese-shift_jis.txt", _JAPANESE, (_GUESSED.format("Shift-JIS"),)),
-        ("japanese-euc-jp.txt", _JAPANESE, (_GUESSED.format("EUC-JP"),)),
+        ("japanese-shift_jis.txt", _JAPANESE, (_GUESS_NOTE.format("Shift-JIS"),)),
+        ("japanese-euc-jp.txt", _JAPANESE, (_GUESS_NOTE.format("EUC-JP"),)),
     ],
 )
 async def test_what_other_programs_wrote(

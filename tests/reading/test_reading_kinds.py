@@ -7,7 +7,7 @@ import pytest
 from specialists.reading.file_reader import read_file
 
 from .conftest import FILES, ReadSample, sections
-from .hostile_files import zipped
+from .hostile_files import zip_members
 
 EACH = [
     # file, the place that is cited, what stands there
@@ -75,7 +75,7 @@ async def test_a_file_is_read_with_its_places_by_the_process_for_it(name: str) -
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "fault_text"),
     [
         ("locked.pdf", "is protected by a password; save it without one and attach it again."),
         ("locked.zip", "is protected by a password; pack it without one and attach it again."),
@@ -86,8 +86,8 @@ async def test_a_file_is_read_with_its_places_by_the_process_for_it(name: str) -
         ("sales.sqlite", "is an SQLite database; export the tables that matter as CSV and attach those."),
     ],
 )
-async def test_what_is_not_read_says_what_to_do(read_sample: ReadSample, name: str, said: str) -> None:
-    assert (await read_sample(name)).fault == f"{name} {said}"
+async def test_what_is_not_read_says_what_to_do(read_sample: ReadSample, name: str, fault_text: str) -> None:
+    assert (await read_sample(name)).fault == f"{name} {fault_text}"
 
 
 async def test_what_counts_are_the_bytes_not_the_name(read_sample: ReadSample) -> None:
@@ -100,9 +100,9 @@ async def test_what_counts_are_the_bytes_not_the_name(read_sample: ReadSample) -
 
 
 async def test_an_archive_with_a_folder_called_word_is_an_archive(read_sample: ReadSample) -> None:
-    assert [inside.name for inside in (await read_sample("a.zip", zipped({"word/list.txt": b"a"}))).inner_files] == [
-        "word/list.txt"
-    ]
+    assert [
+        inside.name for inside in (await read_sample("a.zip", zip_members({"word/list.txt": b"a"}))).inner_files
+    ] == ["word/list.txt"]
 
 
 async def test_where_the_bytes_are_silent_the_media_type_speaks(read_sample: ReadSample) -> None:
@@ -169,7 +169,7 @@ def item(text: str, instance: int, depth: int = 0) -> str:
 
 def document(body: str, space: str = _SPACE) -> bytes:
     xml = f"<w:document {space} xmlns:mc='http://x/mc'><w:body>{body}</w:body></w:document>"
-    return zipped({"word/document.xml": xml.encode(), "word/numbering.xml": _NUMBERING.encode()})
+    return zip_members({"word/document.xml": xml.encode(), "word/numbering.xml": _NUMBERING.encode()})
 
 
 async def test_clauses_have_the_numbers_that_people_cite(read_sample: ReadSample) -> None:

@@ -62,7 +62,7 @@ async def test_places_are_in_order_within_the_text_and_of_different_names(
     assert bool(reading.text) != bool(reading.fault)
 
 
-def cited(reading: FileReading, words: str) -> str:
+def cite_passage(reading: FileReading, words: str) -> str:
     (hit, *_) = find_best_passages(reading.text, reading.outline, words, 1)
     assert words in reading.text[hit.start : hit.end]
     return name_place(reading.text, reading.outline, hit.start)
@@ -73,7 +73,7 @@ def markdown(number: int) -> str:
     return f"## Section {number}\n\n{code}Clause of {word(number)}.\n\n"
 
 
-def underlined(number: int) -> str:
+def write_underlined(number: int) -> str:
     return f"Section {number}\n{'-' * len(f'Section {number}')}\n\nClause of {word(number)}.\n\n"
 
 
@@ -81,7 +81,7 @@ def word(number: int) -> str:
     return "q" + "".join("abcdefghij"[int(digit)] for digit in str(number)) + "x"
 
 
-@pytest.mark.parametrize("write", [markdown, underlined])
+@pytest.mark.parametrize("write", [markdown, write_underlined])
 async def test_a_section_among_thousands_is_cited_by_its_own_heading(
     read_sample: ReadSample, write: Callable[[int], str]
 ) -> None:
@@ -93,7 +93,7 @@ async def test_a_section_among_thousands_is_cited_by_its_own_heading(
     lines = text.split("\n")
     for number in (1, 500, 501, 2302, 2303, 2500):
         line = next(at for at, one in enumerate(lines, start=1) if one.endswith(f"Section {number}"))
-        assert cited(reading, f"Clause of {word(number)}.") == f"line {line}: Section {number}"
+        assert cite_passage(reading, f"Clause of {word(number)}.") == f"line {line}: Section {number}"
         part = find_part(reading.text, reading.outline, f"Section {number}", 10_000)
         assert part is not None
         assert f"Clause of {word(number)}." in reading.text[part.start : part.end]

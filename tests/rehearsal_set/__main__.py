@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 from bot.store.embedded import start_embedded, stop_embedded
-from tests.rehearsal_set.asked import ASKED
-from tests.rehearsal_set.question_player import played
+from tests.rehearsal_set.asked import REQUEST_CASES
+from tests.rehearsal_set.question_player import play_cases
 from tests.system.scene import scene_on
 
 
@@ -22,9 +22,9 @@ async def main() -> int:
         data = Path(folder)
         url = await start_embedded(data)
         try:
-            for file in sorted({one.file for one in ASKED}):
+            for file in sorted({one.file for one in REQUEST_CASES}):
                 async with scene_on(url) as scene:
-                    found, faults = await played(scene, [one for one in ASKED if one.file == file])
+                    found, faults = await play_cases(scene, [one for one in REQUEST_CASES if one.file == file])
                 ends.update(outcome for _, outcome in found)
                 wrong += faults
                 print(f"{file or 'no file'}: {len(found)} played, {len(faults)} not as expected", flush=True)

@@ -24,13 +24,13 @@ def rows_of(name: str) -> list[Row]:
     return _READERS[name]()
 
 
-def _table(name: str, delimiter: str = ",", encoding: str = "utf-8-sig", skipped: int = 0) -> list[Row]:
+def _table(name: str, delimiter: str = ",", encoding: str = "utf-8-sig", skip_count: int = 0) -> list[Row]:
     path = SAMPLE if name == "sales.csv" else FILES / name
-    lines = path.read_text(encoding=encoding).splitlines()[skipped:]
+    lines = path.read_text(encoding=encoding).splitlines()[skip_count:]
     return [dict(row) for row in csv.DictReader(lines, delimiter=delimiter)]
 
 
-def _typed(rows: Iterable[Row], **kinds: Callable[[str], Any]) -> list[Row]:
+def _convert_columns(rows: Iterable[Row], **kinds: Callable[[str], Any]) -> list[Row]:
     """Rows with columns read by these functions; `_` in a name stands for a space too. Empty cells are None."""
     made = []
     for row in rows:
@@ -65,7 +65,7 @@ def _stamp(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _sheet(name: str, sheet: int, skipped: int) -> list[Row]:
+def _sheet(name: str, sheet: int, skip_count: int) -> list[Row]:
     """The rows of one sheet of a workbook; days are numbers of days since the end of 1899."""
     with zipfile.ZipFile(FILES / name) as book:
         root = ET.fromstring(book.read(f"xl/worksheets/sheet{sheet}.xml"))  # noqa: S314 - our own file
@@ -76,7 +76,7 @@ def _sheet(name: str, sheet: int, skipped: int) -> list[Row]:
             if text := "".join(cell.itertext()):
                 cells[re.sub(r"\d", "", str(cell.get("r")))] = text
         lines.append((int(str(line.get("r"))), cells))
-    body = [cells for number, cells in lines if number > skipped]
+    body = [cells for number, cells in lines if number > skip_count]
     return [{str(title): row.get(letter, "") for letter, title in body[0].items()} for row in body[1:]]
 
 
@@ -100,7 +100,7 @@ def _parts() -> list[Row]:
 
 _ISO = date.fromisoformat
 _READERS: dict[str, Callable[[], list[Row]]] = {
-    "sales.csv": lambda: _typed(
+    "sales.csv": lambda: _convert_columns(
         _table("sales.csv"),
         month=_ISO,
         customers=int,
@@ -110,56 +110,68 @@ _READERS: dict[str, Callable[[], list[Row]]] = {
         revenue_eur=float,
         price_eur=float,
     ),
-    "shop_orders.csv": lambda: _typed(
+    "shop_orders.csv": lambda: _convert_columns(
         _table("shop_orders.csv"), ordered_on=_ISO, units=int, unit_price=float, total=float
     ),
-    "verkauf_2026.csv": lambda: _typed(
+    "verkauf_2026.csv": lambda: _convert_columns(
         [row for row in _table("verkauf_2026.csv", ";", "latin-1", 2) if row["Datum"] != "Summe"],
         Datum=_day("%d.%m.%Y"),
         Menge=int,
         Umsatz=_eu,
     ),
-    "regional_report.xlsx": lambda: _typed(
+    "regional_report.xlsx": lambda: _convert_columns(
         [row for row in _sheet("regional_report.xlsx", 1, 3) if row["Order ID"] != "Total"], Date=_serial, Amount=float
     ),
-    "survey_answers.csv": lambda: _typed(_table("survey_answers.csv"), How_satisfied_are_you_1_10=int),
-    "headcount_by_month.csv": lambda: _typed(
+    "survey_answers.csv": lambda: _convert_columns(_table("survey_answers.csv"), How_satisfied_are_you_1_10=int),
+    "headcount_by_month.csv": lambda: _convert_columns(
         _table("headcount_by_month.csv"), month=_ISO, headcount=int, leavers=int, salary_cost_eur=int
     ),
-    "tickets.csv": lambda: _typed(_table("tickets.csv"), opened=_ISO, closed=_ISO, hours_spent=float),
-    "access_log.csv": lambda: _typed(_table("access_log.csv"), timestamp=_stamp, duration_ms=int, bytes=int),
-    "bank_statement.csv": lambda: _typed(_table("bank_statement.csv"), Date=_day("%m/%d/%Y"), Amount=_us, Balance=_us),
+    "tickets.csv": lambda: _convert_columns(_table("tickets.csv"), opened=_ISO, closed=_ISO, hours_spent=float),
+    "access_log.csv": lambda: _convert_columns(_table("access_log.csv"), timestamp=_stamp, duration_ms=int, bytes=int),
+    "bank_statement.csv": lambda: _convert_columns(
+        _table("bank_statement.csv"), Date=_day("%m/%d/%Y"), Amount=_us, Balance=_us
+    ),
     "budget_sheets.xlsx": lambda: [
-        *_typed(_sheet("budget_sheets.xlsx", 1, 0), Month=_serial, Income=int),
-        *_typed(_sheet("budget_sheets.xlsx", 2, 0), Month=_serial, Cost=int),
+        *_convert_columns(_sheet("budget_sheets.xlsx", 1, 0), Month=_serial, Income=int),
+        *_convert_columns(_sheet("budget_sheets.xlsx", 2, 0), Month=_serial, Cost=int),
     ],
     "products.json": _products,
-    "subscriptions.csv": lambda: _typed(_table("subscriptions.csv"), mrr=int, started=_ISO, cancelled_on=_ISO),
+    "subscriptions.csv": lambda: _convert_columns(
+        _table("subscriptions.csv"), mrr=int, started=_ISO, cancelled_on=_ISO
+    ),
     "inventory_dup_headers.csv": _parts,
-    "expenses_mixed_dates.csv": lambda: _typed(_table("expenses_mixed_dates.csv"), When=_any_day, Amount_EUR=float),
-    "sensor.tsv": lambda: _typed(_table("sensor.tsv", "\t"), time=_stamp, temp_c=float, humidity=int),
-    "ventas_ciudades.csv": lambda: _typed(
+    "expenses_mixed_dates.csv": lambda: _convert_columns(
+        _table("expenses_mixed_dates.csv"), When=_any_day, Amount_EUR=float
+    ),
+    "sensor.tsv": lambda: _convert_columns(_table("sensor.tsv", "\t"), time=_stamp, temp_c=float, humidity=int),
+    "ventas_ciudades.csv": lambda: _convert_columns(
         _table("ventas_ciudades.csv", ";"), fecha=_day("%d/%m/%Y"), unidades=int, importe=_eu
     ),
-    "marketing.csv": lambda: _typed(
+    "marketing.csv": lambda: _convert_columns(
         _table("marketing.csv"), Month=_day("%b %Y"), Visits=_us, Signups=int, Ad_spend=_us
     ),
-    "heures_equipe.csv": lambda: _typed(_table("heures_equipe.csv", ";"), jour=_ISO, heures=_eu),
-    "lagerbestand.csv": lambda: _typed(
+    "heures_equipe.csv": lambda: _convert_columns(_table("heures_equipe.csv", ";"), jour=_ISO, heures=_eu),
+    "lagerbestand.csv": lambda: _convert_columns(
         _table("lagerbestand.csv", ";"), Stichtag=_day("%d.%m.%Y"), Bestand=int, Preis=_eu
     ),
-    "reservas.csv": lambda: _typed(_table("reservas.csv", ";"), fecha=_day("%d/%m/%Y"), noches=int, importe=_eu),
-    "spedizioni.csv": lambda: _typed(_table("spedizioni.csv"), data=_ISO, peso_kg=float, costo_eur=float),
-    "projects.csv": lambda: _typed(_table("projects.csv"), budget=int, spent=int, due=_ISO),
-    "invoices.csv": lambda: _typed(_table("invoices.csv"), issued=_ISO, due=_ISO, amount_eur=float, paid_on=_ISO),
-    "runs.tsv": lambda: _typed(_table("runs.tsv", "\t"), date=_ISO, distance_km=float, avg_hr=float),
-    "bestellungen.csv": lambda: _typed(
+    "reservas.csv": lambda: _convert_columns(
+        _table("reservas.csv", ";"), fecha=_day("%d/%m/%Y"), noches=int, importe=_eu
+    ),
+    "spedizioni.csv": lambda: _convert_columns(_table("spedizioni.csv"), data=_ISO, peso_kg=float, costo_eur=float),
+    "projects.csv": lambda: _convert_columns(_table("projects.csv"), budget=int, spent=int, due=_ISO),
+    "invoices.csv": lambda: _convert_columns(
+        _table("invoices.csv"), issued=_ISO, due=_ISO, amount_eur=float, paid_on=_ISO
+    ),
+    "runs.tsv": lambda: _convert_columns(_table("runs.tsv", "\t"), date=_ISO, distance_km=float, avg_hr=float),
+    "bestellungen.csv": lambda: _convert_columns(
         _table("bestellungen.csv", ";"), Bestelldatum=_day("%d.%m.%Y"), Menge=int, Betrag=_eu
     ),
-    "bug_reports.csv": lambda: _typed(_table("bug_reports.csv"), reported=_ISO, closed_on=_ISO, hours_to_fix=float),
-    "order_lines.csv": lambda: _typed(_table("order_lines.csv"), ordered=_ISO, quantity=int, amount=float),
-    "ausleihen.csv": lambda: _typed(_table("ausleihen.csv", ";"), Datum=_day("%d.%m.%Y"), Tage=int),
-    "event_signups.csv": lambda: _typed(_table("event_signups.csv"), signed_up_on=_ISO, price_eur=int),
+    "bug_reports.csv": lambda: _convert_columns(
+        _table("bug_reports.csv"), reported=_ISO, closed_on=_ISO, hours_to_fix=float
+    ),
+    "order_lines.csv": lambda: _convert_columns(_table("order_lines.csv"), ordered=_ISO, quantity=int, amount=float),
+    "ausleihen.csv": lambda: _convert_columns(_table("ausleihen.csv", ";"), Datum=_day("%d.%m.%Y"), Tage=int),
+    "event_signups.csv": lambda: _convert_columns(_table("event_signups.csv"), signed_up_on=_ISO, price_eur=int),
     "team_agreement.md": list,
     "handover.txt": list,
     "nas.log": list,

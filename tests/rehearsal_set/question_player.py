@@ -11,7 +11,7 @@ from handoff.state.job_state import Job, RequestState
 from specialists.crew import Crew
 from specialists.registry import CREWS_FOLDER, load_crew
 from tests.own_tools import all_tools
-from tests.rehearsal_set.asked import BUDGET, CAREFUL, DECLINED, PART, RIGHT, Asked, Figures
+from tests.rehearsal_set.asked import BUDGET, CAREFUL, DECLINE, PART, RIGHT, Figures, RequestCase
 from tests.rehearsal_set.plain_tables import FILES, SAMPLE, rows_of
 from tests.system.scene import Scene, Talk
 
@@ -23,38 +23,38 @@ def path_of(name: str) -> Path:
     return SAMPLE if name == SAMPLE.name else FILES / name
 
 
-async def answered(scene: Scene, asked: Asked) -> tuple[str, str]:
+async def play_case(scene: Scene, case: RequestCase) -> tuple[str, str]:
     """The outcome of a request and its follow-ups, and what the thread says in the end."""
-    talk = await scene.ask(asked.text, files=[path_of(asked.file)] if asked.file else [])
+    talk = await scene.ask(case.text, files=[path_of(case.file)] if case.file else [])
     job = await _end(talk, 1)
-    for number, text in enumerate(asked.then, start=2):
+    for number, text in enumerate(case.then, start=2):
         await talk.say(f"@leadhand {text}")
         job = await _end(talk, number)
     request = job.requests[-1]
     text = request.run.answer or (request.run.failure.reason if request.run.failure else "")
-    assert not _SAID_OF_NO_MODEL.search(talk.said()), talk.said()
-    return _outcome(request, text, asked), text
+    assert not _SAID_OF_NO_MODEL.search(talk.join_bot_texts()), talk.join_bot_texts()
+    return _outcome(request, text, case), text
 
 
 async def _end(talk: Talk, number: int) -> Job:
-    def ended(job: Job) -> Job | None:
+    def find_ended_job(job: Job) -> Job | None:
         if len(job.requests) < number:
             return None
         return job if job.requests[number - 1].is_over or job.requests[number - 1].state == "input_required" else None
 
-    job = await talk.until(ended)
+    job = await talk.until(find_ended_job)
     assert job is not None
     return job
 
 
-def _outcome(request: RequestState, text: str, asked: Asked) -> str:
+def _outcome(request: RequestState, text: str, case: RequestCase) -> str:
     if request.state != "completed" or all(one.is_handed_over for one in request.subtasks.values()):
-        return DECLINED
+        return DECLINE
     # What reading the file had to change is said of every answer from it, and is no part of the request left open.
-    if any(not gap.startswith(asked.file or "-") for gap in list_answer_gaps(request, request.run)):
+    if any(not gap.startswith(case.file or "-") for gap in list_answer_gaps(request, request.run)):
         return PART
-    rows = rows_of(asked.file) if asked.file else []
-    right = asked.want == RIGHT and asked.figures is not None and has_figures(text, asked.figures(rows))
+    rows = rows_of(case.file) if case.file else []
+    right = case.want == RIGHT and case.figures is not None and has_figures(text, case.figures(rows))
     return RIGHT if right else "wrong"
 
 
@@ -81,13 +81,13 @@ def _has(line: str, value: float) -> bool:
     return False
 
 
-def kept(outcome: str, want: str) -> bool:
-    return outcome == want or (want == CAREFUL and outcome in {PART, DECLINED})
+def is_as_wanted(outcome: str, want: str) -> bool:
+    return outcome == want or (want == CAREFUL and outcome in {PART, DECLINE})
 
 
-async def outcomes(scene: Scene, asked: list[Asked], crew: Crew) -> list[tuple[Asked, str, str]]:
+async def outcomes(scene: Scene, cases: list[RequestCase], crew: Crew) -> list[tuple[RequestCase, str, str]]:
     async with scene.bot(crew=crew):
-        return [(one, *await answered(scene, one)) for one in asked]
+        return [(one, *await play_case(scene, one)) for one in cases]
 
 
 def without_charts(crew: Crew) -> Crew:
@@ -101,23 +101,23 @@ def without_charts(crew: Crew) -> Crew:
     return replace(crew, specialists={**crew.specialists, "analyst": replace(analyst, tools=tools)})
 
 
-def draws(asked: Asked) -> bool:
+def draws(case: RequestCase) -> bool:
     """True if a request asks for a chart, or is of one file: those go to the crew as people have it."""
-    return "chart" in asked.text or asked.file == BUDGET
+    return "chart" in case.text or case.file == BUDGET
 
 
-async def played(scene: Scene, asked: list[Asked]) -> tuple[list[tuple[Asked, str]], list[str]]:
+async def play_cases(scene: Scene, cases: list[RequestCase]) -> tuple[list[tuple[RequestCase, str]], list[str]]:
     """Each question with its outcome, and what is wrong, in words."""
     general = load_crew(CREWS_FOLDER / "general", all_tools())
-    found: list[tuple[Asked, str, str]] = []
+    found: list[tuple[RequestCase, str, str]] = []
     for crew, some in (
-        (general, [one for one in asked if draws(one)]),
-        (without_charts(general), [one for one in asked if not draws(one)]),
+        (general, [one for one in cases if draws(one)]),
+        (without_charts(general), [one for one in cases if not draws(one)]),
     ):
         found += await outcomes(scene, some, crew) if some else []
     wrong = [
         f"{one.name}\n  wanted {one.want}, got {outcome}:\n{text[:1500]}"
         for one, outcome, text in found
-        if not kept(outcome, one.want)
+        if not is_as_wanted(outcome, one.want)
     ]
     return [(one, outcome) for one, outcome, _ in found], wrong

@@ -23,7 +23,7 @@ from bot.features.schedules.time_phrases import is_imperative
 BERLIN = "Europe/Berlin"
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=ZoneInfo(BERLIN)).timestamp()  # a Monday
 
-READ = [
+READABLE_PHRASES = [
     ("every Monday at 9 summarise #sales here", "every Monday at 9:00", "summarise #sales here"),
     ("every weekday at 9:30, summarise #sales", "every weekday at 9:30", "summarise #sales"),
     ("every day at 5pm: post the numbers", "every day at 17:00", "post the numbers"),
@@ -93,7 +93,7 @@ ZONES = [  # behind the time; the zone that is meant by somebody in Berlin
     ("my time", ""),
     ("local time", ""),
 ]
-ASKED = [  # what was not understood, and what the question names
+ASKED_PHRASES = [  # what was not understood, and what the question names
     ("every Monday at 9am IST list x", "Kolkata time or Jerusalem time or Dublin time"),
     ("every Monday at 9am ZST list x", "“ZST”"),
     ("every Monday at 9am sharpish list x", "“sharpish”"),
@@ -208,9 +208,9 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("said", "when", "asks"), READ, ids=[one[0] for one in READ])
-def test_plain_phrases_are_read(said: str, when: str, asks: str) -> None:
-    found = parse_schedule(said, now=NOW, zone=BERLIN)
+@pytest.mark.parametrize(("phrase", "when", "asks"), READABLE_PHRASES, ids=[one[0] for one in READABLE_PHRASES])
+def test_plain_phrases_are_read(phrase: str, when: str, asks: str) -> None:
+    found = parse_schedule(phrase, now=NOW, zone=BERLIN)
     assert isinstance(found, ParsedSchedule)
     assert (describe_rule(found.rule, BERLIN), found.asks) == (when, asks)
     assert find_next_time(found.rule, BERLIN, NOW) is not None
@@ -220,21 +220,21 @@ def test_plain_phrases_are_read(said: str, when: str, asks: str) -> None:
     assert describe_rule(again.rule, BERLIN) == when
 
 
-@pytest.mark.parametrize("said", REQUESTS)
-def test_an_ordinary_request_is_none(said: str) -> None:
-    assert match_schedule(said) is None
+@pytest.mark.parametrize("phrase", REQUESTS)
+def test_an_ordinary_request_is_none(phrase: str) -> None:
+    assert match_schedule(phrase) is None
 
 
-@pytest.mark.parametrize("said", UNREAD_PHRASES)
-def test_other_words_that_say_when_go_to_a_model(said: str) -> None:
-    assert parse_schedule(said, now=NOW, zone=BERLIN) == NEEDS_MODEL
-    assert match_schedule(said) == said
+@pytest.mark.parametrize("phrase", UNREAD_PHRASES)
+def test_other_words_that_say_when_go_to_a_model(phrase: str) -> None:
+    assert parse_schedule(phrase, now=NOW, zone=BERLIN) == NEEDS_MODEL
+    assert match_schedule(phrase) == phrase
 
 
-@pytest.mark.parametrize(("named", "zone"), ZONES)
+@pytest.mark.parametrize(("zone_text", "zone"), ZONES)
 @pytest.mark.parametrize("form", ["every Monday at 9:00 {} list x", "list x every Monday at 9:00 {}"])
-def test_a_zone_behind_the_time_counts(form: str, named: str, zone: str) -> None:
-    found = parse_schedule(form.format(named), now=NOW, zone=BERLIN)
+def test_a_zone_behind_the_time_counts(form: str, zone_text: str, zone: str) -> None:
+    found = parse_schedule(form.format(zone_text), now=NOW, zone=BERLIN)
     assert isinstance(found, ParsedSchedule)
     assert (found.zone, found.asks, found.rule.cron) == (zone, "list x", "0 9 * * mon")
     at = find_next_time(found.rule, zone or BERLIN, NOW)
@@ -257,9 +257,9 @@ def test_an_abbreviation_of_several_zones_is_that_of_whoever_says_it() -> None:
         assert found.zone == own
 
 
-@pytest.mark.parametrize(("said", "words"), ASKED)
-def test_words_between_time_and_task_that_are_not_understood_are_asked_about(said: str, words: str) -> None:
-    found = parse_schedule(said, now=NOW, zone=BERLIN)
+@pytest.mark.parametrize(("phrase", "words"), ASKED_PHRASES)
+def test_words_between_time_and_task_that_are_not_understood_are_asked_about(phrase: str, words: str) -> None:
+    found = parse_schedule(phrase, now=NOW, zone=BERLIN)
     assert isinstance(found, ScheduleRefusal)
     assert words in found.words
 
@@ -275,9 +275,9 @@ def test_nothing_behind_a_time_becomes_part_of_a_task_that_begins_with_an_order(
         assert task == "list the invoices" or is_imperative(task) or is_sentence_of_its_own, task
 
 
-@pytest.mark.parametrize(("said", "words"), WRONG)
-def test_what_cannot_be_is_said(said: str, words: str) -> None:
-    found = parse_schedule(said, now=NOW, zone=BERLIN)
+@pytest.mark.parametrize(("phrase", "words"), WRONG)
+def test_what_cannot_be_is_said(phrase: str, words: str) -> None:
+    found = parse_schedule(phrase, now=NOW, zone=BERLIN)
     assert isinstance(found, ScheduleRefusal)
     assert words in found.words
 

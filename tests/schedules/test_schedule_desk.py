@@ -43,30 +43,30 @@ NOW = 1_800_000_000.0
 MONDAYS = ScheduleRule(cron="0 9 * * mon")
 
 
-def wanted(**more: Any) -> Schedule:
+def build_schedule(**more: Any) -> Schedule:
     of: dict[str, Any] = {"team": "T1", "channel": "C1", "owner": "U1", "asks": "summarise", "rule": MONDAYS}
     return Schedule(**{"state": "on", **of, **more})
 
 
-def paused(one: Schedule) -> Schedule:
+def pause_schedule(one: Schedule) -> Schedule:
     return one.model_copy(update={"state": "paused"})
 
 
 @pytest.fixture
-def noted() -> list[AuditEntry]:
+def audit_entries() -> list[AuditEntry]:
     return []
 
 
 @pytest.fixture
-def desk(store: Store, noted: list[AuditEntry]) -> ScheduleService:
+def desk(store: Store, audit_entries: list[AuditEntry]) -> ScheduleService:
     async def note(entry: AuditEntry) -> None:
-        noted.append(entry)
+        audit_entries.append(entry)
 
     return ScheduleService(store, admins=frozenset({"UADMIN"}), record_audit=note)
 
 
 def test_who_may_change_one() -> None:
-    one = wanted()
+    one = build_schedule()
     who = {user: may_change(one, user, admin=admin) for user, admin in (("U1", False), ("U2", False), ("U3", True))}
     assert who == {"U1": True, "U2": False, "U3": True}
 
@@ -83,13 +83,13 @@ def test_who_may_change_one() -> None:
     ],
 )
 def test_what_cannot_be_is_refused_in_words(more: dict[str, Any], words: str) -> None:
-    fault = find_schedule_fault(wanted(**more), NOW, admin=False)
+    fault = find_schedule_fault(build_schedule(**more), NOW, admin=False)
     assert fault is not None
     assert words in fault.words
 
 
 def test_an_admin_may_have_one_a_minute() -> None:
-    one = wanted(rule=ScheduleRule(cron="* * * * *"))
+    one = build_schedule(rule=ScheduleRule(cron="* * * * *"))
     assert find_schedule_fault(one, NOW, admin=True) is None
     assert find_schedule_fault(one, NOW, admin=False) is not None
 
@@ -117,26 +117,28 @@ def test_what_may_pass_pauses_nothing() -> None:
     assert both == RunRefusal("it is archived")
 
 
-async def test_made_listed_changed_and_removed_with_an_audit(desk: ScheduleService, noted: list[AuditEntry]) -> None:
-    one = await desk.create(wanted())
-    other = await desk.create(wanted(rule=ScheduleRule(cron="0 9 * * *")))
+async def test_made_listed_changed_and_removed_with_an_audit(
+    desk: ScheduleService, audit_entries: list[AuditEntry]
+) -> None:
+    one = await desk.create(build_schedule())
+    other = await desk.create(build_schedule(rule=ScheduleRule(cron="0 9 * * *")))
     assert isinstance(one, Schedule)
     assert isinstance(other, Schedule)
-    await desk.create(wanted(owner="U2"))
+    await desk.create(build_schedule(owner="U2"))
     listed = await desk.list_schedules("T1", "U1")
     assert {each.id for each in listed} == {one.id, other.id}
     times = [each.next_at or 0.0 for each in listed]
     assert times == sorted(times), "the next to run first"
     assert await desk.find_changeable("T1", one.id, "U2") is None
     assert await desk.find_changeable("T1", one.id.lower(), "UADMIN") == one
-    assert await desk.edit(one, "U2", paused, "paused") == NOT_OWNER_REFUSAL
-    after = await desk.edit(one, "UADMIN", paused, "paused")
+    assert await desk.edit(one, "U2", pause_schedule, "paused") == NOT_OWNER_REFUSAL
+    after = await desk.edit(one, "UADMIN", pause_schedule, "paused")
     assert isinstance(after, Schedule)
     assert (after.state, after.next_at, after.edited_by) == ("paused", None, "UADMIN")
     assert await desk.remove(other, "U2") == NOT_OWNER_REFUSAL
     assert await desk.remove(other, "U1") == other
-    assert await desk.edit(other, "U1", paused, "paused") == GONE_REFUSAL
-    told = [(entry.user, entry.why, entry.outcome) for entry in noted if entry.target in {one.id, other.id}]
+    assert await desk.edit(other, "U1", pause_schedule, "paused") == GONE_REFUSAL
+    told = [(entry.user, entry.why, entry.outcome) for entry in audit_entries if entry.target in {one.id, other.id}]
     assert told == [
         ("U1", "made", "done"),
         ("U1", "made", "done"),
@@ -148,7 +150,7 @@ async def test_made_listed_changed_and_removed_with_an_audit(desk: ScheduleServi
 
 
 async def test_of_two_edits_at_once_one_counts_and_the_other_is_told(desk: ScheduleService) -> None:
-    one = await desk.create(wanted())
+    one = await desk.create(build_schedule())
     assert isinstance(one, Schedule)
 
     async def asks(text: str) -> Schedule | ScheduleRefusal:
@@ -163,7 +165,7 @@ async def test_of_two_edits_at_once_one_counts_and_the_other_is_told(desk: Sched
 
 
 async def test_what_a_run_notes_and_what_a_person_edits_both_stay(desk: ScheduleService) -> None:
-    one = await desk.create(wanted())
+    one = await desk.create(build_schedule())
     assert isinstance(one, Schedule)
     last = LastRun(due=1.0, at=2.0, trace="J1", job="J2")
     await asyncio.gather(
@@ -179,10 +181,10 @@ async def test_what_a_run_notes_and_what_a_person_edits_both_stay(desk: Schedule
 
 
 async def test_the_same_wish_twice_is_one(desk: ScheduleService) -> None:
-    first = await desk.create(wanted(state="draft", id=make_schedule_id("C1/5.0")))
+    first = await desk.create(build_schedule(state="draft", id=make_schedule_id("C1/5.0")))
     assert isinstance(first, Schedule)
     saved = await desk.edit(first, "U1", lambda now: now.model_copy(update={"state": "on"}), "made")
-    again = await desk.create(wanted(state="draft", id=make_schedule_id("C1/5.0")))
+    again = await desk.create(build_schedule(state="draft", id=make_schedule_id("C1/5.0")))
     assert isinstance(saved, Schedule)
     assert isinstance(again, Schedule)
     assert again.state == "on", "a second delivery does not make a draft of it again"
@@ -190,11 +192,11 @@ async def test_the_same_wish_twice_is_one(desk: ScheduleService) -> None:
 
 async def test_nobody_fills_it_up(desk: ScheduleService, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(MAX_SCHEDULES_PER_PERSON):
-        one = wanted(id=f"S{number}")
+        one = build_schedule(id=f"S{number}")
         await store.schedules.put("T1", make_store_name(one), one.model_dump_json(exclude_defaults=True), NOW * 2)
-    assert await desk.create(wanted()) == TOO_MANY_REFUSAL
+    assert await desk.create(build_schedule()) == TOO_MANY_REFUSAL
     monkeypatch.setattr(layout, "SCHEDULE_LIMIT", MAX_SCHEDULES_PER_PERSON)
-    assert await desk.create(wanted(owner="U2")) == STORE_FULL_REFUSAL
+    assert await desk.create(build_schedule(owner="U2")) == STORE_FULL_REFUSAL
     assert len(await store.schedules.list_all("T1", SCHEDULE_PREFIX)) == MAX_SCHEDULES_PER_PERSON
 
 

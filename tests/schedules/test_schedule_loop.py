@@ -23,7 +23,7 @@ DAY = 86_400.0
 DAILY = ScheduleRule(cron="0 9 * * *")
 
 
-def wanted(**more: Any) -> Schedule:
+def build_schedule(**more: Any) -> Schedule:
     of: dict[str, Any] = {"team": "T1", "channel": "C1", "owner": "U1", "asks": "summarise", "rule": DAILY}
     return Schedule(**{"state": "on", **of, **more})
 
@@ -51,7 +51,7 @@ async def runs(store: Store) -> Counter[str]:
 
 
 async def make_schedule(store: Store, **more: Any) -> Schedule:
-    one = await ScheduleService(store).create(wanted(**more))
+    one = await ScheduleService(store).create(build_schedule(**more))
     assert isinstance(one, Schedule)
     return one
 
@@ -139,15 +139,15 @@ async def test_a_run_that_was_begun_long_ago_is_not_begun_again(store: Store) ->
     assert len({line.partition('"request":')[2].partition('"at":')[0] for line in lines}) == 1, "one request by its id"
 
 
-@pytest.mark.parametrize(("missed", "begun"), [("once", 1), ("all", 5), ("skip", 0)])
-async def test_missed_runs(store: Store, missed: str, begun: int) -> None:
-    one = await make_schedule(store, missed=missed)
+@pytest.mark.parametrize(("missed_mode", "run_count"), [("once", 1), ("all", 5), ("skip", 0)])
+async def test_missed_runs(store: Store, missed_mode: str, run_count: int) -> None:
+    one = await make_schedule(store, missed=missed_mode)
     assert one.next_at is not None
     MovedClock(store).advance(one.next_at + 4 * DAY + 3600 - store.clock())
     await loop_on(store).start_due_runs()
-    expected = {"once": [0], "all": range(5), "skip": []}[missed]
+    expected = {"once": [0], "all": range(5), "skip": []}[missed_mode]
     assert await runs(store) == {job_of(one, one.next_at + day * DAY): 1 for day in expected}
-    assert len(list(expected)) == begun
+    assert len(list(expected)) == run_count
     assert await store.schedules.read_next_due(SCHEDULE_PREFIX) == one.next_at + 5 * DAY
 
 
@@ -183,7 +183,7 @@ async def test_a_draft_is_dropped_and_a_paused_one_rests(store: Store) -> None:
 
 async def test_a_damaged_one_holds_nothing_up(store: Store) -> None:
     await store.schedules.put("T1", f"{SCHEDULE_PREFIX}U1:SBROKEN", "{", store.clock() - 1)
-    strange = wanted(id="SNEWER", rule=ScheduleRule(cron="whatever a newer release writes")).model_dump_json()
+    strange = build_schedule(id="SNEWER", rule=ScheduleRule(cron="whatever a newer release writes")).model_dump_json()
     await store.schedules.put("T1", f"{SCHEDULE_PREFIX}U1:SNEWER", strange, store.clock() - 1)
     one = await make_schedule(store)
     assert one.next_at is not None
@@ -196,7 +196,7 @@ async def test_the_loop_wakes_when_one_is_made_and_sleeps_until_it_is_due(store:
     desk = ScheduleService(store)
     loop = asyncio.create_task(ScheduleLoop(store, desk).run())
     await asyncio.sleep(0)
-    one = await desk.create(wanted(rule=ScheduleRule(start=store.clock() + 0.3)))
+    one = await desk.create(build_schedule(rule=ScheduleRule(start=store.clock() + 0.3)))
     assert isinstance(one, Schedule)
     assert one.next_at is not None
     assert await eventually(lambda: runs(store))
@@ -246,7 +246,7 @@ def _weekly(number: int, now: float) -> tuple[Schedule, float, float]:
     monday = now - now % (7 * DAY) - 3 * DAY  # the epoch began on a Thursday
     first = monday + (0 if daily else week * DAY) + hour * 3600 + minute * 60
     first += -((first - now) // apart) * apart
-    return wanted(id=make_schedule_id(str(number)), owner=f"U{number}", rule=rule, missed="all"), first, apart
+    return build_schedule(id=make_schedule_id(str(number)), owner=f"U{number}", rule=rule, missed="all"), first, apart
 
 
 async def test_the_jobs_of_runs_are_known_to_the_store(store: Store) -> None:

@@ -100,10 +100,10 @@ def check(
     assert found == right, f"{rule} in {zone}: {_differences(found, right, zone)}"
 
 
-def _differences(found: list[float], right: list[float], zone: str) -> str:
+def _differences(found_times: list[float], right: list[float], zone: str) -> str:
     words = [
         f"{name} {datetime.fromtimestamp(at, ZoneInfo(zone)):%Y-%m-%d %H:%M%z}"
-        for name, times in (("lacks", set(right) - set(found)), ("has", set(found) - set(right)))
+        for name, times in (("lacks", set(right) - set(found_times)), ("has", set(found_times) - set(right)))
         for at in sorted(times)[:3]
     ]
     return ", ".join(words) or "in another order"

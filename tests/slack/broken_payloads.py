@@ -30,9 +30,9 @@ _MESSAGE: Json = {
     "blocks": [{"type": "rich_text", "elements": []}],
     "files": [{"id": "F1", "name": "a.csv", "mimetype": "text/csv", "size": 3, "url_private": "https://x.example/a"}],
 }
-_SAID: Json = {"ts": "1.1", "user": "U1", "text": "do it"}
-_CHANGED: Json = {"type": "message", "hidden": True, "channel": "C1", "ts": "3.3", "previous_message": _SAID}
-_EDITED: Json = {**_SAID, "text": "do that", "edited": {"user": "U1", "ts": "3.0"}}
+_PLAIN_MESSAGE: Json = {"ts": "1.1", "user": "U1", "text": "do it"}
+_CHANGE: Json = {"type": "message", "hidden": True, "channel": "C1", "ts": "3.3", "previous_message": _PLAIN_MESSAGE}
+_EDITED_MESSAGE: Json = {**_PLAIN_MESSAGE, "text": "do that", "edited": {"user": "U1", "ts": "3.0"}}
 _REACTION: Json = {"user": "U1", "reaction": "+1", "item": {"type": "message", "channel": "C1", "ts": "1.1"}}
 _ENTITIES: list[Json] = [
     {
@@ -52,8 +52,8 @@ _EVENTS: tuple[Json, ...] = (
     _MESSAGE,
     {**_MESSAGE, "subtype": "file_share", "upload": True},
     {**_MESSAGE, "subtype": "thread_broadcast", "root": {"ts": "1.1", "reply_users": ["U1"]}},
-    {**_CHANGED, "subtype": "message_changed", "message": _EDITED},
-    {**_CHANGED, "subtype": "message_deleted", "deleted_ts": "1.1"},
+    {**_CHANGE, "subtype": "message_changed", "message": _EDITED_MESSAGE},
+    {**_CHANGE, "subtype": "message_deleted", "deleted_ts": "1.1"},
     {"type": "agent_session_stopped", "channel": "C1", "thread_ts": "1.1", "user": "U1", "streaming_message_ts": ["2"]},
     {"type": "app_home_opened", "channel": "D1", "user": "U1", "tab": "home", "view": {"id": "V1", "type": "home"}},
     {"type": "app_home_opened", "channel": "D1", "user": "U1", "tab": "messages", "context": {"entities": _ENTITIES}},
@@ -61,14 +61,14 @@ _EVENTS: tuple[Json, ...] = (
     {**_MESSAGE, "channel": "D1", "channel_type": "im", "app_context": {"entities": _ENTITIES}},
     {"type": "reaction_added", **_REACTION},
 )
-_AUTHORIZED: Json = {"team_id": "T1", "enterprise_id": None, "user_id": "UBOT", "is_bot": True}
+_AUTHORIZATION: Json = {"team_id": "T1", "enterprise_id": None, "user_id": "UBOT", "is_bot": True}
 _ENVELOPE: Json = {
     "type": "event_callback",
     "team_id": "T1",
     "context_team_id": "T1",
     "event_time": 1,
     "is_ext_shared_channel": False,
-    "authorizations": [_AUTHORIZED],
+    "authorizations": [_AUTHORIZATION],
 }
 _WHO: Json = {
     "team": {"id": "T1", "domain": "t"},
@@ -89,18 +89,18 @@ _BUTTON: Json = {"type": "button", "block_id": "b", "action_ts": "2.5", "value":
 _ACTIONS = ("answer:0", "answer:other", "stop", "feedback", "show_evidence", "unheard_of")
 _THREAD = Place(team="T1", channel="C1", thread_ts="1.1")
 _OPENED_ON = encode_shortcut(MessageShortcut(_THREAD, "1.1", "", "", "U2", "a", ()))
-_TYPED: Json = {"values": {"request": {"text": {"type": "plain_text_input", "value": "do it"}}}}
+_VIEW_STATE: Json = {"values": {"request": {"text": {"type": "plain_text_input", "value": "do it"}}}}
 _VIEW: Json = {
     "id": "V1",
     "type": "modal",
     "callback_id": "start_job",
     "private_metadata": _OPENED_ON,
-    "state": _TYPED,
+    "state": _VIEW_STATE,
 }
 _SHORTCUT: Json = {
     "type": "message_action",
     "callback_id": "start_job",
-    "message": {**_SAID, "files": _MESSAGE["files"]},
+    "message": {**_PLAIN_MESSAGE, "files": _MESSAGE["files"]},
 }
 _COMMAND: Json = {"command": "/leadhand", "team_id": "T1", "channel_id": "C1", "user_id": "U1", "trigger_id": "1.2"}
 
@@ -128,7 +128,7 @@ def payloads() -> list[tuple[str, Json]]:
     ]
 
 
-def broken(seed: int, count: int) -> Iterator[tuple[str, Json]]:
+def make_broken_payloads(seed: int, count: int) -> Iterator[tuple[str, Json]]:
     """Give so many payloads with one to three fields replaced, dropped or doubled, drawn by `seed`."""
     random_ = random.Random(seed)
     whole = payloads()
@@ -141,7 +141,7 @@ def broken(seed: int, count: int) -> Iterator[tuple[str, Json]]:
 
 
 def _break(payload: Json, random_: random.Random) -> None:
-    _put(payload, random_.choice(list(_paths(payload))), random_.choice((*ODD, ...)))
+    _put_value(payload, random_.choice(list(_paths(payload))), random_.choice((*ODD, ...)))
 
 
 def _paths(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -151,7 +151,7 @@ def _paths(value: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
         yield from _paths(inner, (*before, key))
 
 
-def _put(payload: Any, path: tuple[Any, ...], odd: Any) -> None:
+def _put_value(payload: Any, path: tuple[Any, ...], odd: Any) -> None:
     for key in path[:-1]:
         payload = payload[key]
     if odd is ...:

@@ -55,10 +55,10 @@ class MemoryGate(Gate):
     def __init__(
         self, client: AsyncWebClient, team: str, *, admins: frozenset[str] = frozenset(), **env: object
     ) -> None:
-        self.kept, self.marks, self.noted = MemorySettings(), set[str](), list[AuditEntry]()
+        self.memory_settings, self.marks, self.audit_entries = MemorySettings(), set[str](), list[AuditEntry]()
         self.everywhere = ChannelValues.model_validate(env)
         self.file: dict[str, ChannelValues] = {}
-        self.settings = ChannelSettings(cast("Store", self.kept), lambda _: self.everywhere, self.file)
+        self.settings = ChannelSettings(cast("Store", self.memory_settings), lambda _: self.everywhere, self.file)
         self.people = People(client, WebCalls(CallBudget()), HomeWorkspace(team), admins)
 
         async def first(mark: str) -> bool:
@@ -67,7 +67,7 @@ class MemoryGate(Gate):
             return new
 
         async def record(entry: AuditEntry) -> None:
-            self.noted.append(entry)
+            self.audit_entries.append(entry)
 
         self.form = SettingsForm(self.settings, self.people, clock=time.time, record_audit=record)
         super().__init__(self.people, self.settings, claim_first=first, clock=time.time, record_audit=record)

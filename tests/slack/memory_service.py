@@ -54,12 +54,12 @@ class MemoryService:
     answers: list[str] = field(default_factory=list)
     changes: list[str] = field(default_factory=list)
     lands: str = LOCAL_RETURN_URL
-    typed: list[str] = field(default_factory=list)
-    cancelled: list[str] = field(default_factory=list)
+    typed_texts: list[str] = field(default_factory=list)
+    cancelled_names: list[str] = field(default_factory=list)
     admins: frozenset[str] = frozenset()
     away: bool = False
-    kept: dict[Place, Job] = field(default_factory=dict)
-    _seen: set[str] = field(default_factory=set)
+    jobs_by_place: dict[Place, Job] = field(default_factory=dict)
+    _seen_keys: set[str] = field(default_factory=set)
 
     store: Any = None
     note: Any = None
@@ -99,8 +99,8 @@ class MemoryService:
     def _fresh(self, dedupe: tuple[str, ...]) -> bool:
         if self.away:
             raise StoreError("the store is away")
-        known = self._seen.intersection(dedupe)
-        self._seen.update(dedupe)
+        known = self._seen_keys.intersection(dedupe)
+        self._seen_keys.update(dedupe)
         return not known
 
     async def record_request(
@@ -111,8 +111,8 @@ class MemoryService:
         self.requests.append((place, request, refusal))
         return True
 
-    async def record_typed_request(self, given: CommandContext) -> Outgoing:
-        self.typed.append(given.command.text)
+    async def record_typed_request(self, ctx: CommandContext) -> Outgoing:
+        self.typed_texts.append(ctx.command.text)
         return make_note("Taken as a request.")
 
     async def has_job(self, place: Place) -> bool:
@@ -177,9 +177,9 @@ class MemoryService:
             return StopOutcome("unknown")
         if found[1].user != user:
             return StopOutcome("not_yours", (found[1].user,) if place else ())
-        if name in self.cancelled:
+        if name in self.cancelled_names:
             return StopOutcome("nothing")
-        self.cancelled.append(name)
+        self.cancelled_names.append(name)
         return StopOutcome("cancelling")
 
     async def release(self, team: str, job: str, *, user: str) -> ReleaseVerdict:
@@ -217,7 +217,7 @@ class MemoryService:
         return VisibleTrace(derive_trace(entries), fold_log(events))
 
     async def find_thread_job(self, place: Place) -> Job | None:
-        return self.kept.get(place)
+        return self.jobs_by_place.get(place)
 
     async def record_feedback(self, *_: Any, **__: Any) -> ThumbOutcome:
         return "recorded"
@@ -243,7 +243,7 @@ class MemoryHomes:
     """Open homes that nothing ever changes in."""
 
     def __init__(self, team: str) -> None:
-        self.calls = WebCalls(CallBudget(unlimited=True))
+        self.calls = WebCalls(CallBudget(is_unlimited=True))
         self.team = team
 
     def set_publisher(self, publish: PublishHome) -> None:

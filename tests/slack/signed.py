@@ -51,19 +51,19 @@ class SeenService(MemoryService):
 
     def __init__(self) -> None:
         super().__init__()
-        self.seen: list[str] = []
+        self.seen_calls: list[str] = []
         self.places: list[Place] = []
-        self.known = True
+        self.is_job_known = True
 
     async def has_job(self, place: Place) -> bool:
         del place
-        return self.known
+        return self.is_job_known
 
     async def record_request(
         self, place: Place, request: Request, *, dedupe: tuple[str, ...], refusal: str = ""
     ) -> bool:
         self.places.append(place)
-        self.seen.append("turned away" if refusal else "request")
+        self.seen_calls.append("turned away" if refusal else "request")
         return await super().record_request(place, request, dedupe=dedupe, refusal=refusal)
 
     async def record_reply(
@@ -71,7 +71,7 @@ class SeenService(MemoryService):
     ) -> AnswerOutcome:
         del message, mentions_others, dedupe
         self.places.append(place)
-        self.seen.append("reply")
+        self.seen_calls.append("reply")
         return AnswerOutcome("ignored" if mentions_bot else "heard")
 
     async def record_choice(
@@ -79,28 +79,28 @@ class SeenService(MemoryService):
     ) -> AnswerOutcome:
         del choice, user, dedupe, words
         self.places.append(place)
-        self.seen.append("answer")
+        self.seen_calls.append("answer")
         return AnswerOutcome("taken")
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> StopOutcome:
         del team, job, user
         self.places += [place] if place is not None else []
-        self.seen.append("stop")
+        self.seen_calls.append("stop")
         return StopOutcome("cancelling")
 
     async def record_edit(self, place: Place, *_: Any, **__: Any) -> bool:
         self.places.append(place)
-        self.seen.append("edit")
+        self.seen_calls.append("edit")
         return True
 
     async def list_own(self, team: str, user: str, page: int, kind: JobFilter = "") -> ListPage[JobLine]:
         del team, user, kind
-        self.seen.append("status")
+        self.seen_calls.append("status")
         return select_page([], page)
 
-    async def record_typed_request(self, given: CommandContext) -> Outgoing:
-        self.seen.append("typed")
-        return await super().record_typed_request(given)
+    async def record_typed_request(self, ctx: CommandContext) -> Outgoing:
+        self.seen_calls.append("typed")
+        return await super().record_typed_request(ctx)
 
 
 @dataclass
@@ -114,7 +114,7 @@ class Door:
     url: str
     session: aiohttp.ClientSession
     last: str = field(default="")
-    wanted: int = 200
+    expected_status: int = 200
     """The status that each answer must have."""
 
     # -- people and places -----------------------------------------------------------------------
@@ -145,16 +145,16 @@ class Door:
         kind = "application/x-www-form-urlencoded" if form else "application/json"
         sent = {"Content-Type": kind, **signature(str(int(time.time())), text.encode())}
         async with self.session.post(self.url, data=text.encode(), headers=sent) as response:
-            assert response.status == self.wanted, (response.status, body)
+            assert response.status == self.expected_status, (response.status, body)
             answer = await response.text()
         await self.background.drain(10)
         found: Json | str = json.loads(answer) if answer.startswith("{") else answer
         return found
 
-    async def come(self, way: str, person: str, place: str, **forged: Any) -> Json | str:
-        """Have a person come in some way at a place; `forged` changes the payload, by its path with dots."""
+    async def come(self, way: str, person: str, place: str, **forged_fields: Any) -> Json | str:
+        """Have a person come in some way at a place; `forged_fields` changes the payload, by its path with dots."""
         body = getattr(self, f"_{way}")(person, place)
-        for path, value in forged.items():
+        for path, value in forged_fields.items():
             *names, last = path.split("__")
             inner = body
             for name in names:
@@ -204,7 +204,7 @@ class Door:
         trigger = self.town._world.views.issue_trigger(user["id"])
         return {"type": kind, "user": user, "team": {"id": team if team != home else home}, "trigger_id": trigger}
 
-    def _clicked(self, person: str, place: str, action: Json) -> Json:
+    def _make_click(self, person: str, place: str, action: Json) -> Json:
         message = {"ts": self._ts(), "thread_ts": ROOT}
         action = {"type": "button", "block_id": "b", "action_ts": "1.1", **action}
         where = {"channel": {"id": self.place(place, person)}, "message": message, "actions": [action]}
@@ -213,10 +213,10 @@ class Door:
     def _answer(self, person: str, place: str) -> Json:
         job = Place(team=self.town.team_id, channel=self.place(place, person), thread_ts=ROOT).job_id
         choice = AnswerChoice(job, "r", "s", 1, 0)
-        return self._clicked(person, place, {"action_id": f"{ANSWER_PREFIX}0", "value": encode_data(choice)})
+        return self._make_click(person, place, {"action_id": f"{ANSWER_PREFIX}0", "value": encode_data(choice)})
 
     def _stop(self, person: str, place: str) -> Json:
-        return self._clicked(person, place, {"action_id": STOP_ACTION, "value": "-"})
+        return self._make_click(person, place, {"action_id": STOP_ACTION, "value": "-"})
 
     def _command(self, person: str, place: str) -> Json:
         where = {"team_id": self.team(person), "channel_id": self.place(place, person)}
@@ -243,11 +243,11 @@ class Door:
 
     # -- what came of it -------------------------------------------------------------------------
 
-    def told(self) -> list[Json]:
+    def list_ephemerals(self) -> list[Json]:
         """What was tried to be shown to one person alone, oldest first."""
         return [call.args for call in self.town.calls("chat.postEphemeral")]
 
-    def opened(self) -> int:
+    def count_windows(self) -> int:
         """How many windows were opened."""
         return self.town.call_count("views.open")
 
@@ -259,7 +259,7 @@ def signature(stamp: str, body: bytes) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def served(app: AsyncApp) -> AsyncIterator[str]:
+async def serve_app(app: AsyncApp) -> AsyncIterator[str]:
     """The address to which Slack would send what the app is to hear."""
     runner = web.AppRunner(make_web_app(app, signing_secret=SECRET), access_log=None)
     await runner.setup()
@@ -296,6 +296,6 @@ async def signed_door(
         real = service_of(door) if service_of else None
         kit = listening(app, gate, service, homes=MemoryHomes(town.team_id), tries=tries, real=real)
         background = door.background = kit.background
-        async with served(app) as door.url, door.session:
+        async with serve_app(app) as door.url, door.session:
             yield door
         await background.drain()

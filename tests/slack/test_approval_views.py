@@ -31,8 +31,8 @@ from handoff.approval_values import Approval, ApprovalTerms, compute_call_digest
 from handoff.contracts import Place
 from handoff.state.job_state import Job
 from handoff.state.state_values import Question, QuestionAnswer, Ruling
-from tests.handoff.kit import ask, asked, job, planned, started, subtask
-from tests.system.scene import buttons, shown
+from tests.handoff.kit import ask, job, make_plan_event, make_request_event, make_start_event, subtask
+from tests.system.scene import buttons, extract_shown_text
 
 SPOT = ApprovalRef("J0000000001", "1.0", "a", 1, "d" * 64)
 HOSTILE: dict[str, Any] = {
@@ -50,55 +50,55 @@ def asking(arguments: dict[str, Any], **more: Any) -> tuple[Job, Question]:
     wanted = ev.ApprovalAsked(
         at=10.0, request="1.0", subtask="a", attempt=1, approval=Approval(call="c", terms=terms, **{**of, **more})
     )
-    state = job(asked(), planned(subtask("a")), started("a"), wanted)
+    state = job(make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), wanted)
     question = ask(state).subtasks["a"].question
     assert question is not None
     return state, question
 
 
-def drawn(arguments: dict[str, Any], until: float | None = None, **more: Any) -> dict[str, Any]:
+def render_card(arguments: dict[str, Any], until: float | None = None, **more: Any) -> dict[str, Any]:
     state, question = asking(arguments, **more)
     message = render_approval(state, ask(state), "a", question, until)
     return {"text": message.text, "blocks": check_message_blocks(list(message.blocks))}
 
 
-def closed(outcome: str, wished: dict[str, Any], **more: Any) -> dict[str, Any]:
-    _, question = asking(wished)
+def render_closed_card(outcome: str, wished_arguments: dict[str, Any], **more: Any) -> dict[str, Any]:
+    _, question = asking(wished_arguments)
     assert question.approval is not None
-    given = {"digest": "d", "arguments": wished, "users": ("U111",), **more}
+    given = {"digest": "d", "arguments": wished_arguments, "users": ("U111",), **more}
     ruling = Ruling(at=99.0, call="c", tool="post", outcome=outcome, **given)
     message = render_decided_approval("Part a", QuestionAnswer(question, "U1", outcome, 99.0, ruling))
     return {"text": message.text, "blocks": check_message_blocks(list(message.blocks))}
 
 
 def test_a_hostile_argument_stands_there_as_plain_text() -> None:
-    card = drawn(HOSTILE, target="<!here> the *board*")
+    card = render_card(HOSTILE, target="<!here> the *board*")
     rich = [block for block in card["blocks"] if block["type"] == "rich_text"]
-    assert HOSTILE["text"] in shown({"blocks": rich})
+    assert HOSTILE["text"] in extract_shown_text({"blocks": rich})
     others = json.dumps([block for block in card["blocks"] if block["type"] != "rich_text"])
     assert "evil" not in others
     assert "<!here>" not in others
-    assert "a[U+202E]b[U+200B]c" in shown(card)
-    assert 'empty: \n""' in shown(card)
-    assert "none: \nnull" in shown(card)
-    assert '"to[U+200B]o": ' in shown(card)
+    assert "a[U+202E]b[U+200B]c" in extract_shown_text(card)
+    assert 'empty: \n""' in extract_shown_text(card)
+    assert "none: \nnull" in extract_shown_text(card)
+    assert '"to[U+200B]o": ' in extract_shown_text(card)
     assert not any(kind in json.dumps(rich) for kind in ('"link"', '"user"', '"broadcast"', '"emoji"'))
 
 
 def test_a_card_of_a_costly_part_says_what_it_takes_and_names_no_tool() -> None:
     always = ApprovalTerms(mode="always")
     takes = "about 5,000 tokens, and more than 1,000 is asked for first"
-    card = drawn(
+    card = render_card(
         {"specialist": "writer", "task": "Draft the note."}, kind="cost", what="Begin 'Part a'", why=takes, terms=always
     )
-    assert f"is likely to take {takes}. It begins only if that is approved." in shown(card)
-    assert "Draft the note." in shown(card)
-    assert "Tool:" not in shown(card)
+    assert f"is likely to take {takes}. It begins only if that is approved." in extract_shown_text(card)
+    assert "Draft the note." in extract_shown_text(card)
+    assert "Tool:" not in extract_shown_text(card)
     assert list(buttons(card)) == ["Approve", "Deny"]
 
 
 def test_a_button_carries_ids_a_number_and_the_digest_alone() -> None:
-    card = drawn({"text": "a secret"})
+    card = render_card({"text": "a secret"})
     for button in buttons(card).values():
         spot = decode_data(button["value"], ApprovalRef)
         assert spot is not None
@@ -132,34 +132,36 @@ def test_a_windows_place_must_fit_its_job() -> None:
     ],
 )
 def test_the_buttons_are_those_that_make_sense(more: dict[str, Any], expected: list[str]) -> None:
-    assert list(buttons(drawn({"text": "tea"}, **more))) == expected
+    assert list(buttons(render_card({"text": "tea"}, **more))) == expected
 
 
 def test_much_fits_and_a_window_shows_all_of_it() -> None:
     much = {f"argument {n}": "word " * 5_000 for n in range(30)}
-    card = drawn(much, leaves="x" * 50_000, kind="egress")
+    card = render_card(much, leaves="x" * 50_000, kind="egress")
     assert "Show all" in buttons(card)
     assert len(json.dumps(card)) < 30_000
     _, question = asking({"text": "word " * 20_000, "more": "end"})
     assert question.approval is not None
     window = check_view(render_arguments_window(question.approval))
-    assert shown(window).count("word") == 20_000
+    assert extract_shown_text(window).count("word") == 20_000
     _, question = asking(much)
     assert question.approval is not None
     check_view(render_arguments_window(question.approval))
 
 
 def test_what_would_leave_and_to_whom_is_shown_word_for_word() -> None:
-    card = drawn({"query": "tea"}, kind="egress", target="search.example", leaves="q=tea&x=1", why="a file was read")
-    text = shown(card)
+    card = render_card(
+        {"query": "tea"}, kind="egress", target="search.example", leaves="q=tea&x=1", why="a file was read"
+    )
+    text = extract_shown_text(card)
     assert "Nothing leaves unless that is approved. You are asked because a file was read." in text
     assert "*To:* search.example" in text
     assert "q=tea&x=1" in text
 
 
 def test_a_card_says_when_it_expires_and_who_may_decide() -> None:
-    text = shown(
-        drawn({"text": "tea"}, until=2_000_000_000.0, terms=ApprovalTerms(approvers=("U222", "S34", "admins")))
+    text = extract_shown_text(
+        render_card({"text": "tea"}, until=2_000_000_000.0, terms=ApprovalTerms(approvers=("U222", "S34", "admins")))
     )
     assert "It expires <!date^2000000000" in text
     assert "Waits for <@U222>, <!subteam^S34> or an admin." in text
@@ -168,20 +170,22 @@ def test_a_card_says_when_it_expires_and_who_may_decide() -> None:
 
 def test_each_end_is_told_apart() -> None:
     tea = {"text": "tea"}
-    assert ":white_check_mark: <@U111> approved this <!date" in shown(closed("approved", tea))
-    assert "approved this and similar calls" in shown(closed("approved", tea, covers_similar=True))
-    edited = shown(closed("edited", tea, arguments={"text": "cake"}))
+    assert ":white_check_mark: <@U111> approved this <!date" in extract_shown_text(render_closed_card("approved", tea))
+    assert "approved this and similar calls" in extract_shown_text(
+        render_closed_card("approved", tea, covers_similar=True)
+    )
+    edited = extract_shown_text(render_closed_card("edited", tea, arguments={"text": "cake"}))
     assert "cake" in edited
     assert "tea" not in edited
-    assert "denied this" in shown(closed("denied", tea, reason="*No* <@U9>"))
-    assert "<@U9>" not in shown(closed("denied", tea, reason="*No* <@U9>"))
-    expired = shown(closed("expired", tea, users=()))
+    assert "denied this" in extract_shown_text(render_closed_card("denied", tea, reason="*No* <@U9>"))
+    assert "<@U9>" not in extract_shown_text(render_closed_card("denied", tea, reason="*No* <@U9>"))
+    expired = extract_shown_text(render_closed_card("expired", tea, users=()))
     assert "Expired" in expired
     assert "That is not a denial." in expired
     _, question = asking(tea)
     dropped = render_dropped_approval("Part a", question)
     assert "ended before anybody decided" in dropped.text
-    assert not any(buttons(one) for one in (closed("approved", tea), {"blocks": list(dropped.blocks)}))
+    assert not any(buttons(one) for one in (render_closed_card("approved", tea), {"blocks": list(dropped.blocks)}))
 
 
 def test_each_refusal_has_its_words() -> None:
@@ -205,7 +209,7 @@ SCHEMA: dict[str, Any] = {
     },
     "required": ["text", "count"],
 }
-GIVEN: dict[str, Any] = {
+SAMPLE_ARGUMENTS: dict[str, Any] = {
     "text": "tea",
     "count": 2,
     "share": None,
@@ -217,24 +221,24 @@ GIVEN: dict[str, Any] = {
 
 
 def test_each_argument_gets_a_field_of_its_kind() -> None:
-    found = {block["label"]["text"]: block for block in make_fields(GIVEN, SCHEMA)}
-    assert list(found) == list(GIVEN)
+    found = {block["label"]["text"]: block for block in make_fields(SAMPLE_ARGUMENTS, SCHEMA)}
+    assert list(found) == list(SAMPLE_ARGUMENTS)
     assert found["loud"]["element"]["type"] == "radio_buttons"
     assert found["loud"]["element"]["initial_option"]["value"] == "false"
     assert (found["tags"]["element"]["initial_value"], found["tags"]["hint"]["text"]) == ("a\nb c", "One a line")
     assert (found["more"]["element"]["initial_value"], found["more"]["hint"]["text"]) == ("[{}]", "JSON")
     assert [name for name, block in found.items() if not block.get("optional")] == ["text", "count"]
-    _, question = asking({**GIVEN, "long": "x" * 4_000})
+    _, question = asking({**SAMPLE_ARGUMENTS, "long": "x" * 4_000})
     assert question.approval is not None
     view = check_view(render_edit_window(question.approval, SCHEMA, "{}"))
     assert f"{FIELD_PREFIX}long" not in [block["block_id"] for block in view["blocks"]]
-    assert "Too long for a field, so it stays as it is: long." in shown(view)
+    assert "Too long for a field, so it stays as it is: long." in extract_shown_text(view)
     check_view(render_deny_window(question.approval, "{}"))
 
 
 def test_fields_are_read_as_their_kinds() -> None:
     values = {"text": "cake", "count": "1,200", "share": "0.5", "loud": "true", "tags": " b, c\n\nd ", "note": ""}
-    assert read_fields(values, {**GIVEN, "long": "kept"}, SCHEMA) == {
+    assert read_fields(values, {**SAMPLE_ARGUMENTS, "long": "kept"}, SCHEMA) == {
         "text": "cake",
         "count": 1200,
         "share": 0.5,
@@ -244,13 +248,15 @@ def test_fields_are_read_as_their_kinds() -> None:
         "more": [{}],
         "long": "kept",
     }
-    assert read_fields({"text": ""}, GIVEN, SCHEMA)["text"] == ""
+    assert read_fields({"text": ""}, SAMPLE_ARGUMENTS, SCHEMA)["text"] == ""
 
 
-@pytest.mark.parametrize(("name", "value", "wanted"), [("count", "two", "a whole number"), ("more", "[", "JSON")])
-def test_a_field_that_cannot_be_read_is_named(name: str, value: str, wanted: str) -> None:
-    with pytest.raises(ValueError, match=wanted) as raised:
-        read_fields({name: value}, GIVEN, SCHEMA)
+@pytest.mark.parametrize(
+    ("name", "value", "expected_text"), [("count", "two", "a whole number"), ("more", "[", "JSON")]
+)
+def test_a_field_that_cannot_be_read_is_named(name: str, value: str, expected_text: str) -> None:
+    with pytest.raises(ValueError, match=expected_text) as raised:
+        read_fields({name: value}, SAMPLE_ARGUMENTS, SCHEMA)
     assert raised.value.args[0] == name
 
 
@@ -263,12 +269,12 @@ def test_nothing_that_is_there_is_hidden() -> None:
 
 def test_a_text_that_fits_the_card_is_shown_whole() -> None:
     text = "\n".join(f"Line {number} of a note that people are to approve." for number in range(40))
-    message = drawn({"to": "#sales (C1)", "text": text, "draft": False, "files": []}, target="#sales (C1)")
-    told = shown(message)
+    message = render_card({"to": "#sales (C1)", "text": text, "draft": False, "files": []}, target="#sales (C1)")
+    told = extract_shown_text(message)
     assert text in told
     assert told.count("#sales (C1)") == 3, "above, among the arguments, and in the small print on similar calls"
     assert "draft: \nfalse" in told
     assert "files: \n[]" in told
     assert "Show all" not in buttons(message)
-    long = drawn({"to": "#sales (C1)", "text": text * 2}, target="#sales (C1)")
+    long = render_card({"to": "#sales (C1)", "text": text * 2}, target="#sales (C1)")
     assert "Show all" in buttons(long)

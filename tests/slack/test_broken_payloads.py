@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from tests.slack.broken_payloads import Json, broken, payloads
+from tests.slack.broken_payloads import Json, make_broken_payloads, payloads
 from tests.slack.test_slack_http import FORM, JSON, Door, door
 
 __all__ = ["door"]
@@ -27,7 +27,7 @@ async def knock(door: Door, way: str, payload: Json) -> int:
 async def test_no_broken_payload_is_answered_with_a_500(door: Door, caplog: pytest.LogCaptureFixture) -> None:
     seen: Counter[int] = Counter()
     wrong = []
-    for way, payload in broken(SEED, 600):
+    for way, payload in make_broken_payloads(SEED, 600):
         status = await knock(door, way, payload)
         seen[status] += 1
         if status >= 500:

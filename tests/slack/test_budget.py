@@ -132,10 +132,10 @@ async def test_too_many_holds_every_instance_back_and_then_one_goes_at_a_time(st
 class Away:
     """Counters of a store that is away."""
 
-    asked = 0
+    ask_count = 0
 
     async def request_turns(self, *_: object) -> TurnGrant:
-        self.asked += 1
+        self.ask_count += 1
         raise StoreError("away")
 
 
@@ -144,7 +144,7 @@ async def test_without_the_store_each_instance_keeps_to_its_share() -> None:
     budget = CallBudget(counters, instance="here", team="T1")  # type: ignore[arg-type]
     budget._sharers = 2
     assert await all_there_are(budget) == LIMIT_BY_METHOD[EDIT].calls // 2
-    assert counters.asked == 1, "it is not asked again and again"
+    assert counters.ask_count == 1, "it is not asked again and again"
 
 
 def test_after_too_many_an_instance_on_its_own_goes_on_evenly() -> None:
@@ -176,7 +176,7 @@ def test_more_instances_than_turns_take_theirs_more_rarely() -> None:
 async def test_unlimited_and_unknown_methods_never_wait() -> None:
     async with asyncio.timeout(patience()):
         for _ in range(1000):
-            await CallBudget(unlimited=True).wait_for_turn(POST, "C1")
+            await CallBudget(is_unlimited=True).wait_for_turn(POST, "C1")
             await CallBudget().wait_for_turn("auth.test")
 
 

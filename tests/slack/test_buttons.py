@@ -14,7 +14,7 @@ from bot.slack.views import outgoing
 BOT = Path(outgoing.__file__).parents[2]
 FOLDERS = (BOT / "slack", BOT / "features")
 
-SHOWN: dict[str, str] = {
+BUTTON_REASONS: dict[str, str] = {
     "Add": "memory: there is room for more",
     "Allow as much again": "to admins, while a budget is used up",
     "Approve": "an approval that is open",
@@ -54,7 +54,7 @@ SHOWN: dict[str, str] = {
 }
 """The words of each button, and when it helps. {} stands for a value."""
 RED = {"Deny", "Deny all", "Discard", "Forget", "Remove", "Stop"}
-COMPUTED = {"paging.py": 1, "memory/view.py": 1, "question.py": 2}
+COMPUTED_COUNTS = {"paging.py": 1, "memory/view.py": 1, "question.py": 2}
 """Buttons whose words are data, by the view: the ways of a list, and the options of a question."""
 
 
@@ -89,16 +89,16 @@ def style_of(call: ast.Call) -> str:
 
 def test_each_button_is_listed_with_what_it_is_for() -> None:
     found = {words for file, call in calls() for words in words_of(call.args[0], file)}
-    assert found == set(SHOWN)
+    assert found == set(BUTTON_REASONS)
 
 
 def test_no_button_hides_its_words() -> None:
     hidden = [file for file, call in calls() if not list(words_of(call.args[0], file))]
-    assert {name: sum(file.endswith(name) for file in hidden) for name in COMPUTED} == COMPUTED
-    assert len(hidden) == sum(COMPUTED.values())
+    assert {name: sum(file.endswith(name) for file in hidden) for name in COMPUTED_COUNTS} == COMPUTED_COUNTS
+    assert len(hidden) == sum(COMPUTED_COUNTS.values())
 
 
-@pytest.mark.parametrize("words", sorted(SHOWN))
+@pytest.mark.parametrize("words", sorted(BUTTON_REASONS))
 def test_what_destroys_is_red_and_nothing_else(words: str) -> None:
     styles = {style_of(call) for file, call in calls() if words in words_of(call.args[0], file)}
     assert ("'danger'" in styles) == (words in RED)

@@ -66,7 +66,7 @@ async def card(store: Store) -> AsyncIterator[Card]:
     async with owned_thread(store) as (workspace, client, place, claim):
         outbox = Outbox(client, store, CallBudget(), bot_user_id=workspace.bot_user_id)
         allowed = outbox.make_claim_check(claim)
-        painter = CardPainter(outbox, allowed=allowed, needs_stop=lambda _: made.needs_stop, read_job=read_job)
+        painter = CardPainter(outbox, check_allowed=allowed, needs_stop=lambda _: made.needs_stop, read_job=read_job)
         made = Card(workspace, painter, place, claim)
         posted = render_plan_card(*made.job(), 0.0, with_stop=False)
         made.ts = (await outbox.post(claim, place, "card", posted)).ts
@@ -125,11 +125,11 @@ async def test_an_owner_that_freezes_within_an_edit_puts_the_next_ones_card_righ
             await outbox.store.jobs.release(card.claim, due=0.0)
             assert await outbox.store.jobs.claim("next", lease=30, schema=1)
             await outbox.edit_message(
-                card.place, card.ts, render_plan_card(ended, request, card.now(), with_stop=False), allowed=None
+                card.place, card.ts, render_plan_card(ended, request, card.now(), with_stop=False), check_allowed=None
             )
         return held
 
-    painter._allowed = freezes
+    painter._check_allowed = freezes
     painter._latest = (*card.job("in_progress", "pending"), card.ts)
     with pytest.raises(JobGone):
         await painter._send_latest()
@@ -171,13 +171,13 @@ async def test_what_looks_the_same_is_not_sent_and_time_alone_is_when_it_shows(
 ) -> None:
     monkeypatch.setattr("bot.slack.show.card_painter.REDRAW_SECONDS", 0.05)
     job, request = card.job("in_progress", "pending")
-    started = replace(request.subtasks["s0"], started=card.now())
+    started = replace(request.subtasks["s0"], started_at=card.now())
     request = replace(request, subtasks=MappingProxyType({**request.subtasks, "s0": started}))
     card.painter.record_posted(render_plan_card(job, request, card.now(), with_stop=False))
     card.painter.show(job, replace(request, usage=Usage(calls=3)), card.ts)
     await asyncio.sleep(4 * GATHER_SECONDS)
     assert card.edits == [], "it was looked at several times by now"
-    long_ago = replace(started, started=card.now() - 70)
+    long_ago = replace(started, started_at=card.now() - 70)
     card.painter.show(job, replace(request, subtasks=MappingProxyType({**request.subtasks, "s0": long_ago})), card.ts)
     await card.workspace.until(lambda: card.edits, timeout=patience())
     assert "over 1 min" in card.edits[0]

@@ -15,8 +15,8 @@ from bot.slack.views.argument_blocks import FIELD_PREFIX, make_fields, parse_val
 from bot.workspace.blocks import check_message_blocks, check_view
 from handoff.approval_values import compute_call_digest
 from handoff.text.invisible_characters import remove_invisible, spell_out, undo_spell_out
-from tests.slack.test_approval_views import asking, drawn
-from tests.system.scene import buttons, shown
+from tests.slack.test_approval_views import asking, render_card
+from tests.system.scene import buttons, extract_shown_text
 
 PIECES = (
     *"\u0336\u0301\u20e0\u200b\u202e\u2066\ufeff\u00a0\u2003\u2028\u2800\u0000\r\x1b\U000e0041",
@@ -33,8 +33,8 @@ plain = st.one_of(
     texts,
     st.sampled_from(LOOKALIKES),
 )
-nested = st.one_of(plain, st.lists(plain, max_size=3), st.dictionaries(texts, plain, max_size=3))
-values = st.one_of(plain, st.lists(nested, max_size=3), st.dictionaries(texts, nested, max_size=3))
+nested_values = st.one_of(plain, st.lists(plain, max_size=3), st.dictionaries(texts, plain, max_size=3))
+values = st.one_of(plain, st.lists(nested_values, max_size=3), st.dictionaries(texts, nested_values, max_size=3))
 arguments = st.dictionaries(st.one_of(st.sampled_from(["text", "to", "amount"]), texts), values, max_size=6)
 
 
@@ -43,7 +43,7 @@ def read_from(blocks: list[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, list[str]] = {}
     name = ""
     for element in (each for block in blocks if block["type"] == "rich_text" for each in block["elements"]):
-        bold, plain = _told(element)
+        bold, plain = _read_element(element)
         if bold:
             name = bold.rsplit(" (", 1)[0] if bold.endswith(" characters):") else bold.rstrip().removesuffix(":")
             found[name] = []
@@ -52,7 +52,7 @@ def read_from(blocks: list[dict[str, Any]]) -> dict[str, Any]:
     return {_name(label): parse_value("".join(pieces)) for label, pieces in found.items()}
 
 
-def _told(element: dict[str, Any]) -> tuple[str, str | None]:
+def _read_element(element: dict[str, Any]) -> tuple[str, str | None]:
     texts = element["elements"]
     bold = "".join(one["text"] for one in texts if one.get("style"))
     plain = [one["text"] for one in texts if not one.get("style")]
@@ -69,15 +69,17 @@ def _name(label: str) -> str:
 @example({"list": ["x", "y"], "row": "x, y", "empty": [], "object": {}, "text": ""})
 @example({"am\u200bount": "5", "amount": "1000000", "amount:\n10 EUR\nto": "mallory", "note\u202eX": "y"})
 @example({"text": "a" + "\n" * 58 + "b" + " " * 2_000 + "c", "end": "x\n", "start": " x"})
-def test_all_that_is_sent_is_read_back_from_the_card_or_its_window(sent: dict[str, Any]) -> None:
-    blocks, cut = render_arguments(sent)
-    if not cut and sent:
-        assert compute_call_digest("t", read_from(check_message_blocks(blocks))) == compute_call_digest("t", sent)
-    _, question = asking(sent)
+def test_all_that_is_sent_is_read_back_from_the_card_or_its_window(sent_arguments: dict[str, Any]) -> None:
+    blocks, cut = render_arguments(sent_arguments)
+    if not cut and sent_arguments:
+        assert compute_call_digest("t", read_from(check_message_blocks(blocks))) == compute_call_digest(
+            "t", sent_arguments
+        )
+    _, question = asking(sent_arguments)
     assert question.approval is not None
-    window = check_view(render_arguments_window(question.approval)) if sent else {"blocks": []}
-    assert compute_call_digest("t", read_from(window["blocks"])) == compute_call_digest("t", sent)
-    told = shown({"blocks": blocks})
+    window = check_view(render_arguments_window(question.approval)) if sent_arguments else {"blocks": []}
+    assert compute_call_digest("t", read_from(window["blocks"])) == compute_call_digest("t", sent_arguments)
+    told = extract_shown_text({"blocks": blocks})
     assert remove_invisible(told) == told, "nothing on it hides, or turns round what others say"
 
 
@@ -93,7 +95,7 @@ def test_what_is_spelt_out_is_read_back_and_nothing_is_out_of_sight(text: str) -
 
 def plainly(one: Any) -> str:
     (block,), _ = render_arguments({"n": one})
-    return shown({"blocks": [block]})
+    return extract_shown_text({"blocks": [block]})
 
 
 @pytest.mark.parametrize(
@@ -118,16 +120,16 @@ def test_marks_that_strike_words_out_or_cover_other_lines_are_spelt_out() -> Non
 
 
 def test_words_are_not_pushed_out_of_sight_and_the_card_says_so() -> None:
-    card = drawn({"text": f"Pay 10 EUR.{chr(10) * 58}To mallory.{' ' * 2_000}All of it."})
-    told = shown(card)
+    card = render_card({"text": f"Pay 10 EUR.{chr(10) * 58}To mallory.{' ' * 2_000}All of it."})
+    told = extract_shown_text(card)
     assert "Pay 10 EUR.\n[57 blank lines]\nTo mallory.[2,000 spaces]All of it." in told
     assert "stand in [brackets] above" in told
-    assert "in [brackets]" not in shown(drawn({"text": "tea"}))
+    assert "in [brackets]" not in extract_shown_text(render_card({"text": "tea"}))
 
 
 def test_an_argument_beyond_what_a_card_holds_is_named() -> None:
-    card = drawn({f"name{n}": n for n in range(14)})
-    assert "… and 2 more arguments: \nname12, name13" in shown(card)
+    card = render_card({f"name{n}": n for n in range(14)})
+    assert "… and 2 more arguments: \nname12, name13" in extract_shown_text(card)
     assert "Show all" in buttons(card)
 
 
@@ -153,9 +155,11 @@ def _in_fields(view: dict[str, Any]) -> Iterator[tuple[str, str]]:
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.sampled_from(["text", "assignee", "count", "tags", "more", "other"]), values))
 @example({"text": "a\u200b", "assignee": None, "tags": [], "count": "5", "more": "", "other": {}})
-def test_a_window_that_nobody_changes_changes_nothing(sent: dict[str, Any]) -> None:
-    untouched = dict(_in_fields({"blocks": make_fields(sent, SCHEMA)}))
-    assert compute_call_digest("t", read_fields(untouched, sent, SCHEMA)) == compute_call_digest("t", sent)
+def test_a_window_that_nobody_changes_changes_nothing(sent_arguments: dict[str, Any]) -> None:
+    untouched = dict(_in_fields({"blocks": make_fields(sent_arguments, SCHEMA)}))
+    assert compute_call_digest("t", read_fields(untouched, sent_arguments, SCHEMA)) == compute_call_digest(
+        "t", sent_arguments
+    )
 
 
 def test_a_window_shows_what_its_fields_hide() -> None:

@@ -121,12 +121,12 @@ def test_each_value_comes_from_the_first_source_that_sets_it() -> None:
 async def test_the_budget_of_a_channel_takes_the_place_of_that_of_all_channels() -> None:
     usual = LimitRules(budgets={"channel": SpendingBudget(9), "day": SpendingBudget(99)})
 
-    class Fixed(ChannelSettings):
+    class FixedSettings(ChannelSettings):
         async def read_effective_values(self, team: str, channel: str) -> EffectiveValues:
             del team
             return merge_sources([(ChannelValues(budget=channel), "file")] if channel else [])
 
-    settings = Fixed(None, lambda _: ChannelValues(), {})  # type: ignore[arg-type] - nothing is read
+    settings = FixedSettings(None, lambda _: ChannelValues(), {})  # type: ignore[arg-type] - nothing is read
     assert await settings.apply_channel_budget(usual, "T1", "") == usual
     own = await settings.apply_channel_budget(usual, "T1", "$2")
     assert own.budgets == {"channel": SpendingBudget(2_000_000), "day": SpendingBudget(99)}

@@ -21,21 +21,24 @@ C0456EFGH:
 """
 
 
-def written(folder: Path, text: str) -> Path:
+def write_channels_file(folder: Path, text: str) -> Path:
     (folder / CHANNELS_FILE).write_text(text, encoding="utf-8")
     return folder
 
 
 def test_a_missing_file_says_nothing_and_an_empty_one_neither(tmp_path: Path) -> None:
     assert (read_channels_file(tmp_path).channels, read_channels_file(tmp_path).faults) == ({}, [])
-    assert (read_channels_file(written(tmp_path, "# none yet\n")).channels, read_channels_file(tmp_path).faults) == (
+    assert (
+        read_channels_file(write_channels_file(tmp_path, "# none yet\n")).channels,
+        read_channels_file(tmp_path).faults,
+    ) == (
         {},
         [],
     )
 
 
 def test_each_value_is_read(tmp_path: Path) -> None:
-    file = read_channels_file(written(tmp_path, GOOD))
+    file = read_channels_file(write_channels_file(tmp_path, GOOD))
     assert file.faults == []
     assert file.channels == {
         "C0123ABCD": ChannelValues(users=("U0123ABCD", "S0123ABCD"), guests=True, follow_ups=False),
@@ -83,7 +86,7 @@ WRONG = [
 
 @pytest.mark.parametrize(("text", "line", "words"), WRONG)
 def test_what_is_wrong_is_said_with_file_line_and_remedy(tmp_path: Path, text: str, line: int, words: str) -> None:
-    (fault,) = read_channels_file(written(tmp_path, text)).faults
+    (fault,) = read_channels_file(write_channels_file(tmp_path, text)).faults
     assert (fault.path, fault.line) == (tmp_path / CHANNELS_FILE, line)
     assert words in fault.text, fault.text
 

@@ -147,7 +147,7 @@ NAMES = [one.name for one in SUBCOMMANDS]
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"),
+    ("typed_text", "subcommand"),
     [
         ("staus", "status"),
         ("Status?!", "status"),
@@ -160,12 +160,12 @@ NAMES = [one.name for one in SUBCOMMANDS]
         ("memroy add this", "memory"),
     ],
 )
-def test_a_near_word_with_little_behind_it_is_a_subcommand(typed: str, meant: str) -> None:
-    assert guess_subcommand(typed, NAMES) == meant
+def test_a_near_word_with_little_behind_it_is_a_subcommand(typed_text: str, subcommand: str) -> None:
+    assert guess_subcommand(typed_text, NAMES) == subcommand
 
 
 @pytest.mark.parametrize(
-    "typed",
+    "typed_text",
     [
         "",
         "why did churn rise in March?",
@@ -179,8 +179,8 @@ def test_a_near_word_with_little_behind_it_is_a_subcommand(typed: str, meant: st
         "?",
     ],
 )
-def test_everything_else_is_a_request(typed: str) -> None:
-    assert guess_subcommand(typed, NAMES) == ""
+def test_everything_else_is_a_request(typed_text: str) -> None:
+    assert guess_subcommand(typed_text, NAMES) == ""
 
 
 def test_a_job_behind_the_word_says_that_a_subcommand_was_meant() -> None:

@@ -11,12 +11,22 @@ from bot.slack.views.request_ends import render_failure as failed_message
 from handoff import events as ev
 from handoff.contracts import RequestSetting
 from handoff.state.job_state import Job
-from tests.handoff.kit import R, ask, asked, failed, job, planned, returned, started, subtask
+from tests.handoff.kit import (
+    R,
+    ask,
+    job,
+    make_failure_event,
+    make_plan_event,
+    make_request_event,
+    make_result_event,
+    make_start_event,
+    subtask,
+)
 
 NAMES = {"S034CD": "@it-help", "U077KD": "Kim Dee"}
 
 
-def known(contact: str) -> ev.SettingKnown:
+def make_setting_event(contact: str) -> ev.SettingKnown:
     """What was found out of who asks, and whom the crew sends people to."""
     setting = RequestSetting(contact=contact, contact_name=NAMES.get(contact, contact))
     return ev.SettingKnown(at=1.5, request=R, setting=setting)
@@ -25,7 +35,7 @@ def known(contact: str) -> ev.SettingKnown:
 def end(contact: str) -> str:
     """The end of a request of which nobody can do anything."""
     nobody = ev.RequestFailed(at=2.0, request=R, step="planning", reason="nobody in the crew can sing", advice="Hum.")
-    state = job(asked(), known(contact), nobody)
+    state = job(make_request_event(), make_setting_event(contact), nobody)
     return str(failed_message(state, ask(state)).blocks)
 
 
@@ -49,19 +59,25 @@ def test_a_failure_says_once_who_can_go_on(contact: str, words: str) -> None:
 
 def test_nobody_is_named_where_the_crew_names_nobody_or_the_requester() -> None:
     assert "Who can help" not in end("")
-    requester = ask(job(asked())).spec.user
+    requester = ask(job(make_request_event())).spec.user
     assert "Who can help" not in end(requester)
 
 
-def in_part(contact: str, *lost: ev.Event) -> Any:
+def in_part(contact: str, *lost_events: ev.Event) -> Any:
     """What stands below an answer of which one part was lost."""
     of_answer: dict[str, Any] = {"at": 9.0, "request": R, "text": "Half of it."}
-    log = (asked(), known(contact), planned(subtask("x"), subtask("y")), started("x"), started("y"))
-    state: Job = job(*log, returned("x"), *lost, ev.AnswerWritten(**of_answer))
+    log = (
+        make_request_event(),
+        make_setting_event(contact),
+        make_plan_event(subtask("x"), subtask("y")),
+        make_start_event("x"),
+        make_start_event("y"),
+    )
+    state: Job = job(*log, make_result_event("x"), *lost_events, ev.AnswerWritten(**of_answer))
     return render_answer_footer(state, ask(state), "model")[0]["text"]["text"]
 
 
-LOST = failed("y")
+FAILURE_EVENT = make_failure_event("y")
 
 
 @pytest.mark.parametrize(
@@ -73,14 +89,14 @@ LOST = failed("y")
     ],
 )
 def test_an_answer_in_part_names_them_and_notifies_nobody(contact: str, words: str) -> None:
-    said = in_part(contact, LOST)
+    said = in_part(contact, FAILURE_EVENT)
     assert said.endswith(words)
     assert "<@" not in said
     assert "<!" not in said
 
 
 def test_a_small_gap_sends_nobody_anywhere() -> None:
-    there = returned("y", at=6.0).model_copy(update={"attempt": 1})
+    there = make_result_event("y", at=6.0).model_copy(update={"attempt": 1})
     result = there.result.model_copy(update={"gaps": ("page 3 was not read",)})
     said = in_part("S034CD", there.model_copy(update={"result": result}))
     assert "page 3 was not read" in said

@@ -70,14 +70,14 @@ def test_the_window_offers_the_crews_where_there_are_several() -> None:
     assert window(NOTHING, ())[1] == {}
 
 
-def chosen(value: str) -> dict[str, Any]:
+def make_crew_choice(value: str) -> dict[str, Any]:
     return {"crew": {"crew": {"selected_option": {"value": value}}}}
 
 
 def test_what_is_chosen_is_kept_and_what_cannot_be_chosen_here_stays() -> None:
-    assert parse_settings(chosen("review"), NOTHING, WINDOW, CREWS) == ChannelValues(crew="review")
-    assert parse_settings(chosen(INHERIT_VALUE), ChannelValues(crew="review"), WINDOW, CREWS) == NOTHING
-    assert not isinstance(parse_settings(chosen("law"), NOTHING, WINDOW, CREWS), ChannelValues)
+    assert parse_settings(make_crew_choice("review"), NOTHING, WINDOW, CREWS) == ChannelValues(crew="review")
+    assert parse_settings(make_crew_choice(INHERIT_VALUE), ChannelValues(crew="review"), WINDOW, CREWS) == NOTHING
+    assert not isinstance(parse_settings(make_crew_choice("law"), NOTHING, WINDOW, CREWS), ChannelValues)
 
 
 async def test_an_instance_with_one_crew_loses_no_crew_that_was_set(store: Store) -> None:

@@ -37,52 +37,57 @@ async def test_who_and_what_is_found_and_how_it_is_told(workspace: Workspace, di
     sales, leads, shared = (workspace.channel_id(name) for name in ("#sales", "#leads", "#northwind"))
     everybody = "everybody in the workspace may read it"
 
-    async def found(to: str, requester: str = ana) -> str | Addressee:
+    async def find_addressee(to: str, requester: str = ana) -> str | Addressee:
         return await directory.find_addressee(to, requester)
 
     for to in ("#sales", "sales", "#SALES", sales, f"#sales ({sales})", f"<#{sales}|sales>"):
-        one = await found(to)
+        one = await find_addressee(to)
         assert isinstance(one, Addressee), to
         assert (one.id, one.name, one.kind, one.is_private) == (sales, "#sales", "channel", False)
         assert one.audience.startswith("a public channel of ")
         assert one.audience.endswith(everybody)
         assert one.name_with_id == f"#sales ({sales})"
-    private = await found("#leads")
+    private = await find_addressee("#leads")
     assert isinstance(private, Addressee)
     assert (private.id, private.is_private, private.audience) == (leads, True, "a private channel of 4 members")
-    northwind = await found("#northwind")
+    northwind = await find_addressee("#northwind")
     assert isinstance(northwind, Addressee)
     assert northwind.is_shared
     assert "shared with another organisation" in northwind.audience
     for to in ("@ben", "Ben Okafor", "@Ben Okafor", ben, f"<@{ben}>", f"Ben Okafor ({ben})"):
-        assert await found(to) == Addressee(ben, "Ben Okafor", "person", "one person: nobody else reads it")
-    guest = await found("@gus")
+        assert await find_addressee(to) == Addressee(ben, "Ben Okafor", "person", "one person: nobody else reads it")
+    guest = await find_addressee("@gus")
     assert isinstance(guest, Addressee)
     assert "a guest of the workspace" in guest.audience
     # What its requester could not reach is not found, and its name is not told.
     for to in ("#leads", leads, f"#leads ({leads})"):
-        assert "I am in no channel" in str(await found(to, cleo))
-        assert "members" not in str(await found(to, cleo))
-    assert await found("#general", gus) == "The requester is no full member of the workspace, and not in #general."
-    assert "I write to nobody else for them" in str(await found("@ben", gus))
-    assert isinstance(await found("#sales", gus), Addressee)
-    assert isinstance(await found("@gus", gus), Addressee)
+        assert "I am in no channel" in str(await find_addressee(to, cleo))
+        assert "members" not in str(await find_addressee(to, cleo))
+    assert (
+        await find_addressee("#general", gus)
+        == "The requester is no full member of the workspace, and not in #general."
+    )
+    assert "I write to nobody else for them" in str(await find_addressee("@ben", gus))
+    assert isinstance(await find_addressee("#sales", gus), Addressee)
+    assert isinstance(await find_addressee("@gus", gus), Addressee)
     sol = workspace.person("sol").id
-    assert "no full member" in str(await found("#sales", sol))
-    assert isinstance(await found("#northwind", sol), Addressee)
-    assert "Public ones that I am in: #sales" in str(await found("#sale"))
-    assert "leads" not in str(await found("#nowhere"))
+    assert "no full member" in str(await find_addressee("#sales", sol))
+    assert isinstance(await find_addressee("#northwind", sol), Addressee)
+    assert "Public ones that I am in: #sales" in str(await find_addressee("#sale"))
+    assert "leads" not in str(await find_addressee("#nowhere"))
     for to in ("@sol", "@buildbot", workspace.bot_user_id):
-        assert "whom I could write to" in str(await found(to)) or "I know nobody" in str(await found(to))
-    assert await found("@nobody") == "I know nobody called '@nobody' in this workspace."
+        assert "whom I could write to" in str(await find_addressee(to)) or "I know nobody" in str(
+            await find_addressee(to)
+        )
+    assert await find_addressee("@nobody") == "I know nobody called '@nobody' in this workspace."
     dm = workspace.person("ben").dm
-    assert "could be looked up" not in str(await found(dm))
-    assert not isinstance(await found(dm), Addressee), "people are named, not their conversations"
+    assert "could be looked up" not in str(await find_addressee(dm))
+    assert not isinstance(await find_addressee(dm), Addressee), "people are named, not their conversations"
     workspace.archive("#sales")
-    assert await found(sales) == "#sales is archived."
-    assert describe_channel_fault(sales, str(await found(sales))) == f"<#{sales}> is archived"
+    assert await find_addressee(sales) == "#sales is archived."
+    assert describe_channel_fault(sales, str(await find_addressee(sales))) == f"<#{sales}> is archived"
     await workspace.person("ana").kick("#general")
-    assert "I am not in #general" in str(await found(workspace.channel_id("#general")))
+    assert "I am not in #general" in str(await find_addressee(workspace.channel_id("#general")))
     assert shared
 
 

@@ -29,7 +29,7 @@ GROUP_DM = "mpdm-ana--ben--gus-1"
 PLACES = ("sales", "leads", "northwind", "dm", GROUP_DM)
 WAYS = ("mention", "follow_up", "answer", "stop", "command", "typed", "shortcut", "view")
 RULES = ("default", "open", "named", "closed")
-REACHED = {
+SERVICE_CALLS = {
     "follow_up": "reply",
     "answer": "answer",
     "stop": "stop",
@@ -69,31 +69,31 @@ def why_not(kind: str, place: str, rule: str) -> str:
 class Outcome:
     """What came of something: what reached the service, the line that its person saw, the line of a command."""
 
-    reached: tuple[str, ...] = ()
+    service_calls: tuple[str, ...] = ()
     line: str = ""
     answer: str = ""
 
 
-def expected(kind: str, place: str, way: str, rule: str, told: set[tuple[str, str]]) -> Outcome:
+def expected(kind: str, place: str, way: str, rule: str, told_reasons: set[tuple[str, str]]) -> Outcome:
     why = why_not(kind, place, rule)
     spoken = way == "mention" or (way == "follow_up" and place == "dm")
     if not why:
         # In a direct message a reply in a thread may go on with its job, or begin something new.
         reached = ("reply", "request") if spoken and way == "follow_up" else ("request",)
-        return Outcome(reached if spoken else () if way == "shortcut" else (REACHED[way],))
+        return Outcome(reached if spoken else () if way == "shortcut" else (SERVICE_CALLS[way],))
     if kind == "bot" and why == "bot" and way in ("mention", "follow_up"):
         # As ever: a mention is answered in the thread, once; what it says besides is ignored.
-        first = ("turned away", place) not in told
-        told.add(("turned away", place))
+        first = ("turned away", place) not in told_reasons
+        told_reasons.add(("turned away", place))
         return Outcome(("turned away",) if way == "mention" and place != "dm" and first else ())
     if way in ("command", "typed"):
         return Outcome(answer=LINES[why])
     silent = (
         (way == "follow_up" and not spoken) or why in ("gone", "bot") or (kind == "bot" and spoken and place == "dm")
     )
-    if silent or (place, why) in told:
+    if silent or (place, why) in told_reasons:
         return Outcome()
-    told.add((place, why))
+    told_reasons.add((place, why))
     return Outcome(line=LINES[why])
 
 
@@ -107,28 +107,31 @@ def rules_of(door: Door, rule: str) -> ChannelValues:
     }[rule]
 
 
-async def outcome(door: Door, way: str, person: str, place: str, **forged: Any) -> Outcome:
+async def outcome(door: Door, way: str, person: str, place: str, **forged_fields: Any) -> Outcome:
     """What really comes of it."""
-    seen, told, opened = len(door.service.seen), len(door.told()), door.opened()
-    answer = await door.come(way, person, place, **forged)
-    reached = tuple(door.service.seen[seen:])
-    if way == "shortcut" and door.opened() > opened:
+    seen, told, opened = len(door.service.seen_calls), len(door.list_ephemerals()), door.count_windows()
+    answer = await door.come(way, person, place, **forged_fields)
+    reached = tuple(door.service.seen_calls[seen:])
+    if way == "shortcut" and door.count_windows() > opened:
         reached = ("window",)
-    lines = [str(one["text"]) for one in door.told()[told:] if one["user"] == door.user(person)]
+    lines = [str(one["text"]) for one in door.list_ephemerals()[told:] if one["user"] == door.user(person)]
     mine = [line for line in lines if line not in (notices.STOPPING, notices.OLD_BUTTON)]
     assert len(mine) <= 1, mine
     words = json.dumps(answer, ensure_ascii=False) if way in ("command", "typed") and not reached else ""
     return Outcome(reached, "".join(mine), words)
 
 
-def same(found: Outcome, wanted: Outcome, way: str) -> bool:
-    window = way == "shortcut" and wanted == Outcome()
+def same(actual_outcome: Outcome, expected_outcome: Outcome, way: str) -> bool:
+    window = way == "shortcut" and expected_outcome == Outcome()
     return (
-        (found.reached == wanted.reached or (window and found.reached in {(), ("window",)}))
-        and bool(found.line) == bool(wanted.line)
-        and wanted.line in found.line
-        and bool(found.answer) == bool(wanted.answer)
-        and wanted.answer in found.answer
+        (
+            actual_outcome.service_calls == expected_outcome.service_calls
+            or (window and actual_outcome.service_calls in {(), ("window",)})
+        )
+        and bool(actual_outcome.line) == bool(expected_outcome.line)
+        and expected_outcome.line in actual_outcome.line
+        and bool(actual_outcome.answer) == bool(expected_outcome.answer)
+        and expected_outcome.answer in actual_outcome.answer
     )
 
 
@@ -144,25 +147,25 @@ async def test_who_may_use_it_where_in_which_way(kind: str) -> None:
             told = {one for one in told if one[0] == "turned away"}  # that mark is the service's
             for place in PLACES:
                 for way in WAYS:
-                    refused, windows = len(door.gate.noted), door.opened()
+                    refused, windows = len(door.gate.audit_entries), door.count_windows()
                     wanted = expected(kind, place, way, rule, told)
                     found = await outcome(door, way, person, place)
                     assert same(found, wanted, way), (kind, rule, place, way, found, wanted)
                     why = why_not(kind, place, rule)
                     if way == "shortcut":
-                        assert (door.opened() > windows) == (not why), (kind, rule, place)
+                        assert (door.count_windows() > windows) == (not why), (kind, rule, place)
                     deed = bool(why) and (way != "follow_up" or (place == "dm" and kind != "bot"))
                     deed = deed and not (kind == "bot" and way == "mention" and place == "dm")
-                    notes = door.gate.noted[refused:]
+                    notes = door.gate.audit_entries[refused:]
                     assert len(notes) == deed, (kind, rule, place, way, notes)
                     tried += 1
-        assert all(note.outcome == "refused" and note.user and note.why for note in door.gate.noted)
+        assert all(note.outcome == "refused" and note.user and note.why for note in door.gate.audit_entries)
         assert door.town.call_count("users.info") <= 1, "asked once, and kept for a few minutes"
         assert all(place.team == door.town.team_id for place in door.service.places)
     assert tried == len(RULES) * len(PLACES) * len(WAYS)
 
 
-FORGED: list[tuple[str, str, str, dict[str, Any], str]] = [
+FORGERIES: list[tuple[str, str, str, dict[str, Any], str]] = [
     # who, where, way, what the payload claims, the line that must come of it (empty: it is let through)
     ("gus", "sales", "mention", {"event__user_profile": {"team": "HOME", "is_restricted": False}}, LINES["guest"]),
     ("gus", "sales", "stop", {"user__is_restricted": False, "team__id": "HOME"}, LINES["guest"]),
@@ -184,12 +187,12 @@ FORGED: list[tuple[str, str, str, dict[str, Any], str]] = [
 
 async def test_what_a_payload_claims_counts_against_a_person_only() -> None:
     async with signed_door() as door:
-        for person, place, way, claims, line in FORGED:
+        for person, place, way, claims, line in FORGERIES:
             door.gate.marks.clear()
             door.gate.people._cache.clear()
             home = json.loads(json.dumps(claims).replace('"HOME"', json.dumps(door.town.team_id)))
             found = await outcome(door, way, person, place, **home)
-            told = (bool(found.reached), line in found.line, bool(found.line))
+            told = (bool(found.service_calls), line in found.line, bool(found.line))
             assert told == (not line, True, bool(line)), (person, place, way, claims, found)
         assert all(where.team == door.town.team_id for where in door.service.places), "all is kept by our own team"
 
@@ -200,7 +203,7 @@ async def test_a_payload_for_another_installation_does_nothing() -> None:
         for named in ({"team_id": "T0OTHER"}, wide):
             found = await outcome(door, "mention", "ana", "sales", authorizations=[named])
             assert found == Outcome(), named
-        assert (door.gate.noted, door.town.call_count("users.info")) == ([], 0)
+        assert (door.gate.audit_entries, door.town.call_count("users.info")) == ([], 0)
 
 
 async def test_what_the_payload_says_itself_costs_no_question_to_slack() -> None:
@@ -215,17 +218,17 @@ async def test_a_mention_is_put_off_where_slack_cannot_be_asked_and_taken_when_i
     async with signed_door() as door:
         body = door._mention("ana", "sales")
         door.town.faults.add("users.info", "error", error="internal_thing", times=2)
-        door.wanted = 500
+        door.expected_status = 500
         for _ in range(2):
             await door.knock(body)
-        assert ["Slack brings it to me again" in one["text"] for one in door.told()] == [True], "told once"
-        assert (door.service.seen, door.gate.noted) == ([], [])
-        door.wanted = 200
+        assert ["Slack brings it to me again" in one["text"] for one in door.list_ephemerals()] == [True], "told once"
+        assert (door.service.seen_calls, door.gate.audit_entries) == ([], [])
+        door.expected_status = 200
         await door.knock(body)
-        assert door.service.seen == ["request"]
+        assert door.service.seen_calls == ["request"]
         door.town.faults.add("users.info", "error", error="internal_thing")
         door.gate.people._cache.clear()
-        door.wanted = 500
+        door.expected_status = 500
         assert await outcome(door, "follow_up", "ana", "sales") == Outcome(), "put off, without a word"
 
 
@@ -235,13 +238,13 @@ async def test_where_slack_cannot_be_asked_nothing_is_done_and_it_is_no_refusal_
         for error in ("internal_thing", "missing_scope"):
             door.town.faults.add("users.info", "error", error=error)
             found = await outcome(door, way, "ana", "sales")
-            assert not found.reached
+            assert not found.service_calls
             assert "could not ask Slack" in (found.line or found.answer)
             assert "Try again" in (found.line or found.answer), "each time: what was lost was another thing"
-        assert [note.why for note in door.gate.noted] == ["Slack could not say who it is"] * 2
-        opened = door.opened()
+        assert [note.why for note in door.gate.audit_entries] == ["Slack could not say who it is"] * 2
+        opened = door.count_windows()
         found = await outcome(door, way, "ana", "sales")
-        assert found.reached or door.opened() > opened
+        assert found.service_calls or door.count_windows() > opened
 
 
 async def test_a_group_that_cannot_be_read_is_no_refusal_for_ever() -> None:
@@ -249,7 +252,7 @@ async def test_a_group_that_cannot_be_read_is_no_refusal_for_ever() -> None:
         door.gate.everywhere = rules_of(door, "named")
         door.town.faults.add("usergroups.list", "error", error="internal_thing")
         assert "could not ask Slack" in (await outcome(door, "stop", "ben", "sales")).line
-        assert (await outcome(door, "mention", "ben", "sales")).reached == ("request",)
+        assert (await outcome(door, "mention", "ben", "sales")).service_calls == ("request",)
 
 
 async def test_other_peoples_talk_is_not_looked_up() -> None:
@@ -259,7 +262,7 @@ async def test_other_peoples_talk_is_not_looked_up() -> None:
             "a message at the top of a channel that is not for the bot"
         )
 
-        door.service.known = False
+        door.service.is_job_known = False
         assert (await outcome(door, "follow_up", "gus", "sales")) == Outcome()
         assert door.town.call_count("users.info") == 0, "nobody is looked up in a thread without a job"
 
@@ -272,9 +275,9 @@ async def test_an_edit_by_somebody_who_may_not_changes_nothing_and_a_deletion_al
             before = {**said, "text": "a"}
             body = door._event(person, "sales", {**change, "message": said, "previous_message": before, "ts": "9.1"})
             del body["event"]["user"]
-            seen = len(door.service.seen)
+            seen = len(door.service.seen_calls)
             await door.knock(body)
-            assert tuple(door.service.seen[seen:]) == reached
+            assert tuple(door.service.seen_calls[seen:]) == reached
         gone = {"type": "message", "subtype": "message_deleted", "hidden": True, "deleted_ts": "1.5", "ts": "9.2"}
         body = door._event("gus", "sales", {**gone, "previous_message": {"ts": "1.5", "user": door.user("gus")}})
         del body["event"]["user"]
@@ -296,9 +299,9 @@ async def test_a_window_is_judged_by_the_channel_that_it_was_opened_in(
         channel = door.place("sales")
         door.gate.file[channel] = ChannelValues(guests=True)
         for metadata in windows:
-            door.gate.noted.clear()
+            door.gate.audit_entries.clear()
             await door.come("view", "gus", "sales", view__private_metadata=metadata.replace('"C"', json.dumps(channel)))
-            assert [note.why for note in door.gate.noted] == why, metadata
+            assert [note.why for note in door.gate.audit_entries] == why, metadata
 
 
 async def test_the_home_of_somebody_who_may_not_says_so() -> None:
@@ -313,14 +316,14 @@ async def test_the_home_of_somebody_who_may_not_says_so() -> None:
 async def test_while_the_store_is_away_what_was_last_read_holds() -> None:
     async with signed_door() as door:
         door.gate.everywhere = ChannelValues(guests=True)
-        assert (await outcome(door, "mention", "gus", "sales")).reached == ("request",)
-        door.gate.kept.away = True
+        assert (await outcome(door, "mention", "gus", "sales")).service_calls == ("request",)
+        door.gate.memory_settings.away = True
         door.gate.settings._forms = {team: (0.0, rows) for team, (_, rows) in door.gate.settings._forms.items()}
-        assert (await outcome(door, "mention", "gus", "sales")).reached == ("request",)
+        assert (await outcome(door, "mention", "gus", "sales")).service_calls == ("request",)
         door.gate.settings._forms.clear()
         found = await outcome(door, "command", "gus", "sales")
         assert notices.NOT_RECORDED in found.answer
         found = await outcome(door, "answer", "gus", "sales")
-        assert (found.reached, found.line) == ((), notices.NOT_RECORDED)
+        assert (found.service_calls, found.line) == ((), notices.NOT_RECORDED)
         with pytest.raises(AssertionError, match="500"):
             await door.come("mention", "gus", "sales")

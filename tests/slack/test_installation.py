@@ -19,7 +19,7 @@ from bot.store.redis.redis_store import Store
 from tests.system.installing import KEY, OTHER_KEY
 
 
-def installed(team: str | None = "T1", organisation: str | None = None, token: str = "") -> Installation:
+def make_installation(team: str | None = "T1", organisation: str | None = None, token: str = "") -> Installation:
     """An installation in a workspace; without one, in an organisation."""
     return Installation(
         enterprise_id=organisation,
@@ -55,8 +55,8 @@ def test_the_first_key_encrypts_and_all_decrypt() -> None:
 
 async def test_an_installation_is_found_by_workspace_else_by_organisation(store: Store) -> None:
     records = records_in(store)
-    await records.async_save(installed())
-    await records.async_save(installed(None, "E1", "xoxb-of-all"))
+    await records.async_save(make_installation())
+    await records.async_save(make_installation(None, "E1", "xoxb-of-all"))
     found = await records.async_find_installation(enterprise_id="E1", team_id="T1")
     assert found is not None
     assert (found.bot_token, found.bot_scopes, found.bot_token_expires_at) == ("xoxb-1", ["chat:write"], 1_900_000_000)
@@ -72,7 +72,7 @@ async def test_an_installation_is_found_by_workspace_else_by_organisation(store:
     kept, row = await records.read("T1")
     assert kept is not None
     assert (kept.fields, kept.left > 0, bool(row)) == ({}, True, True), "the tokens are gone, that it was there is not"
-    await records.async_save(installed(token="xoxb-2"))
+    await records.async_save(make_installation(token="xoxb-2"))
     again = await records.async_find_bot(enterprise_id=None, team_id="T1")
     assert again is not None
     assert again.bot_token == "xoxb-2"
@@ -80,8 +80,8 @@ async def test_an_installation_is_found_by_workspace_else_by_organisation(store:
 
 async def test_new_tokens_change_nothing_of_one_that_has_left(store: Store) -> None:
     records = records_in(store)
-    await records.async_save(installed())
-    bot = installed(token="xoxb-2").to_bot()
+    await records.async_save(make_installation())
+    bot = make_installation(token="xoxb-2").to_bot()
     await records.mark_removed("T1")
     await records.async_save_bot(bot)
     assert await records.async_find_bot(enterprise_id=None, team_id="T1") is None
@@ -90,7 +90,7 @@ async def test_new_tokens_change_nothing_of_one_that_has_left(store: Store) -> N
 async def test_what_no_key_opens_is_left_alone_and_installed_anew(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    await records_in(store).async_save(installed())
+    await records_in(store).async_save(make_installation())
     row = await store.installations.read("T1")
     stranger = records_in(store, OTHER_KEY)
     with caplog.at_level(logging.ERROR):
@@ -101,13 +101,13 @@ async def test_what_no_key_opens_is_left_alone_and_installed_anew(
     await stranger.link_to_organisation("T1", "E1")
     assert await stranger.reencrypt_all() == 0
     assert await store.installations.read("T1") == row
-    await stranger.async_save(installed())
+    await stranger.async_save(make_installation())
     assert (await stranger.read_all())["T1"].installation is not None
 
 
 async def test_what_was_read_stays_known_while_the_keys_are_changed(store: Store) -> None:
     former = records_in(store)
-    await former.async_save(installed())
+    await former.async_save(make_installation())
     before = await former.read_all()
     assert await records_in(store, OTHER_KEY, KEY).reencrypt_all() == 1
     assert await former.read_all() == before
@@ -116,7 +116,7 @@ async def test_what_was_read_stays_known_while_the_keys_are_changed(store: Store
 
 async def test_a_token_that_is_refused_says_nothing_of_a_later_installation(store: Store) -> None:
     records = records_in(store)
-    await records.async_save(installed(token="xoxb-2"))
+    await records.async_save(make_installation(token="xoxb-2"))
     await records.mark_removed("T1", "xoxb-1")
     assert await records.async_find_bot(enterprise_id=None, team_id="T1") is not None
     await records.mark_removed("T1", "xoxb-2")
@@ -124,7 +124,7 @@ async def test_a_token_that_is_refused_says_nothing_of_a_later_installation(stor
 
 
 async def test_of_several_that_encrypt_anew_each_record_is_written_once(store: Store) -> None:
-    await records_in(store).async_save(installed())
+    await records_in(store).async_save(make_installation())
     several = [records_in(store, OTHER_KEY, KEY) for _ in range(3)]
     assert sum(await asyncio.gather(*(one.reencrypt_all() for one in several))) == 1
     assert (await records_in(store, OTHER_KEY).read_all())["T1"].installation is not None

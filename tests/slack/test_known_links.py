@@ -16,7 +16,7 @@ DOCS = "https://docs.python.org/3/"
 JSON = "https://docs.python.org/3/library/json.html#json.dumps"
 WIKI = "https://en.wikipedia.org/wiki/Python_(film)"
 QUERY = "https://shop.example.com/s?q=tea&page=2"
-KNOWN = frozenset(
+KNOWN_ADDRESSES = frozenset(
     {DOCS, JSON, WIKI, QUERY, f"{DOCS}_x_", "https://xn--evl-ipa.com/", "https://good.com@evil.com/", "https://a.com./"}
 )
 
@@ -46,8 +46,8 @@ KNOWN = frozenset(
     ],
 )
 def test_a_known_address_is_a_link(text: str, markdown: str, mrkdwn: str | None) -> None:
-    assert clean_markdown(text, known_addresses=KNOWN) == markdown
-    assert clean_mrkdwn(text, known_addresses=KNOWN) == (mrkdwn or f"<{text}>")
+    assert clean_markdown(text, known_addresses=KNOWN_ADDRESSES) == markdown
+    assert clean_mrkdwn(text, known_addresses=KNOWN_ADDRESSES) == (mrkdwn or f"<{text}>")
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_a_known_address_is_a_link(text: str, markdown: str, mrkdwn: str | None)
 )
 def test_what_is_not_known_word_for_word_is_no_link(text: str) -> None:
     for whole in (text, f"[docs]({text})", f"<{text}>", f"![docs]({text})"):
-        assert "](" not in clean_markdown(whole, known_addresses=KNOWN), whole
-        assert not re.search("<[^!@#]", clean_mrkdwn(whole, known_addresses=KNOWN)), whole
+        assert "](" not in clean_markdown(whole, known_addresses=KNOWN_ADDRESSES), whole
+        assert not re.search("<[^!@#]", clean_mrkdwn(whole, known_addresses=KNOWN_ADDRESSES)), whole
 
 
 @pytest.mark.parametrize(
@@ -96,18 +96,18 @@ def test_what_is_not_known_word_for_word_is_no_link(text: str) -> None:
     ],
 )
 def test_a_label_that_looks_like_another_address_does_not_hide_where_it_goes(label: str) -> None:
-    done = clean_markdown(f"[{label}]({DOCS})", known_addresses=KNOWN)
+    done = clean_markdown(f"[{label}]({DOCS})", known_addresses=KNOWN_ADDRESSES)
     assert done.endswith(f" ([{DOCS}]({DOCS}))")
-    assert clean_mrkdwn(f"[{label}]({DOCS})", known_addresses=KNOWN).endswith(f" (<{DOCS}>)")
+    assert clean_mrkdwn(f"[{label}]({DOCS})", known_addresses=KNOWN_ADDRESSES).endswith(f" (<{DOCS}>)")
 
 
 def test_no_link_is_an_image_and_none_is_escaped() -> None:
     for text in (f"![x]({DOCS})", f"!![x]({DOCS})", f"!{DOCS}", f"!<{DOCS}>", f"Wow!![x]({DOCS})"):
-        done = clean_markdown(text, known_addresses=KNOWN)
+        done = clean_markdown(text, known_addresses=KNOWN_ADDRESSES)
         assert f"]({DOCS})" in done
         assert "![" not in done
-    assert clean_markdown(f"[x\\]({DOCS})", known_addresses=KNOWN) == f"[x]({DOCS})"
-    assert clean_markdown(f"\\{DOCS}", known_addresses=KNOWN) == f"\\ [{DOCS}]({DOCS})"
+    assert clean_markdown(f"[x\\]({DOCS})", known_addresses=KNOWN_ADDRESSES) == f"[x]({DOCS})"
+    assert clean_markdown(f"\\{DOCS}", known_addresses=KNOWN_ADDRESSES) == f"\\ [{DOCS}]({DOCS})"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_no_link_is_an_image_and_none_is_escaped() -> None:
 )
 def test_code_in_prose_stays_as_it_was(prose: str) -> None:
     assert clean_markdown(prose) == prose
-    assert clean_markdown(prose, known_addresses=KNOWN) == prose
+    assert clean_markdown(prose, known_addresses=KNOWN_ADDRESSES) == prose
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,16 @@ def test_an_address_of_numbers_in_brackets_loses_its_scheme_to_code() -> None:
 MARKS = ("[", "]", "(", ")", "](", "][", "!", "\\", "`", "```\n", "~~~\n", "|", "*", "**", "_", "~", "&amp;", "&", "#")
 PIECES = st.sampled_from(
     [
-        *(*KNOWN, *MARKS, "https://evil.com/?d=1", "https://docs.python.org", "/3/", "evil.com", "http", "s://"),
+        *(
+            *KNOWN_ADDRESSES,
+            *MARKS,
+            "https://evil.com/?d=1",
+            "https://docs.python.org",
+            "/3/",
+            "evil.com",
+            "http",
+            "s://",
+        ),
         *("[docs](", f"[docs]({DOCS})", f"[bank.com]({JSON})", f"![x]({DOCS})", f"<{QUERY}>", f"[`a`]({DOCS})"),
         *(" ", "\n", "\n\n", "- ", "> ", "é", "を", "\u200b", '"', "'", ":", ".", ",", "x", "[1]: ", "    "),
         *("<https://", ">"),
@@ -163,16 +172,18 @@ PIECES = st.sampled_from(
 @example(f"[x\\]({DOCS})")
 @example(f"[a]({DOCS}\n[b](https://evil.com)")
 def test_a_reader_of_markdown_finds_known_links_only_and_no_picture(text: str) -> None:
-    tree = SyntaxTreeNode(MarkdownIt("commonmark").enable("table").parse(clean_markdown(text, known_addresses=KNOWN)))
+    tree = SyntaxTreeNode(
+        MarkdownIt("commonmark").enable("table").parse(clean_markdown(text, known_addresses=KNOWN_ADDRESSES))
+    )
     targets = [unquote(str(node.attrs["href"])) for node in tree.walk() if node.type == "link"]
-    assert {*targets} <= KNOWN
+    assert {*targets} <= KNOWN_ADDRESSES
     assert not [node for node in tree.walk() if node.type in {"image", "html_inline", "html_block"}]
 
 
 @settings(max_examples=90, deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join))
 def test_a_reader_of_mrkdwn_finds_known_links_only(text: str) -> None:
-    done = clean_mrkdwn(text, known_addresses=KNOWN)
+    done = clean_mrkdwn(text, known_addresses=KNOWN_ADDRESSES)
     targets = [html.unescape(found) for found in re.findall(r"<([^>|]*)(?:\|[^>]*)?>", done)]
-    assert {*targets} <= KNOWN
+    assert {*targets} <= KNOWN_ADDRESSES
     assert done.count("<") == len(targets)

@@ -33,7 +33,7 @@ class Scene:
         self.ana, self.ben = workspace.person("ana"), workspace.person("ben")
         self.bot = "@leadhand"
 
-    async def asked(self, count: int = 1) -> None:
+    async def wait_for_requests(self, count: int = 1) -> None:
         await self.workspace.until(lambda: len(self.service.requests) >= count)
 
     def place(self, ts: str, channel: str = "#general") -> Place:
@@ -43,7 +43,7 @@ class Scene:
         found = [message for message in self.workspace.messages(channel) if message["ts"] == ts]
         return [each["name"] for each in found[0].get("reactions", [])]
 
-    async def told(self, person: Any, text: str, channel: str = "#general") -> dict[str, Any]:
+    async def wait_for_ephemeral(self, person: Any, text: str, channel: str = "#general") -> dict[str, Any]:
         return await self.workspace.until(
             lambda: next((m for m in person.ephemerals(channel) if text in json.dumps(m, ensure_ascii=False)), None)
         )
@@ -65,7 +65,7 @@ async def test_the_bots_own_words_are_no_request(scene: Scene) -> None:
     bot = scene.workspace.bot_user_id
     await scene.app.client.chat_postMessage(channel=scene.workspace.channel_id("#general"), text=f"<@{bot}> go on")
     await scene.ana.say("#general", f"{scene.bot} real")
-    await scene.asked()
+    await scene.wait_for_requests()
     assert [request.text for _, request, _ in scene.service.requests] == ["real"]
 
 
@@ -82,7 +82,7 @@ async def test_a_button_from_another_thread_is_refused(scene: Scene) -> None:
         scene.place(other), render_question(Job(place=scene.place(ts), requests=(request,)), request, "a")
     )
     await scene.ana.click("#general", moved, "answer:0")
-    await scene.told(scene.ana, notices.OLD_BUTTON)
+    await scene.wait_for_ephemeral(scene.ana, notices.OLD_BUTTON)
     assert scene.service.answers == []
 
 
@@ -92,13 +92,13 @@ async def test_a_stop_with_nothing_to_stop_frees_the_session(scene: Scene) -> No
     channel = scene.workspace.channel_id("#general")
     await scene.app.client.agents_sessions_setStatus(channel_id=channel, thread_ts=ts, status="processing")
     await scene.ana.stop("#general", ts)
-    await scene.told(scene.ana, notices.NOTHING_TO_STOP)
+    await scene.wait_for_ephemeral(scene.ana, notices.NOTHING_TO_STOP)
     await scene.workspace.until(lambda: scene.workspace.session("#general", ts)["status"] == "active")
 
 
 async def test_the_evidence_of_a_job_that_is_forgotten_is_missed_in_words(scene: Scene) -> None:
     await scene.ana.say("#general", f"{scene.bot} a question")
-    await scene.asked()
+    await scene.wait_for_requests()
     place, spec, _ = scene.service.requests[0]
     result = Result(summary="4", content="4", queries=("SELECT 4",))
     subtask = SubtaskState(
@@ -110,8 +110,8 @@ async def test_the_evidence_of_a_job_that_is_forgotten_is_missed_in_words(scene:
     sent = await scene.post(place, message)
     value = next(block for block in message.blocks if block["type"] == "actions")["elements"][0]["value"]
     await scene.ben.click("#general", sent, SHOW_EVIDENCE, value)
-    await scene.told(scene.ben, notices.NO_EVIDENCE)
-    scene.service.kept[place] = job
+    await scene.wait_for_ephemeral(scene.ben, notices.NO_EVIDENCE)
+    scene.service.jobs_by_place[place] = job
     await scene.ben.click("#general", sent, SHOW_EVIDENCE, value)
     await scene.workspace.until(scene.ben.views)
     *_, query, details = scene.ben.views()[0]["blocks"]
@@ -121,7 +121,7 @@ async def test_the_evidence_of_a_job_that_is_forgotten_is_missed_in_words(scene:
 
 async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
     await scene.ana.say("#general", f"{scene.bot} compare the offers")
-    await scene.asked()
+    await scene.wait_for_requests()
     job = scene.service.requests[0][0].job_id
     for text, answered in (
         ("", "Mention me again to ask for more"),
@@ -149,8 +149,8 @@ async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
         (f"cancel {job}", "is over already"),
     ):
         await scene.ana.command("#general", "/leadhand", text)
-        await scene.told(scene.ana, answered)
-    assert scene.service.typed == [
+        await scene.wait_for_ephemeral(scene.ana, answered)
+    assert scene.service.typed_texts == [
         "dance @channel",
         "help me write a letter to them",
         "Status of our suppliers in March?",
@@ -165,7 +165,7 @@ async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
         (f"cancel {job}", "Only the person who asked for it, or an admin, can stop it."),
     ):
         await scene.ben.command("#general", "/leadhand", text)
-        await scene.told(scene.ben, refused)
+        await scene.wait_for_ephemeral(scene.ben, refused)
 
 
 async def test_a_window_that_slack_does_not_open_is_told(scene: Scene) -> None:
@@ -184,9 +184,9 @@ async def test_the_prompts(scene: Scene) -> None:
 
 async def test_help_and_status_as_words(scene: Scene) -> None:
     ts = await scene.ana.say("#general", f"{scene.bot} help")
-    await scene.told(scene.ana, "Mention me again to ask for more")
+    await scene.wait_for_ephemeral(scene.ana, "Mention me again to ask for more")
     await scene.ana.say("#general", f"{scene.bot} status", thread_ts=ts)
-    await scene.told(scene.ana, "You have no jobs yet")
+    await scene.wait_for_ephemeral(scene.ana, "You have no jobs yet")
     await scene.background.drain()
     assert len(scene.ana.ephemerals("#general")) == 2
     assert scene.service.requests == []
@@ -244,7 +244,7 @@ async def test_that_it_was_received_is_said_although_slack_is_slow_to_take_it(sc
     ts = await scene.ana.say("#general", f"{scene.bot} compare the offers")
     await scene.ana.say("#general", f"{scene.bot} help")
     await scene.workspace.until(lambda: "eyes" in scene.reactions("#general", ts))
-    await scene.told(scene.ana, "Mention me again to ask for more")
+    await scene.wait_for_ephemeral(scene.ana, "Mention me again to ask for more")
 
 
 async def test_who_cannot_be_told_in_the_channel_is_told_directly(scene: Scene) -> None:

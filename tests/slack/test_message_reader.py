@@ -76,16 +76,16 @@ def message(text: str = "", **more: Any) -> Json:
     }
 
 
-def ways(said: Json) -> list[tuple[str, tuple[str, ...]]]:
+def ways(event: Json) -> list[tuple[str, tuple[str, ...]]]:
     """The words and the names of all that comes with a message, by each way in which it can reach the bot."""
     body = {"team_id": "T1", "event_id": "Ev1", "trigger_id": "t", "user": {"id": "U1", "team_id": "T1"}}
-    incoming = parse_message({**body, "event": said}, BOT)
-    mention = parse_message({**body, "event": {**said, "type": "app_mention"}}, BOT)
-    after = {**said, "edited": {"user": "U1", "ts": "6.0"}}
+    incoming = parse_message({**body, "event": event}, BOT)
+    mention = parse_message({**body, "event": {**event, "type": "app_mention"}}, BOT)
+    after = {**event, "edited": {"user": "U1", "ts": "6.0"}}
     change = {"subtype": "message_changed", "channel": "C1", "message": after, "previous_message": message("old")}
     edited = parse_change({**body, "event": change}, BOT)
-    shortcut = parse_shortcut({**body, "channel": {"id": "C1"}, "message": said})
-    heard = parse_thread_message(said)
+    shortcut = parse_shortcut({**body, "channel": {"id": "C1"}, "message": event})
+    heard = parse_thread_message(event)
     assert isinstance(incoming, IncomingMessage)
     assert isinstance(mention, IncomingMessage)
     assert isinstance(edited, MessageEdited)
@@ -216,7 +216,7 @@ def test_no_block_is_left_out_in_silence(block: Json, words: str) -> None:
     assert read_message(message("hello", blocks=[block])).own_words == ("hello\n" + words).strip()
 
 
-_TYPED = st.lists(
+_TYPED_TEXTS = st.lists(
     st.sampled_from(
         [
             "compare",
@@ -243,7 +243,7 @@ _TYPED = st.lists(
 
 
 @settings(deadline=None, max_examples=60)
-@given(_TYPED)
+@given(_TYPED_TEXTS)
 def test_what_people_type_is_read_once_though_slack_sends_it_twice(text: str) -> None:
     assert read_message(message(text, blocks=[make_rich_text(text, "b")])).own_words == (text if text.strip() else "")
 

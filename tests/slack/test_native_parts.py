@@ -24,14 +24,14 @@ BARS = ChartShape(
 )
 
 
-def drawn(**changes: Any) -> list[dict[str, Any]]:
+def make_bar_blocks(**changes: Any) -> list[dict[str, Any]]:
     """The blocks of such a chart, as the workspace takes them."""
     shape = BARS.model_copy(update=changes)
     return check_message_blocks(make_chart_blocks(Artifact(id="a", name="a.png", publish_as="file", chart=shape)))
 
 
 def test_bars_are_a_block_with_their_notes_below() -> None:
-    chart, notes = drawn()
+    chart, notes = make_bar_blocks()
     assert chart["chart"]["series"][1] == {
         "name": "2026",
         "data": [{"label": "North", "value": 4.0}, {"label": "South", "value": 2.0}],
@@ -41,7 +41,7 @@ def test_bars_are_a_block_with_their_notes_below() -> None:
 
 
 def test_a_pie_is_a_block_of_slices() -> None:
-    (pie,) = drawn(kind="pie", series=(ChartSeries(name="s", values=(3.0, 1.0)),), notes=())
+    (pie,) = make_bar_blocks(kind="pie", series=(ChartSeries(name="s", values=(3.0, 1.0)),), notes=())
     assert pie["chart"] == {
         "type": "pie",
         "segments": [{"label": "North", "value": 3.0}, {"label": "South", "value": 1.0}],
@@ -65,11 +65,11 @@ MANY = tuple(f"c{number}" for number in range(MAX_CATEGORIES + 1))
     ],
 )
 def test_what_does_not_fit_stays_a_picture(changes: dict[str, Any]) -> None:
-    assert drawn(**changes) == []
+    assert make_bar_blocks(**changes) == []
 
 
 def test_words_in_a_chart_ping_nobody_and_hold_no_links() -> None:
-    (chart, _) = drawn(title="<!channel> @here " + "x" * 80, categories=("<@U1>", "@everyone"))
+    (chart, _) = make_bar_blocks(title="<!channel> @here " + "x" * 80, categories=("<@U1>", "@everyone"))
     assert len(chart["title"]) == 50
     assert "<" not in str(chart)
     assert "@everyone" not in str(chart)

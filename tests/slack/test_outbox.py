@@ -44,7 +44,7 @@ class Scene:
         self.claim = claim
         self.clock = MovedClock(store)
 
-    def seen(self) -> list[dict]:
+    def list_bot_messages(self) -> list[dict]:
         thread = self.workspace.thread(self.place.channel, self.place.thread_ts)
         return [message for message in thread if message.get("user") == self.workspace.bot_user_id]
 
@@ -55,7 +55,7 @@ class Scene:
         """Post the end of the request whose answer is streamed here, as `Thread` does."""
         claim = claim or self.claim
         sent = await self.outbox.post(claim, self.place, "answer", message)
-        await self.outbox.clear_stream(claim, self.place, "answer", allowed=self.outbox.make_claim_check(claim))
+        await self.outbox.clear_stream(claim, self.place, "answer", check_allowed=self.outbox.make_claim_check(claim))
         return sent
 
     async def taken_over(self) -> Claim:
@@ -67,28 +67,28 @@ class Scene:
 
     def shows(self, *texts: str) -> bool:
         """Whether these are our messages of the thread, and there is no other."""
-        return tuple(message["text"] for message in self.seen()) == texts
+        return tuple(message["text"] for message in self.list_bot_messages()) == texts
 
     def stream(self) -> AnswerStream:
         reader, allowed = self.workspace.person("ana").id, self.outbox.make_claim_check(self.claim)
-        return AnswerStream(self.outbox, self.claim, self.place, "answer", reader=reader, allowed=allowed)
+        return AnswerStream(self.outbox, self.claim, self.place, "answer", reader=reader, check_allowed=allowed)
 
     async def half_written(self, text: str = "Half of the ans", *, beside: int = 0) -> AnswerStream:
         """A stream that people see the beginning of, beside so many other messages of ours."""
         stream = self.stream()
         await stream.write(text)
-        await self.workspace.until(lambda: len(self.seen()) > beside)
+        await self.workspace.until(lambda: len(self.list_bot_messages()) > beside)
         return stream
 
     async def broken_stream(self) -> AnswerStream:
         """A stream whose beginning a fault has met."""
         stream = self.stream()
         await stream.write("Half of the ans")
-        await polled(lambda: stream._broken)
+        await wait_until(lambda: stream._is_broken)
         return stream
 
 
-async def polled(condition: Callable[[], object]) -> None:
+async def wait_until(condition: Callable[[], object]) -> None:
     """Return once it holds; a failing call changes nothing that could be waited on."""
     async with asyncio.timeout(patience()):
         while not condition():  # noqa: ASYNC110 - there is no event to wait for
@@ -105,7 +105,7 @@ async def scene(store: Store) -> AsyncIterator[Scene]:
 async def test_a_message_is_posted_once_with_its_key(scene: Scene) -> None:
     sent, again = await scene.post(), await scene.post()
     assert again == SentMessage(sent.ts, is_adopted=True)
-    (message,) = scene.seen()
+    (message,) = scene.list_bot_messages()
     assert message["ts"] == sent.ts
     assert message["metadata"]["event_payload"] == {"key": "k", "job": scene.place.job_id}
 
@@ -123,7 +123,7 @@ async def test_a_job_posts_nowhere_but_in_its_own_thread(scene: Scene) -> None:
 async def test_one_message_whatever_goes_wrong(scene: Scene, fault: str) -> None:
     scene.workspace.faults.add("chat.postMessage", fault)
     sent = await scene.post()
-    (message,) = scene.seen()
+    (message,) = scene.list_bot_messages()
     assert message["ts"] == sent.ts
 
 
@@ -131,7 +131,7 @@ async def test_a_lost_reply_and_a_lagging_history_still_make_one(scene: Scene) -
     scene.workspace.faults.add("chat.postMessage", "lost_reply")
     scene.workspace.faults.add("conversations.replies", "lagging_history", times=2, seconds=0.5)
     await scene.post()
-    assert len(scene.seen()) == 1
+    assert len(scene.list_bot_messages()) == 1
 
 
 async def test_a_new_owner_adopts_what_the_old_one_posted(scene: Scene) -> None:
@@ -140,23 +140,25 @@ async def test_a_new_owner_adopts_what_the_old_one_posted(scene: Scene) -> None:
     claim = await scene.taken_over()
     sent = await scene.outbox.post(claim, scene.place, "k", HELLO)
     assert sent.ts == ts
-    assert len(scene.seen()) == 1
+    assert len(scene.list_bot_messages()) == 1
 
 
 async def test_a_new_owner_posts_what_the_old_one_only_meant_to(scene: Scene) -> None:
     await scene.outbox.record_intent(scene.claim, "k")
     claim = await scene.taken_over()
     await scene.outbox.post(claim, scene.place, "k", HELLO)
-    assert len(scene.seen()) == 1
+    assert len(scene.list_bot_messages()) == 1
     assert scene.workspace.call_count("conversations.replies") == 1, "what is a minute old no history lags behind"
 
 
 @pytest.mark.parametrize(
-    ("waited", "left"),
+    ("waited_seconds", "remaining_waits"),
     [(0.0, [0.0, 1.0, 2.0, 4.0]), (0.5, [0.0, 0.5, 2.0, 4.0]), (3.0, [0.0, 4.0]), (7.0, [0.0]), (99.0, [0.0])],
 )
-def test_who_comes_late_looks_as_long_after_the_post_as_who_does_not(waited: float, left: list[float]) -> None:
-    assert _compute_remaining_waits(READ_WAIT_SECONDS, waited) == left
+def test_who_comes_late_looks_as_long_after_the_post_as_who_does_not(
+    waited_seconds: float, remaining_waits: list[float]
+) -> None:
+    assert _compute_remaining_waits(READ_WAIT_SECONDS, waited_seconds) == remaining_waits
 
 
 async def test_who_takes_over_is_as_patient_as_the_last_that_sent_it_needs(scene: Scene) -> None:
@@ -173,7 +175,7 @@ async def test_who_takes_over_is_as_patient_as_the_last_that_sent_it_needs(scene
     third = await scene.taken_over()
     scene.clock.advance(-60 + CALL_TIMEOUT_SECONDS + 0.05)  # as soon as no call of the second can be under way
     posted = await scene.outbox.post(third, scene.place, "k", HELLO)
-    assert (posted.ts, posted.is_adopted, len(scene.seen())) == (ts, True, 1), (
+    assert (posted.ts, posted.is_adopted, len(scene.list_bot_messages())) == (ts, True, 1), (
         f"{posted}: one look is not enough where history lags"
     )
 
@@ -182,7 +184,7 @@ async def test_an_owner_that_lost_the_job_posts_nothing(scene: Scene) -> None:
     await scene.taken_over()
     with pytest.raises(JobGone):
         await scene.post()
-    assert scene.seen() == []
+    assert scene.list_bot_messages() == []
 
 
 async def test_a_channel_that_we_left_is_a_fault_and_no_error(scene: Scene) -> None:
@@ -196,7 +198,7 @@ async def test_a_block_that_slack_does_not_know_leaves_the_others(scene: Scene) 
     whole = {"type": "markdown", "text": "The whole answer."}
     message = Outgoing("The whole", (whole, {"type": "of_tomorrow"}))
     await scene.outbox.post(scene.claim, scene.place, "k", message)
-    (shown,) = scene.seen()
+    (shown,) = scene.list_bot_messages()
     assert [block["type"] for block in shown["blocks"]] == ["markdown"]
     assert shown["blocks"][0]["text"] == "The whole answer."
 
@@ -204,7 +206,7 @@ async def test_a_block_that_slack_does_not_know_leaves_the_others(scene: Scene) 
 async def test_blocks_that_slack_refuses_still_leave_the_text(scene: Scene) -> None:
     bad = Outgoing("The text", ({"type": "no_such_block"},))
     await scene.outbox.post(scene.claim, scene.place, "k", bad)
-    (message,) = scene.seen()
+    (message,) = scene.list_bot_messages()
     assert message["text"] == "The text"
 
 
@@ -213,7 +215,7 @@ async def test_a_file_comes_once(scene: Scene, method: str) -> None:
     scene.workspace.faults.add(method, "lost_reply")
     artifact = Artifact(id="a" * 64, name="chart.png", media_type="image/png", size=3, about="A chart")
     sent = await scene.publisher.publish_file(scene.claim, scene.place, "f", artifact, b"PNG")
-    files = [file for message in scene.seen() for file in message.get("files", [])]
+    files = [file for message in scene.list_bot_messages() for file in message.get("files", [])]
     assert [file["id"] for file in files] == [sent.ts]
     claim = await scene.taken_over()
     again = await scene.publisher.publish_file(claim, scene.place, "f", artifact, b"PNG")
@@ -225,7 +227,7 @@ async def test_a_files_name_and_title_show_what_is_there(scene: Scene) -> None:
         id="0" * 64, name="r\u202efdp.csv", media_type="text/csv", size=3, about="<!here>\u200b a\nb" + "x" * 300
     )
     await scene.publisher.publish_file(scene.claim, scene.place, "f", artifact, b"a,b")
-    (file,) = scene.seen()[0]["files"]
+    (file,) = scene.list_bot_messages()[0]["files"]
     assert file["name"] == "rfdp.csv"
     assert file["title"].startswith("\u2039!here\u203a a b")
     assert len(file["title"]) == 150
@@ -237,7 +239,7 @@ async def test_a_canvas_in_a_channel_can_be_read_there(scene: Scene) -> None:
     (granted,) = scene.workspace.calls("canvases.access.set")
     assert granted.ok
     assert granted.args["channel_ids"] == scene.place.channel
-    (message,) = scene.seen()
+    (message,) = scene.list_bot_messages()
     assert message["ts"] == sent.ts
     assert "The note" in message["text"]
     shown = await scene.outbox.client.files_info(file=granted.args["canvas_id"])
@@ -250,12 +252,12 @@ async def test_a_canvas_in_a_channel_can_be_read_there(scene: Scene) -> None:
 async def test_an_answer_streams_and_ends_with_its_closing_blocks(scene: Scene) -> None:
     stream = scene.stream()
     await stream.write("One **two** ")
-    await scene.workspace.until(lambda: scene.seen() and scene.seen()[0].get("streaming"))
+    await scene.workspace.until(lambda: scene.list_bot_messages() and scene.list_bot_messages()[0].get("streaming"))
     await stream.write("three.")
     closing = [{"type": "context", "elements": [{"type": "mrkdwn", "text": "the end"}]}]
     sent = await stream.finish("One **two** three.", [HELLO], closing)
     assert sent is not None
-    (message,) = scene.seen()
+    (message,) = scene.list_bot_messages()
     assert not message.get("streaming")
     assert "three." in str(message)
     assert "the end" in str(message["blocks"])
@@ -266,25 +268,25 @@ async def test_a_quick_answer_is_not_streamed(scene: Scene) -> None:
     stream = scene.stream()
     await stream.write("Done.")
     assert await stream.finish("Done.", [HELLO], []) is None
-    assert scene.seen() == []
+    assert scene.list_bot_messages() == []
 
 
 async def test_a_stream_that_dies_is_replaced_by_the_whole_answer(scene: Scene) -> None:
     stream = await scene.half_written("One ")
     scene.workspace.faults.add("chat.appendStream", "error", error="message_not_in_streaming_state")
     await stream.write("two\n\nthree ")
-    await polled(lambda: scene.workspace.call_count("chat.appendStream"))
+    await wait_until(lambda: scene.workspace.call_count("chat.appendStream"))
     assert await stream.finish("One two\n\nthree", [HELLO], []) is None
     await scene.end()
     assert scene.shows("Hello")
 
 
-@pytest.mark.parametrize("said", ["One two", "One two One two three"])
-async def test_an_answer_that_is_not_what_was_streamed_is_posted_whole(scene: Scene, said: str) -> None:
+@pytest.mark.parametrize("streamed_text", ["One two", "One two One two three"])
+async def test_an_answer_that_is_not_what_was_streamed_is_posted_whole(scene: Scene, streamed_text: str) -> None:
     """The model's reply was cut off, and the results go out as they are; or it was begun anew in the middle."""
     stream = scene.stream()
-    await stream.write(said)
-    await scene.workspace.until(scene.seen)
+    await stream.write(streamed_text)
+    await scene.workspace.until(scene.list_bot_messages)
     assert await stream.finish("The parts could not be put together.", [HELLO], []) is None
     await scene.end()
     assert scene.shows("Hello")
@@ -293,7 +295,7 @@ async def test_an_answer_that_is_not_what_was_streamed_is_posted_whole(scene: Sc
 async def test_what_the_answer_has_more_than_the_stream_is_added(scene: Scene) -> None:
     stream = await scene.half_written(" One two ")
     assert await stream.finish("One two\n\n_(cut off here: too long, or repeating itself)_", [HELLO], [])
-    (message,) = scene.seen()
+    (message,) = scene.list_bot_messages()
     assert "(cut off here: too long, or repeating itself)" in str(message)
 
 
@@ -313,14 +315,14 @@ NOTE = Artifact(id="a" * 64, name="note.md", media_type="text/markdown", about="
 
 
 def files(scene: Scene) -> list[str]:
-    return [file["id"] for message in scene.seen() for file in message.get("files", [])]
+    return [file["id"] for message in scene.list_bot_messages() for file in message.get("files", [])]
 
 
 async def died_at(scene: Scene, method: str, work: Callable[[], Coroutine[Any, Any, object]]) -> Claim:
     """Begin some work, end it while the answer to its first call of a method is on its way, and take the job over."""
     scene.workspace.faults.add(method, "slow_reply", seconds=30)
     task = asyncio.create_task(work())
-    await polled(lambda: scene.workspace.call_count(method))
+    await wait_until(lambda: scene.workspace.call_count(method))
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     return await scene.taken_over()
@@ -372,7 +374,7 @@ async def test_a_canvas_that_a_dead_owner_made_gets_its_link(scene: Scene) -> No
         scene, "files.info", lambda: scene.publisher.publish_canvas(scene.claim, scene.place, "c", NOTE, "# Note")
     )
     sent = await scene.publisher.publish_canvas(claim, scene.place, "c", NOTE, "# Note")
-    assert [message["ts"] for message in scene.seen()] == [sent.ts]
+    assert [message["ts"] for message in scene.list_bot_messages()] == [sent.ts]
     assert scene.workspace.call_count("canvases.create") == 1
 
 
@@ -403,7 +405,7 @@ def short_calls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("short_calls")
 @pytest.mark.parametrize(
-    ("lost", "more"),
+    ("fault_kind", "more"),
     [
         ("lost_reply", {}),
         ("lost_reply", {"method": "chat.delete", "kind": "server_error_before", "times": MAX_TRIES + 1}),
@@ -415,9 +417,9 @@ def short_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     ids=["seen at once", "Slack deletes nothing for long", "in a thread too new for the history"],
 )
 async def test_a_stream_whose_beginning_was_lost_is_swept_away(
-    scene: Scene, lost: FaultKind, more: dict[str, Any]
+    scene: Scene, fault_kind: FaultKind, more: dict[str, Any]
 ) -> None:
-    scene.workspace.faults.add("chat.startStream", lost)
+    scene.workspace.faults.add("chat.startStream", fault_kind)
     stream = await scene.broken_stream()
     if more:
         scene.workspace.faults.add(**more)
@@ -453,7 +455,7 @@ async def test_a_stream_that_slack_refuses_is_not_looked_for(scene: Scene) -> No
     await scene.broken_stream()
     await scene.end()
     assert not scene.workspace.calls("conversations.replies")
-    assert len(scene.seen()) == 1
+    assert len(scene.list_bot_messages()) == 1
 
 
 async def test_an_owner_that_was_fenced_while_it_started_a_stream_takes_it_away(scene: Scene) -> None:
@@ -461,8 +463,8 @@ async def test_an_owner_that_was_fenced_while_it_started_a_stream_takes_it_away(
     scene.workspace.faults.add("chat.startStream", "slow_reply", seconds=1)
     stream = await scene.half_written()
     await scene.taken_over()
-    await polled(lambda: stream._broken)
-    assert not scene.seen()
+    await wait_until(lambda: stream._is_broken)
+    assert not scene.list_bot_messages()
 
 
 async def test_what_an_earlier_release_left_is_taken_away(scene: Scene) -> None:
@@ -484,11 +486,11 @@ async def test_what_an_earlier_release_left_is_taken_away(scene: Scene) -> None:
 async def test_a_job_that_is_set_aside_loses_the_half_of_its_answer_and_keeps_the_earlier_ones(scene: Scene) -> None:
     await scene.post("earlier:answer")
     await scene.outbox.record_intent(scene.claim, "earlier:answer:stream")
-    await scene.outbox.record_draft(scene.claim, "earlier:answer:stream", scene.seen()[0]["ts"])
+    await scene.outbox.record_draft(scene.claim, "earlier:answer:stream", scene.list_bot_messages()[0]["ts"])
     stream = await scene.half_written(beside=1)
     stream.abandon()
     claim = await scene.taken_over()
-    await scene.outbox.clear_streams(claim, scene.place, allowed=scene.outbox.make_claim_check(claim))
+    await scene.outbox.clear_streams(claim, scene.place, check_allowed=scene.outbox.make_claim_check(claim))
     assert scene.shows("Hello")
 
 
@@ -496,9 +498,9 @@ async def test_a_second_stream_of_an_answer_is_never_started(scene: Scene) -> No
     """One of them would be nobody's: the record has room for one."""
     first, second = scene.stream(), scene.stream()
     await first.write("Half of the ans")
-    await scene.workspace.until(scene.seen)
+    await scene.workspace.until(scene.list_bot_messages)
     await second.write("Half of anoth")
-    await polled(lambda: second._broken)
+    await wait_until(lambda: second._is_broken)
     assert scene.workspace.call_count("chat.startStream") == 1
     await first.stop_sending()
     await scene.end()
@@ -526,8 +528,8 @@ async def test_a_question_is_closed_in_a_thread_too_new_for_the_history(scene: S
     key = make_question_key("1.1", "a", 1)
     await scene.outbox.post(scene.claim, scene.place, key, Outgoing("Which?", (buttons,)))
     scene.workspace.faults.add("conversations.replies", "lagging_history", times=2, seconds=60)
-    await redraw_closed_questions(scene.outbox, job, allowed=scene.outbox.make_claim_check(scene.claim))
-    (message,) = scene.seen()
+    await redraw_closed_questions(scene.outbox, job, check_allowed=scene.outbox.make_claim_check(scene.claim))
+    (message,) = scene.list_bot_messages()
     assert not [block for block in message["blocks"] if block["type"] == "actions"]
 
 
@@ -535,7 +537,7 @@ async def test_a_stream_that_died_before_its_id_was_recorded_is_replaced(scene: 
     stream = scene.stream()
     scene.workspace.faults.add("chat.startStream", "slow_reply", seconds=30)
     await stream.write("Half of the ans")
-    await scene.workspace.until(scene.seen)
+    await scene.workspace.until(scene.list_bot_messages)
     assert stream._pump is not None
     stream._pump.cancel()
     claim = await scene.taken_over()
@@ -550,7 +552,7 @@ async def test_an_answer_whose_end_went_through_is_adopted_and_never_deleted(sce
     await stream.write("answer.")
     claim = await died_at(scene, "chat.stopStream", lambda: stream.finish("The whole answer.", [HELLO], []))
     sent = await scene.end(claim)
-    (message,) = scene.seen()
+    (message,) = scene.list_bot_messages()
     assert message["ts"] == sent.ts
     assert "The whole answer." in str(message)
     assert sent.is_adopted
@@ -579,7 +581,7 @@ async def test_a_plain_message_deletes_nothing(scene: Scene) -> None:
     await stream.stop_sending()  # its id is recorded: an owner that lost the job before would take it away itself
     claim = await scene.taken_over()
     await scene.outbox.post(claim, scene.place, "card", HELLO)
-    assert len(scene.seen()) == 2
+    assert len(scene.list_bot_messages()) == 2
     assert not scene.workspace.calls("chat.delete")
 
 
@@ -589,7 +591,7 @@ async def test_a_thread_that_may_not_be_read_leaves_a_message_in_doubt(scene: Sc
     sent = await scene.outbox.post(await scene.taken_over(), scene.place, "k", HELLO)
     assert sent.ts == ""
     assert "cannot be told" in sent.fault
-    assert scene.seen() == []
+    assert scene.list_bot_messages() == []
 
 
 async def test_a_look_that_failed_is_no_look(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -601,7 +603,7 @@ async def test_a_look_that_failed_is_no_look(scene: Scene, monkeypatch: pytest.M
     scene.workspace.faults.add("conversations.replies", "server_error_before", times=5)
     sent = await scene.outbox.post(await scene.taken_over(), scene.place, "k", HELLO)
     assert sent == SentMessage(ts, is_adopted=True)
-    assert len(scene.seen()) == 1
+    assert len(scene.list_bot_messages()) == 1
 
 
 async def test_a_message_is_found_on_the_second_page_of_a_long_thread(scene: Scene) -> None:
@@ -622,11 +624,11 @@ async def test_who_looked_long_for_an_earlier_post_and_lost_the_job_meanwhile_po
     claim = await scene.taken_over()
     scene.outbox.lookup.read_waits = (0.0, 60 - CALL_TIMEOUT_SECONDS + 1)  # it comes a minute late
     posting = asyncio.create_task(scene.outbox.post(claim, scene.place, "k", HELLO))
-    await polled(lambda: scene.workspace.call_count("conversations.replies"))
+    await wait_until(lambda: scene.workspace.call_count("conversations.replies"))
     await scene.taken_over()
     with pytest.raises(JobGone):
         await posting
-    assert scene.seen() == []
+    assert scene.list_bot_messages() == []
 
 
 async def test_who_waited_for_slack_and_lost_the_job_meanwhile_posts_nothing(
@@ -635,11 +637,11 @@ async def test_who_waited_for_slack_and_lost_the_job_meanwhile_posts_nothing(
     monkeypatch.setattr("bot.slack.send.outbox.CLAIM_FRESH_SECONDS", 0.3)
     scene.workspace.faults.add("chat.postMessage", "rate_limited", retry_after=1)
     posting = asyncio.create_task(scene.post())
-    await polled(lambda: scene.workspace.call_count("chat.postMessage"))
+    await wait_until(lambda: scene.workspace.call_count("chat.postMessage"))
     await scene.taken_over()
     with pytest.raises(JobGone):
         await posting
-    assert scene.seen() == []
+    assert scene.list_bot_messages() == []
 
 
 @pytest.fixture
@@ -647,24 +649,24 @@ def lease(scene: Scene) -> Lease:
     """Our hold on the job, on the clock that the store is on as well."""
 
     def clock() -> float:
-        return read_boot_clock() + scene.clock.moved
+        return read_boot_clock() + scene.clock.seconds_ahead
 
     return Lease(scene.claim, scene.store, seconds=30, claimed_at=clock(), clock=clock)
 
 
-def shown(scene: Scene, lease: Lease) -> dict[str, Callable[[], Coroutine[Any, Any, object]]]:
+def make_shown_calls(scene: Scene, lease: Lease) -> dict[str, Callable[[], Coroutine[Any, Any, object]]]:
     """What an owner shows that is not posted once: by Slack's method."""
     outbox, place, ts = scene.outbox, scene.place, scene.place.thread_ts
 
     async def status() -> None:
         calls, who = outbox.calls, scene.workspace.person("ana").id
         shown = SessionView("processing", "t", who)
-        await set_status(outbox.client, calls, place, lambda: shown, allowed=lease.may_show)
+        await set_status(outbox.client, calls, place, lambda: shown, check_allowed=lease.may_show)
 
     return {
         "agents.sessions.setStatus": status,
-        "chat.update": lambda: outbox.edit_message(place, ts, HELLO, allowed=lease.may_show),
-        "chat.delete": lambda: outbox.delete_message(place, ts, allowed=lease.may_show),
+        "chat.update": lambda: outbox.edit_message(place, ts, HELLO, check_allowed=lease.may_show),
+        "chat.delete": lambda: outbox.delete_message(place, ts, check_allowed=lease.may_show),
     }
 
 
@@ -677,8 +679,8 @@ async def test_a_try_again_is_left_out_once_the_job_is_in_other_hands(
 ) -> None:
     caplog.set_level("INFO")
     scene.workspace.faults.add(method, "server_error_before")
-    call = asyncio.create_task(shown(scene, lease)[method]())
-    await polled(lambda: "tried again" in caplog.text)
+    call = asyncio.create_task(make_shown_calls(scene, lease)[method]())
+    await wait_until(lambda: "tried again" in caplog.text)
     await scene.taken_over()  # while it pauses, as a process that was frozen does
     await asyncio.gather(call, return_exceptions=True)
     if method != "agents.sessions.setStatus":  # which nobody waits for
@@ -691,7 +693,7 @@ async def test_a_try_again_is_left_out_once_the_job_is_in_other_hands(
 async def test_while_the_job_is_ours_the_store_is_not_asked(scene: Scene, lease: Lease, method: str) -> None:
     scene.outbox.store = lease._store = None  # type: ignore[assignment]
     scene.workspace.faults.add(method, "server_error_before")
-    await shown(scene, lease)[method]()
+    await make_shown_calls(scene, lease)[method]()
     assert len(scene.workspace.calls(method)) == 2
 
 
@@ -719,8 +721,8 @@ async def test_an_owner_whose_lease_is_over_asks_before_it_shows_anything(scene:
 async def test_a_woken_owner_streams_and_ends_nothing(scene: Scene) -> None:
     stream = scene.stream()
     await stream.write("Once upon a time there was ")
-    await polled(lambda: scene.workspace.calls("chat.startStream"))
-    await polled(lambda: stream.ts)
+    await wait_until(lambda: scene.workspace.calls("chat.startStream"))
+    await wait_until(lambda: stream.ts)
     await scene.taken_over()
     await stream.write("a stale owner.")
     with pytest.raises(JobGone):
@@ -732,10 +734,10 @@ async def test_a_woken_owner_streams_and_ends_nothing(scene: Scene) -> None:
 
 async def test_a_post_that_slack_puts_off_again_and_again_still_goes_out(scene: Scene) -> None:
     """A 429 does nothing, so it says nothing about the message: before, fifteen in a row gave it up for good."""
-    scene.outbox.calls.budget = CallBudget(unlimited=True)  # else it is our own that spreads them over seconds
+    scene.outbox.calls.budget = CallBudget(is_unlimited=True)  # else it is our own that spreads them over seconds
     scene.workspace.faults.add("chat.postMessage", "rate_limited", times=16, retry_after=0)
     sent = await scene.post()
-    (message,) = scene.seen()
+    (message,) = scene.list_bot_messages()
     assert sent.ts == message["ts"]
     assert not scene.workspace.calls("conversations.replies"), "nothing was in doubt"
 
@@ -746,9 +748,9 @@ async def test_a_message_outlives_a_bad_minute_of_slacks(
 ) -> None:
     """Before, three tries within seconds were all: the message, a plan card as well, was given up for good."""
     monkeypatch.setattr("bot.slack.send.outbox.TRY_PAUSE_SECONDS", (0.0, *(0.01,) * 9))
-    scene.outbox.calls.budget = CallBudget(unlimited=True)
+    scene.outbox.calls.budget = CallBudget(is_unlimited=True)
     scene.outbox.lookup.read_waits = (0.0,)
     scene.workspace.faults.add("chat.postMessage", fault, times=7)
     sent = await scene.post()
-    (message,) = scene.seen()
+    (message,) = scene.list_bot_messages()
     assert sent.ts == message["ts"]

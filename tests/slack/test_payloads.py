@@ -224,10 +224,10 @@ def test_a_click_tells_where_who_and_what() -> None:
     assert click.dedupe_keys == ("click:t.1:U1",)
 
 
-@pytest.mark.parametrize("missing", ["team", "channel", "user", "message", "actions"])
-def test_a_click_without_a_part_is_malformed(missing: str) -> None:
-    body = {name: value for name, value in CLICK.items() if name != missing}
-    assert parse_click(body) == Malformed(missing.removesuffix("s"))
+@pytest.mark.parametrize("missing_name", ["team", "channel", "user", "message", "actions"])
+def test_a_click_without_a_part_is_malformed(missing_name: str) -> None:
+    body = {name: value for name, value in CLICK.items() if name != missing_name}
+    assert parse_click(body) == Malformed(missing_name.removesuffix("s"))
 
 
 def test_a_click_in_a_window_is_of_that_window() -> None:
@@ -290,19 +290,21 @@ def test_what_a_window_carries_comes_back(text: str, files: int) -> None:
     assert [file.file_id for file in back.attachments] == [file.file_id for file in attached[: len(back.attachments)]]
 
 
-@pytest.mark.parametrize(("author", "size", "quoted"), [("U2", 20, "message"), ("U1", 20, ""), ("U2", 9000, "all")])
-def test_what_others_wrote_of_a_request_is_told_apart(author: str, size: int, quoted: str) -> None:
+@pytest.mark.parametrize(
+    ("author", "size", "quoted_part"), [("U2", 20, "message"), ("U1", 20, ""), ("U2", 9000, "all")]
+)
+def test_what_others_wrote_of_a_request_is_told_apart(author: str, size: int, quoted_part: str) -> None:
     place = Place(team="T1", channel="C1", thread_ts="5.0")
     message = "see https://evil.com " * (size // 20)
     back = decode_shortcut(encode_shortcut(MessageShortcut(place, "5.1", "U1", "t", author, message, ())), "U1")
     assert isinstance(back, MessageShortcut)
     text = f"{message}\nSum it up"
-    assert find_quoted_text(text, back) == {"message": message, "": "", "all": text}[quoted]
+    assert find_quoted_text(text, back) == {"message": message, "": "", "all": text}[quoted_part]
 
 
-@pytest.mark.parametrize("packed", ["", "{}", "[1]", '{"files": 3}', '{"files": [[1]]}', "null"])
-def test_a_foreign_window_carries_no_message(packed: str) -> None:
-    assert decode_shortcut(packed, "U1") is None
+@pytest.mark.parametrize("metadata", ["", "{}", "[1]", '{"files": 3}', '{"files": [[1]]}', "null"])
+def test_a_foreign_window_carries_no_message(metadata: str) -> None:
+    assert decode_shortcut(metadata, "U1") is None
 
 
 JSON = st.recursive(
@@ -339,7 +341,7 @@ def test_no_payload_raises(kind: str | None, body: dict[str, Any], event: str) -
     json.dumps(body)
 
 
-def changed(subtype: str = "message_changed", **event: Any) -> dict[str, Any]:
+def make_change_payload(subtype: str = "message_changed", **event: Any) -> dict[str, Any]:
     before = {"type": "message", "user": "U1", "ts": "5.1", "thread_ts": "5.0", "text": "<@U0BOT> buses"}
     after = {**before, "text": "<@U0BOT> trams", "edited": {"user": "U1", "ts": "6.0"}}
     base = {"subtype": subtype, "hidden": True, "ts": "6.1", "message": after, "previous_message": before}
@@ -347,37 +349,41 @@ def changed(subtype: str = "message_changed", **event: Any) -> dict[str, Any]:
 
 
 def test_an_edit_of_a_table_alone_is_one() -> None:
-    def pasted(amount: str) -> dict[str, Any]:
+    def make_pasted_table(amount: str) -> dict[str, Any]:
         rows = [
             [{"type": "raw_text", "text": text} for text in row] for row in (["City", "Amount"], ["Lisbon", amount])
         ]
         return {"attachments": [{"id": 1, "blocks": [{"type": "table", "block_id": "t", "rows": rows}]}]}
 
-    event = changed()["event"]
+    event = make_change_payload()["event"]
     words = {"text": event["previous_message"]["text"]}
-    before, after = {**event["previous_message"], **pasted("980")}, {**event["message"], **words}
-    read = parse_change(changed(message={**after, **pasted("1120")}, previous_message=before), BOT)
+    before, after = {**event["previous_message"], **make_pasted_table("980")}, {**event["message"], **words}
+    read = parse_change(
+        make_change_payload(message={**after, **make_pasted_table("1120")}, previous_message=before), BOT
+    )
     assert isinstance(read, MessageEdited)
     assert (read.text, [one.text for one in read.tables]) == ("buses", ["City,Amount\nLisbon,1120\n"])
-    assert parse_change(changed(message={**after, **pasted("980")}, previous_message=before), BOT) == Ignored(
-        "the same words"
-    )
-    gone = parse_change(changed(message=after, previous_message=before), BOT)
+    assert parse_change(
+        make_change_payload(message={**after, **make_pasted_table("980")}, previous_message=before), BOT
+    ) == Ignored("the same words")
+    gone = parse_change(make_change_payload(message=after, previous_message=before), BOT)
     assert isinstance(gone, MessageEdited)
     assert gone.tables == ()
 
 
 def test_an_edit_of_the_words_is_read_and_anything_else_is_not() -> None:
     place = Place(team="T1", channel="C1", thread_ts="5.0")
-    assert parse_change(changed(), BOT) == MessageEdited(place, "5.1", "U1", "trams", (), 6.0, ("edited:C1:5.1:6.0",))
-    event = changed()["event"]
+    assert parse_change(make_change_payload(), BOT) == MessageEdited(
+        place, "5.1", "U1", "trams", (), 6.0, ("edited:C1:5.1:6.0",)
+    )
+    event = make_change_payload()["event"]
     unfurled = {**event["message"], "edited": None}
     same = {**event["message"], "text": event["previous_message"]["text"]}
     ours = {**event["message"], "user": BOT}
     others = {**event["message"], "edited": {"user": "U9", "ts": "6.0"}}
     for after in (unfurled, same, ours, others, {**event["message"], "bot_id": "B1"}):
-        assert isinstance(parse_change(changed(message=after), BOT), Ignored)
-    assert isinstance(parse_change(changed(channel=None), BOT), Malformed)
+        assert isinstance(parse_change(make_change_payload(message=after), BOT), Ignored)
+    assert isinstance(parse_change(make_change_payload(channel=None), BOT), Malformed)
     assert isinstance(parse_change({"team_id": "T1"}, BOT), Malformed)
 
 
@@ -395,10 +401,12 @@ def test_what_is_forwarded_or_unfurled_is_no_word_of_who_forwards_it() -> None:
 def test_a_deleted_message_is_read_whichever_way_slack_says_it() -> None:
     place = Place(team="T1", channel="C1", thread_ts="5.0")
     gone = MessageDeleted(place, "5.1", ("deleted:C1:5.1",), "U1")
-    assert parse_change(changed("message_deleted", message=None, deleted_ts="5.1"), BOT) == gone
+    assert parse_change(make_change_payload("message_deleted", message=None, deleted_ts="5.1"), BOT) == gone
     tombstone = {"subtype": "tombstone", "user": "USLACKBOT", "ts": "5.1", "thread_ts": "5.0", "text": "deleted"}
-    assert parse_change(changed(message=tombstone), BOT) == gone
-    bare = parse_change(changed("message_deleted", message=None, previous_message=None, deleted_ts="5.1"), BOT)
+    assert parse_change(make_change_payload(message=tombstone), BOT) == gone
+    bare = parse_change(
+        make_change_payload("message_deleted", message=None, previous_message=None, deleted_ts="5.1"), BOT
+    )
     assert bare == MessageDeleted(Place(team="T1", channel="C1", thread_ts="5.1"), "5.1", ("deleted:C1:5.1",))
 
 

@@ -105,11 +105,13 @@ async def test_what_slack_does_not_say_holds_for_this_once() -> None:
 OURS = {"id": "U1", "team_id": "T1", "is_bot": False, "is_restricted": False, "is_ultra_restricted": False}
 
 
-@pytest.mark.parametrize("missing", ["team_id", "is_bot", "is_restricted", "is_ultra_restricted"])
-def test_a_missing_field_is_not_taken_for_false(missing: str) -> None:
+@pytest.mark.parametrize("missing_field", ["team_id", "is_bot", "is_restricted", "is_ultra_restricted"])
+def test_a_missing_field_is_not_taken_for_false(missing_field: str) -> None:
     assert parse_person_facts({"user": OURS}, HomeWorkspace("T1")) == PersonFacts("ours", "T1")
     assert (
-        parse_person_facts({"user": {key: value for key, value in OURS.items() if key != missing}}, HomeWorkspace("T1"))
+        parse_person_facts(
+            {"user": {key: value for key, value in OURS.items() if key != missing_field}}, HomeWorkspace("T1")
+        )
         is None
     )
 

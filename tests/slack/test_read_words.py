@@ -96,6 +96,6 @@ def test_a_look_for_files_that_may_not_be_is_not_shown() -> None:
 
 
 def test_a_reply_without_a_plan_claims_no_more_than_that() -> None:
-    request = ask_of(ended=3.5)
+    request = ask_of(ended_at=3.5)
     request = replace(request, run=replace(request.run, answer="I can't do that.", concluded_at=3.5))
     assert render_card_title(request, 9.0).startswith("Replied in ")

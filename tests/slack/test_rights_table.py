@@ -58,7 +58,7 @@ BY_ID = ("cancel", "status", "trace", "release", "retry")
 """Deeds that name a job by its id."""
 AGAIN = ("again", "say again", "retry")
 """Deeds about a request of Ana's that failed: by its button, by a word in the thread, by a command."""
-FORGED: dict[str, dict[str, Any]] = {
+FORGED_CHOICES: dict[str, dict[str, Any]] = {
     "click a forged number": {"number": 7},
     "click a forged job": {"job": "J0000000000"},
     "click a forged request": {"request": "1.0"},
@@ -71,11 +71,11 @@ class Outcome:
     """What came of a deed: what it did to the job, and the line that its person alone was told (its gist)."""
 
     did: frozenset[str] = frozenset()
-    told: str = ""
+    told_line: str = ""
 
 
-def did(*what: str, told: str = "") -> Outcome:
-    return Outcome(frozenset(what), told)
+def did(*what: str, told_line: str = "") -> Outcome:
+    return Outcome(frozenset(what), told_line)
 
 
 NO_ANSWER = "I took that as a request of your own. The open question is for @ana: nobody else can answer it."
@@ -90,21 +90,21 @@ def expected(kind: str, deed: str, place: str) -> Outcome:
         return did("ana withdrew")
     if not inside:
         silent = deed == "edit" or (deed == "answer" and place != "dm")
-        return did(told="" if silent else OUTSIDE[kind])
+        return did(told_line="" if silent else OUTSIDE[kind])
     simple = {
-        "ask": did("heard ana") if kind == "requester" else did(f"{person} asked", told=NO_ANSWER),
+        "ask": did("heard ana") if kind == "requester" else did(f"{person} asked", told_line=NO_ANSWER),
         "edit": did("ana edited") if kind == "requester" else did(),
-        "feedback": did(f"thumb of {person}", told="Thank you"),
-        "click a forged number": did(told="That question is closed"),
-        "click a forged request": did(told="That question is closed"),
-        "click a forged job": did(told="That button no longer does anything"),
-        "release": did(told="That job is not set aside" if kind == "admin" else "Only an admin may do that"),
+        "feedback": did(f"thumb of {person}", told_line="Thank you"),
+        "click a forged number": did(told_line="That question is closed"),
+        "click a forged request": did(told_line="That question is closed"),
+        "click a forged job": did(told_line="That button no longer does anything"),
+        "release": did(told_line="That job is not set aside" if kind == "admin" else "Only an admin may do that"),
     }
     if deed in simple:
         return simple[deed]
     if deed in ("answer", "click"):
         mine = did("ana answered Oslo")
-        return mine if kind == "requester" else did(told="That question is for @ana: nobody else can answer it.")
+        return mine if kind == "requester" else did(told_line="That question is for @ana: nobody else can answer it.")
     if deed in ("stop", "say stop", "cancel", *AGAIN):
         return again(kind, deed) if deed in AGAIN else stop(kind, deed)
     sees = {
@@ -112,27 +112,27 @@ def expected(kind: str, deed: str, place: str) -> Outcome:
         "trace": kind in ("requester", "who asked for something else", "admin"),
     }[deed]
     if not sees:
-        return did(told={"status": "Only people who said something", "trace": "You can only see the steps"}[deed])
+        return did(told_line={"status": "Only people who said something", "trace": "You can only see the steps"}[deed])
     steps = {"requester": "steps of ana", "who asked for something else": "steps of ben", "admin": "steps of ana, ben"}
-    return did(told="the job" if deed == "status" else steps[kind])
+    return did(told_line="the job" if deed == "status" else steps[kind])
 
 
 def again(kind: str, deed: str) -> Outcome:
     if kind in ("requester", "admin"):
-        return did(f"{PERSONS[kind]} asked", told="I take it up again" if deed == "retry" else "")
-    return did(told="Only @ana, who asked for it, or an admin can have it tried again.")
+        return did(f"{PERSONS[kind]} asked", told_line="I take it up again" if deed == "retry" else "")
+    return did(told_line="Only @ana, who asked for it, or an admin can have it tried again.")
 
 
 def stop(kind: str, deed: str) -> Outcome:
     goes_on = "What @{} asked for goes on: only they or an admin can stop it."
     if kind == "admin":
-        return did("ana stopped", "ben stopped", told="Stopping. A report")
+        return did("ana stopped", "ben stopped", told_line="Stopping. A report")
     if kind == "requester":
-        return did("ana stopped", told=goes_on.format("ben"))
+        return did("ana stopped", told_line=goes_on.format("ben"))
     if kind == "who asked for something else":
-        return did("ben stopped", told=goes_on.format("ana"))
+        return did("ben stopped", told_line=goes_on.format("ana"))
     named = "Only @ana or @ben, who asked for this, or an admin can stop it."
-    return did(told="Only the person who asked for it, or an admin, can stop it." if deed == "cancel" else named)
+    return did(told_line="Only the person who asked for it, or an admin, can stop it." if deed == "cancel" else named)
 
 
 # ---------------------------------------------------------------- what really happens
@@ -144,13 +144,13 @@ class Table:
 
     door: Door
     store: Store
-    noted: list[AuditEntry] = field(default_factory=list)
+    audit_entries: list[AuditEntry] = field(default_factory=list)
     count: int = 0
 
     def channel(self, place: str) -> str:
         return self.door.place(place, "ana")
 
-    async def job(self, place: str, *, failed: bool, team: str = "") -> Place:
+    async def job(self, place: str, *, has_failed: bool, team: str = "") -> Place:
         """A thread in which Ana's request waits for her answer, or has failed, and Ben's waits for hers."""
         self.count += 1
         team = team or self.door.town.team_id
@@ -165,7 +165,7 @@ class Table:
         asked = {"question": "Which city?", "options": ("Oslo", "Bergen")}
         of = {"at": at, "request": where.thread_ts}
         broke = {"step": "planning", "reason": "it broke", "advice": "again"}
-        log.append(ev.RequestFailed(**of, **broke) if failed else ev.PlannerAsked.model_validate({**of, **asked}))
+        log.append(ev.RequestFailed(**of, **broke) if has_failed else ev.PlannerAsked.model_validate({**of, **asked}))
         claim = await self.store.jobs.claim("me", lease=60, schema=ev.SCHEMA, preferred_job=key)
         assert claim is not None
         job = fold_log(log)
@@ -201,7 +201,7 @@ class Table:
         place = next(name for name in PLACES if self.channel(name) == where.channel)
         if deed.startswith("click"):
             choice = {"job": where.job_id, "request": root, "subtask": "", "number": 1, "option": 0}
-            choice |= FORGED.get(deed, {})
+            choice |= FORGED_CHOICES.get(deed, {})
             return self.click(person, where, f"{ANSWER_PREFIX}0", json.dumps(choice))
         if deed == "stop":
             return self.click(person, where, STOP_ACTION, "-")
@@ -223,7 +223,7 @@ class Table:
 
     def click(self, person: str, where: Place, action: str, value: str) -> dict[str, Any]:
         place = next(name for name in PLACES if self.channel(name) == where.channel)
-        body = self.door._clicked(person, place, {"action_id": action, "value": value})
+        body = self.door._make_click(person, place, {"action_id": action, "value": value})
         body["message"]["thread_ts"] = where.thread_ts
         body["channel"]["id"] = where.channel
         return body
@@ -249,12 +249,14 @@ class Table:
     # -- what came of it -------------------------------------------------------------------------
 
     async def outcome(self, deed: str, person: str, place: str) -> Outcome:
-        where = await self.job(place, failed=deed in AGAIN)
+        where = await self.job(place, has_failed=deed in AGAIN)
         self.door.gate.marks.clear()
-        told = len(self.door.told())
+        told = len(self.door.list_ephemerals())
         answer = await self.do(deed, person, where)
         job, came = await self.state(where)
-        lines = [str(one["text"]) for one in self.door.told()[told:] if one["user"] == self.door.user(person)]
+        lines = [
+            str(one["text"]) for one in self.door.list_ephemerals()[told:] if one["user"] == self.door.user(person)
+        ]
         assert len(lines) <= 1, lines
         return Outcome(frozenset(self.changes(job, came)), self.in_names("".join(lines) or answer))
 
@@ -328,13 +330,19 @@ async def test_who_may_do_what_where(store: Store, kind: str) -> None:
         for place in PLACES:
             for deed in DEEDS:
                 wanted = expected(kind, deed, place)
-                refused = len(tried_at.noted)
+                refused = len(tried_at.audit_entries)
                 found = await tried_at.outcome(deed, person, place)
-                line = gist(deed, found.told)
-                assert (found.did, bool(line)) == (wanted.did, bool(wanted.told)), (kind, place, deed, found, wanted)
-                assert wanted.told in line, (kind, place, deed, line, wanted)
-                notes = [note for note in tried_at.noted[refused:] if note.outcome == "refused"]
-                theirs = wanted.told.startswith(("Only", "You can only", "That question is"))
+                line = gist(deed, found.told_line)
+                assert (found.did, bool(line)) == (wanted.did, bool(wanted.told_line)), (
+                    kind,
+                    place,
+                    deed,
+                    found,
+                    wanted,
+                )
+                assert wanted.told_line in line, (kind, place, deed, line, wanted)
+                notes = [note for note in tried_at.audit_entries[refused:] if note.outcome == "refused"]
+                theirs = wanted.told_line.startswith(("Only", "You can only", "That question is"))
                 assert len(notes) == theirs, (kind, place, deed, notes)
                 assert all((note.user, note.job) != ("", "") and note.why for note in notes)
                 tried += 1
@@ -346,7 +354,7 @@ async def test_nobody_reaches_a_job_of_another_workspace(store: Store, person: s
     """Neither who has the same id as its requester there, nor an admin here; its channel and thread are ours too."""
     async with table(store, admins=("cleo",)) as tried_at:
         for deed in BY_ID:
-            where = await tried_at.job("sales", failed=deed in AGAIN, team=OTHER)
+            where = await tried_at.job("sales", has_failed=deed in AGAIN, team=OTHER)
             before = await tried_at.state(where)
             nowhere = where.model_copy(update={"thread_ts": f"1600000000.{tried_at.count:06}"})
             assert await tried_at.do(deed, person, where) == await tried_at.do(deed, person, nowhere), deed

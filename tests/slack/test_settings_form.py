@@ -20,7 +20,7 @@ from bot.features.channel_settings.window import (
     render_settings_window,
 )
 from bot.slack.show import notices
-from bot.slack.views.channel_setting_words import EVERYBODY, NAMED, NO, SETTINGS_SECTIONS, YES
+from bot.slack.views.channel_setting_words import EVERYBODY, NAMED_MEMBERS, NO, SETTINGS_SECTIONS, YES
 from bot.store.redis.redis_store import Store
 from bot.workspace.blocks import check_message_blocks, check_view
 from bot.workspace.workspace_server import Workspace
@@ -38,10 +38,10 @@ class Town:
     def __init__(self, workspace: Workspace, gate: MemoryGate) -> None:
         self.workspace, self.gate = workspace, gate
         self.ana, self.ben = workspace.person("ana"), workspace.person("ben")
-        self.sent: list[Json] = []
-        workspace._world.state.changes.watchers.add(lambda change: self.sent.append(change.body))
+        self.change_bodies: list[Json] = []
+        workspace._world.state.changes.watchers.add(lambda change: self.change_bodies.append(change.body))
 
-    async def opened(self, channel: str = "#sales", section: str = "people", who: Any = None) -> Json:
+    async def open_window(self, channel: str = "#sales", section: str = "people", who: Any = None) -> Json:
         """A window that an admin (ana) opened with the button of a section."""
         person = who or self.ana
         before = len(person.ephemerals(channel))
@@ -59,7 +59,7 @@ class Town:
 
     def errors(self) -> Json:
         """What is said at the fields of the window that was sent last."""
-        return dict(next(body for body in reversed(self.sent) if body["type"] == "view_errors")["errors"])
+        return dict(next(body for body in reversed(self.change_bodies) if body["type"] == "view_errors")["errors"])
 
     async def holds(self, channel: str = "#sales") -> Any:
         return await self.gate.settings.read_effective_values(
@@ -83,11 +83,11 @@ def options(block: Json) -> Json:
     return {option["value"]: option for option in block["element"]["options"]}
 
 
-def filled(view: Json, **chosen: Any) -> Json:
+def fill_window(view: Json, **choices: Any) -> Json:
     """The values of a window with some of its menus chosen."""
     blocks = {block["block_id"]: block for block in view["blocks"] if block["type"] == "input"}
     values: Json = {}
-    for name, value in chosen.items():
+    for name, value in choices.items():
         if name.partition(".")[0] in MENUS:
             values[name] = {name.partition(".")[0]: options(blocks[name])[value]}
         else:
@@ -99,12 +99,12 @@ def filled(view: Json, **chosen: Any) -> Json:
 async def test_an_admin_changes_what_holds_in_a_channel_and_everybody_can_read_it() -> None:
     async with town() as place:
         group = place.workspace.group_id("reviewers")
-        view = await place.opened()
+        view = await place.open_window()
         assert [block["block_id"] for block in view["blocks"] if block["block_id"] in MENUS] == list(MENUS[:5])
-        put_in = filled(view, users=NAMED, users_people=[place.ben.id], users_groups=[group], guests=YES)
+        put_in = fill_window(view, users=NAMED_MEMBERS, users_people=[place.ben.id], users_groups=[group], guests=YES)
         assert await place.ana.submit(view["id"], put_in)
-        view = await place.opened(section="times")
-        assert await place.ana.submit(view["id"], filled(view, follow_ups=NO))
+        view = await place.open_window(section="times")
+        assert await place.ana.submit(view["id"], fill_window(view, follow_ups=NO))
         access = await place.holds()
         assert (access.users, access.guests, access.follow_ups) == ((place.ben.id, group), True, False)
         assert {name: access.find_origin(name).user for name in ("users", "guests", "follow_ups")} == dict.fromkeys(
@@ -116,7 +116,7 @@ async def test_an_admin_changes_what_holds_in_a_channel_and_everybody_can_read_i
         assert "may use it (set by" in told
         assert "Admins change this" in told
         assert (await place.holds("#general")).users == (), "elsewhere nothing changed"
-        assert [(note.target, note.outcome) for note in place.gate.noted if note.deed == "configured"] == [
+        assert [(note.target, note.outcome) for note in place.gate.audit_entries if note.deed == "configured"] == [
             ("users", "done"),
             ("guests", "done"),
             ("follow_ups", "done"),
@@ -129,8 +129,8 @@ async def test_what_stays_keeps_who_set_it_and_what_is_left_to_others_is_no_long
         await place.gate.settings.save_form(
             team, channel, ChannelValues(guests=True, follow_ups=False), user="U0BEFORE"
         )
-        view = await place.opened()
-        assert await place.ana.submit(view["id"], filled(view, guests=INHERIT_VALUE, strangers=EVERYBODY))
+        view = await place.open_window()
+        assert await place.ana.submit(view["id"], fill_window(view, guests=INHERIT_VALUE, strangers=EVERYBODY))
         access = await place.holds()
         assert access.find_origin("guests").source == "default"
         assert (access.follow_ups, access.find_origin("follow_ups").user) == (False, "U0BEFORE")
@@ -139,13 +139,13 @@ async def test_what_stays_keeps_who_set_it_and_what_is_left_to_others_is_no_long
 
 async def test_what_is_wrong_in_the_window_is_said_there() -> None:
     async with town() as place:
-        view = await place.opened()
-        assert not await place.ana.submit(view["id"], filled(view, users=NAMED))
-        assert not await place.ana.submit(view["id"], filled(view, users=EVERYBODY, strangers=NAMED))
-        wrong = filled(view, strangers=NAMED, strangers_teams="northwind")
+        view = await place.open_window()
+        assert not await place.ana.submit(view["id"], fill_window(view, users=NAMED_MEMBERS))
+        assert not await place.ana.submit(view["id"], fill_window(view, users=EVERYBODY, strangers=NAMED_MEMBERS))
+        wrong = fill_window(view, strangers=NAMED_MEMBERS, strangers_teams="northwind")
         assert not await place.ana.submit(view["id"], wrong)
-        assert place.gate.kept.rows == {}
-        right = filled(view, strangers=NAMED, strangers_teams=" t0north, T0SOUTH ")
+        assert place.gate.memory_settings.rows == {}
+        right = fill_window(view, strangers=NAMED_MEMBERS, strangers_teams=" t0north, T0SOUTH ")
         assert await place.ana.submit(view["id"], right)
         assert (await place.holds()).strangers == ("T0NORTH", "T0SOUTH")
 
@@ -154,27 +154,27 @@ async def test_who_is_no_admin_opens_no_window_and_saves_none() -> None:
     async with town() as place:
         await place.read(place.ben)
         assert place.ben.views() == []
-        view = await place.opened()
+        view = await place.open_window()
         place.gate.people.admins = frozenset()  # taken away while the window was open
-        assert await place.ana.submit(view["id"], filled(view, guests=YES))
-        assert place.gate.kept.rows == {}
+        assert await place.ana.submit(view["id"], fill_window(view, guests=YES))
+        assert place.gate.memory_settings.rows == {}
         await place.workspace.until(
             lambda: [one for one in place.ana.ephemerals("#sales") if "Only an admin" in one["text"]]
         )
-        assert [(note.outcome, note.why) for note in place.gate.noted] == [("refused", "not an admin")]
+        assert [(note.outcome, note.why) for note in place.gate.audit_entries] == [("refused", "not an admin")]
         list_of_hers = next(one for one in place.ana.ephemerals("#sales") if CHANGE_PREFIX in json.dumps(one["blocks"]))
         await place.ana.click("#sales", list_of_hers["ts"], f"{CHANGE_PREFIX}work")
-        await place.workspace.until(lambda: len(place.gate.noted) == 2)
+        await place.workspace.until(lambda: len(place.gate.audit_entries) == 2)
         assert place.ana.views() == [], "nor does a button of before open one"
 
 
 async def test_a_store_that_is_away_is_said_in_the_window() -> None:
     async with town() as place:
-        view = await place.opened()
-        place.gate.kept.away = True
-        assert not await place.ana.submit(view["id"], filled(view, guests=YES))
-        place.gate.kept.away = False
-        assert await place.ana.submit(view["id"], filled(view, guests=YES))
+        view = await place.open_window()
+        place.gate.memory_settings.away = True
+        assert not await place.ana.submit(view["id"], fill_window(view, guests=YES))
+        place.gate.memory_settings.away = False
+        assert await place.ana.submit(view["id"], fill_window(view, guests=YES))
         assert (await place.holds()).guests
 
 
@@ -186,7 +186,7 @@ async def test_the_environment_and_the_file_are_shown_as_what_holds_without_the_
         assert "may use it (from the environment)" in told
         assert "are not heard (from channels.yml)" in told
         assert CHANGE_PREFIX not in told, "who is no admin gets no button"
-        view = await place.opened()
+        view = await place.open_window()
         blocks = {block["block_id"]: block for block in view["blocks"]}
         label = options(blocks["guests"])[INHERIT_VALUE]["text"]["text"]
         assert label == "Environment: may use it"
@@ -196,10 +196,10 @@ async def test_a_direct_message_cannot_be_left_out() -> None:
     async with town() as place:
         place.gate.everywhere = ChannelValues(allowed=False)
         assert "Use in this channel" not in await place.read(place.ben, "@leadhand")
-        view = await place.opened("@leadhand")
+        view = await place.open_window("@leadhand")
         assert "allowed" not in [block.get("block_id") for block in view["blocks"]]
-        view = await place.opened("@leadhand", "times")
-        assert await place.ana.submit(view["id"], filled(view, follow_ups=NO))
+        view = await place.open_window("@leadhand", "times")
+        assert await place.ana.submit(view["id"], fill_window(view, follow_ups=NO))
         access = await place.gate.settings.read_effective_values(place.workspace.team_id, place.ana.dm)
         assert (access.follow_ups, access.find_origin("allowed").source) == (False, "environment")
 
@@ -224,9 +224,9 @@ async def test_settings_outlive_the_instance_and_are_seen_by_another(store: Stor
 async def test_two_admins_who_save_at_once_lose_nothing_of_what_they_typed() -> None:
     async with town() as place:
         place.gate.people.admins = frozenset({place.ana.id, place.ben.id})
-        hers, his = await place.opened(section="work"), await place.opened(section="work", who=place.ben)
+        hers, his = await place.open_window(section="work"), await place.open_window(section="work", who=place.ben)
         assert await place.ana.submit(hers["id"], {"instructions": "Amounts in EUR.", "budget": "$5"})
-        mine = {"instructions": "Answer in German.", "budget": "", **filled(his, highest_tier="balanced")}
+        mine = {"instructions": "Answer in German.", "budget": "", **fill_window(his, highest_tier="balanced")}
         assert await place.ben.submit(his["id"], mine)
         (again,) = place.ben.views()
         told = again["blocks"][0]["text"]["text"]
@@ -266,25 +266,25 @@ async def test_admins_who_change_other_values_are_not_in_each_others_way(store: 
 
 async def test_what_is_wrong_with_what_is_typed_is_said_at_the_field() -> None:
     async with town() as place:
-        view = await place.opened(section="work")
+        view = await place.open_window(section="work")
         assert not await place.ana.submit(view["id"], {"budget": "lots", "instructions": "x" * 50_000})
         assert place.errors() == {
             "budget": "It takes an amount such as `$2.50`, `400k tokens` or both: `$2.50, 400k tokens`, or off.",
             "instructions": "These are 50,000 characters, and at most 1,500 are allowed, for every request carries "
             "them; what is longer belongs into the crew's knowledge.",
         }
-        view = await place.opened(section="times")
+        view = await place.open_window(section="times")
         assert not await place.ana.submit(view["id"], {"quiet_hours": "0-24", "zone": "Europe/Berlni"})
         assert place.errors() == {
             "quiet_hours": "These hours cover the whole day; leave an hour of it at least, or write off.",
             "zone": "There is no time zone Europe/Berlni; did you mean Europe/Berlin?",
         }
-        assert place.gate.kept.rows == {}
+        assert place.gate.memory_settings.rows == {}
         assert await place.ana.submit(view["id"], {"quiet_hours": "20:30 - 8, Weekends", "zone": "europe/berlin"})
         access = await place.holds()
         assert (access.quiet_hours, access.zone) == ("20:30-8, weekends", "Europe/Berlin")
         place.gate.file[place.workspace.channel_id("#sales")] = ChannelValues(instructions="Be brief.")
-        view = await place.opened(section="work")
+        view = await place.open_window(section="work")
         assert await place.ana.submit(view["id"], {"instructions": "off"})
         access = await place.holds()
         assert (access.instructions, access.find_origin("instructions").source) == ("", "form")
@@ -293,16 +293,16 @@ async def test_what_is_wrong_with_what_is_typed_is_said_at_the_field() -> None:
 async def test_a_row_that_a_newer_release_wrote_closes_the_channel_and_is_not_written_over() -> None:
     async with town() as place:
         team, channel = place.workspace.team_id, place.workspace.channel_id("#sales")
-        view = await place.opened()
+        view = await place.open_window()
         row = '{"values": {"of_a_newer_release": true, "guests": true}, "set": {}}'
-        place.gate.kept.rows[team] = {channel: row}
-        assert not await place.ana.submit(view["id"], filled(view, allowed=YES))
+        place.gate.memory_settings.rows[team] = {channel: row}
+        assert not await place.ana.submit(view["id"], fill_window(view, allowed=YES))
         assert "A newer release set values here" in place.errors()["allowed"]
         assert not (await place.holds()).allowed
         told = await place.read(place.ana)
         assert "A newer release" in told
         assert CHANGE_PREFIX not in told
-        assert place.gate.kept.rows[team] == {channel: row}
+        assert place.gate.memory_settings.rows[team] == {channel: row}
         assert (await place.holds("#general")).allowed
 
 

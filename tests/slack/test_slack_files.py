@@ -29,13 +29,13 @@ class Scene:
     client: AsyncWebClient
     attachment: Attachment
 
-    async def get(self, **changed: Any) -> tuple[Attachment, bytes] | str:
+    async def get(self, **changes: Any) -> tuple[Attachment, bytes] | str:
         return await download_attachment(
-            self.client, WebCalls(CallBudget()), self.attachment.model_copy(update=changed)
+            self.client, WebCalls(CallBudget()), self.attachment.model_copy(update=changes)
         )
 
-    async def fault(self, **changed: Any) -> str:
-        fault = await self.get(**changed)
+    async def fault(self, **changes: Any) -> str:
+        fault = await self.get(**changes)
         assert isinstance(fault, str)
         return fault
 

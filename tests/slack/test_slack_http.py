@@ -21,7 +21,7 @@ from bot.workspace.fault_injection import FaultKind
 from bot.workspace.workspace_server import Workspace
 from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryService, listening
-from tests.slack.signed import SECRET, served, signature
+from tests.slack.signed import SECRET, serve_app, signature
 from tests.slack.workspaces import workspace_and_client
 from tests.store.kit import eventually
 
@@ -55,7 +55,7 @@ async def door() -> AsyncIterator[Door]:
         app = make_bolt(client, proof, signing_secret=SECRET)
         service = MemoryService()
         background = listening(app, MemoryGate(client, workspace.team_id), service).background
-        async with served(app) as url, aiohttp.ClientSession() as session:
+        async with serve_app(app) as url, aiohttp.ClientSession() as session:
             yield Door(url, session, service, workspace, proof)
         await background.drain()
 
@@ -76,7 +76,7 @@ NOT_SIGNED: tuple[dict[str, str], ...] = (
     {"X-Slack-Signature": ""},
     *({"stamp": stamp} for stamp in ("soon", "", "1", "\u0661")),
 )
-BROKEN = [
+BROKEN_BODIES = [
     *((body, JSON) for body in (b"", b"{", b"[]", b"null", b'{"type": 3}', b"\xff\xfe", b"[" * 100_000)),
     (b'{"type": "event_callback", "event": []}', JSON),
     (b'{"type": "event_callback", "event": {"type": {}}}', JSON),
@@ -89,7 +89,7 @@ async def test_what_is_not_signed_or_broken_is_turned_away(door: Door, caplog: p
         for headers in NOT_SIGNED:
             assert (await door.knock(door.event(text="a secret of mine"), **headers))[0] == 401, headers
     assert "a secret of mine" not in caplog.text
-    for body, kind in BROKEN:
+    for body, kind in BROKEN_BODIES:
         assert (await door.knock(body, kind))[0] == 400, (body[:80], kind)
     assert door.service.requests == []
 
@@ -132,10 +132,10 @@ async def test_an_event_comes_again_while_slack_refuses_the_token(
     door.town.set_token_error("")
     monkeypatch.setattr(token_proof_module, "MIN_CHECK_SECONDS", 0.0)
 
-    async def accepted() -> bool:
+    async def is_accepted() -> bool:
         return (await door.knock(door.event()))[0] == 200
 
-    await eventually(accepted)
+    await eventually(is_accepted)
     assert [request.text for _, request, _ in door.service.requests] == ["do it"]
     assert door.proof.fault == ""
 
@@ -159,10 +159,10 @@ async def test_the_end_of_an_installation_is_heard(door: Door) -> None:
     body = {"type": "event_callback", "team_id": door.team, "event_id": "Ev2", "event": {"type": "app_uninstalled"}}
     assert (await door.knock(json.dumps(body).encode()))[0] == 200
 
-    async def refused() -> bool:
+    async def is_refused() -> bool:
         return bool(door.proof.fault)
 
-    await eventually(refused)
+    await eventually(is_refused)
     assert "the app was uninstalled" in door.proof.fault
     assert (await door.knock(door.event()))[0] == 500
     watching.cancel()

@@ -62,7 +62,7 @@ OF_RUN = {field.name for field in fields(PlanRun)}
 """What a request has in its run."""
 
 
-def changed(request: RequestState, **changes: Any) -> RequestState:
+def change_request(request: RequestState, **changes: Any) -> RequestState:
     """The request with these fields of it, or of its run, changed."""
     run = replace(request.run, **{name: value for name, value in changes.items() if name in OF_RUN})
     return replace(request, run=run, **{name: value for name, value in changes.items() if name not in OF_RUN})
@@ -72,7 +72,7 @@ def ask_of(*subtasks: SubtaskState, **more: Any) -> RequestState:
     request = Request(id="100.1", user="U0000000A", text="compare the offers", at=1000.0)
     plan = Plan(goal="Compare the offers", subtasks=tuple(each.spec for each in subtasks)) if subtasks else None
     mapping = MappingProxyType({each.spec.id: each for each in subtasks})
-    return changed(
+    return change_request(
         RequestState(spec=request, is_gathered=True, subtasks=mapping), **{"state": "working", "plan": plan, **more}
     )
 
@@ -81,7 +81,7 @@ def job_of(request: RequestState) -> Job:
     return Job(place=PLACE, requests=(request,))
 
 
-def taken(message: Outgoing) -> str:
+def dump_checked_blocks(message: Outgoing) -> str:
     """The blocks as JSON, once Slack's rules have been checked."""
     assert message.text
     check_message_blocks(json.loads(json.dumps(list(message.blocks))), outer_text=message.text)
@@ -123,8 +123,8 @@ def doubtful(what: str, reason: str) -> RequestState:
 
 def test_a_card_has_a_row_for_each_subtask() -> None:
     request = ask_of(
-        work("a", "complete", started=1000.0, ended=1003.0),
-        work("b", "in_progress", started=1002.0, attempt=2),
+        work("a", "complete", started_at=1000.0, ended_at=1003.0),
+        work("b", "in_progress", started_at=1002.0, attempt=2),
         work("c", "pending", after=("a", "b")),
         work("d", "error", reason="no such file"),
         work("e", "skipped", reason="it needed 'Do d'"),
@@ -138,7 +138,7 @@ def test_a_card_has_a_row_for_each_subtask() -> None:
         ("Do d", "error", "analyst · no such file"),
         ("Do e", "error", "analyst · skipped, it needed 'Do d'"),
     ]
-    assert "Stop" in taken(card)
+    assert "Stop" in dump_checked_blocks(card)
     assert card.priority == "card"
     asked = card.blocks[0]["tasks"][0]["details"]["elements"][0]["elements"]
     assert asked[1] == {"type": "user", "user_id": "U0000000A"}, "whom it waits for is named"
@@ -146,7 +146,7 @@ def test_a_card_has_a_row_for_each_subtask() -> None:
 
 def test_a_row_waits_for_nothing_that_was_left_out() -> None:
     gone = work("b", "skipped", is_dropped=True, reason="no finding is high")
-    request = ask_of(work("a", "in_progress", started=1000.0), gone, work("c", after=("a", "b")))
+    request = ask_of(work("a", "in_progress", started_at=1000.0), gone, work("c", after=("a", "b")))
     assert rows(render_plan_card(job_of(request), request, 1001.0))[1:] == [
         ("Do b", "pending", "analyst · no finding is high"),
         ("Do c", "pending", "analyst · waits for Do a"),
@@ -155,14 +155,14 @@ def test_a_row_waits_for_nothing_that_was_left_out() -> None:
 
 def test_what_was_not_needed_is_told_below_a_card_that_is_over_and_leaves_no_open_circle() -> None:
     gone = work("b", "skipped", is_dropped=True, reason="no finding is high")
-    request = ask_of(work("a", "complete", started=1000.0, ended=1001.0), gone, answer="x", concluded_at=1002.0)
+    request = ask_of(work("a", "complete", started_at=1000.0, ended_at=1001.0), gone, answer="x", concluded_at=1002.0)
     card = render_plan_card(job_of(request), request, 1003.0)
     assert [status for _, status, _ in rows(card)] == ["complete"]
-    assert "Not needed: Do b (no finding is high)" in taken(card)
+    assert "Not needed: Do b (no finding is high)" in dump_checked_blocks(card)
 
 
 def test_a_row_tells_no_time_that_stands_still() -> None:
-    request = ask_of(work("a", "in_progress", started=1000.0), work("b"))
+    request = ask_of(work("a", "in_progress", started_at=1000.0), work("b"))
 
     def details(now: float) -> str:
         return rows(render_plan_card(job_of(request), request, now))[0][2]
@@ -170,15 +170,15 @@ def test_a_row_tells_no_time_that_stands_still() -> None:
     assert details(1000.2) == details(1029.0) == "analyst"
     assert details(1031.0) == details(1059.0) == "analyst · over 30 s"
     assert details(1125.0) == "analyst · over 2 min"
-    done = ask_of(work("a", "complete", started=1000.0, ended=1012.0), work("b"))
+    done = ask_of(work("a", "complete", started_at=1000.0, ended_at=1012.0), work("b"))
     assert rows(render_plan_card(job_of(done), done, 1500.0))[0][2] == "analyst · 12 s"
 
 
 def test_what_was_only_stopped_wears_no_red_cross_and_what_is_over_no_spinner() -> None:
     works = (
-        work("a", "in_progress", started=1.0),
+        work("a", "in_progress", started_at=1.0),
         question_work(),
-        work("b", "complete", started=1.0, ended=2.0),
+        work("b", "complete", started_at=1.0, ended_at=2.0),
         work("c"),
         work("d", "error", reason="no such file"),
     )
@@ -230,8 +230,8 @@ def test_no_tick_stands_before_what_brought_nothing_or_lacks_something() -> None
 
 
 def test_a_card_has_no_stop_button_beside_slacks_own() -> None:
-    request = ask_of(work("a", "in_progress", started=1.0))
-    assert '"button"' not in taken(render_plan_card(job_of(request), request, 6.0, with_stop=False))
+    request = ask_of(work("a", "in_progress", started_at=1.0))
+    assert '"button"' not in dump_checked_blocks(render_plan_card(job_of(request), request, 6.0, with_stop=False))
 
 
 @pytest.mark.parametrize(
@@ -259,16 +259,16 @@ def test_a_card_has_no_stop_button_beside_slacks_own() -> None:
     ],
 )
 def test_the_cards_title_tells_the_phase(changes: dict[str, Any], title: str) -> None:
-    request = changed(ask_of(work("a", "complete", started=1000.0, ended=1001.0), work("b")), **changes)
+    request = change_request(ask_of(work("a", "complete", started_at=1000.0, ended_at=1001.0), work("b")), **changes)
     assert render_card_title(request, 1012.0) == title
-    taken(render_plan_card(job_of(request), request, 1012.0))
+    dump_checked_blocks(render_plan_card(job_of(request), request, 1012.0))
 
 
 def test_a_stopped_card_names_who_stopped_it_and_has_no_button() -> None:
     request = ask_of(
-        work("a", "in_progress", started=1.0), cancelled_by="U0000000B", failure=Failure("j", "s"), concluded_at=5.0
+        work("a", "in_progress", started_at=1.0), cancelled_by="U0000000B", failure=Failure("j", "s"), concluded_at=5.0
     )
-    shown = taken(render_plan_card(job_of(request), request, 6.0))
+    shown = dump_checked_blocks(render_plan_card(job_of(request), request, 6.0))
     assert "Stopped by <@U0000000B>" in shown
     assert '"button"' not in shown
 
@@ -279,7 +279,7 @@ def test_many_rows_are_folded_and_fit(count: int) -> None:
     subtasks = [work(f"s{n}", "in_progress" if n == count - 1 else "complete", title=title) for n in range(count)]
     request = ask_of(*subtasks)
     card = render_plan_card(job_of(request), request, 1.0)
-    taken(card)
+    dump_checked_blocks(card)
     shown = rows(card)
     assert len(shown) <= 40
     assert any(status == "in_progress" for _, status, _ in shown)
@@ -289,7 +289,7 @@ def test_many_rows_are_folded_and_fit(count: int) -> None:
 def test_a_question_offers_its_options_and_says_who_is_asked() -> None:
     request = ask_of(question_work())
     message = render_question(job_of(request), request, "a")
-    shown = taken(message)
+    shown = dump_checked_blocks(message)
     assert "<@U0000000A>" in shown
     assert "reply in this thread" in shown
     elements = message.blocks[1]["elements"]
@@ -311,7 +311,7 @@ def test_long_and_many_options_become_numbers() -> None:
     asked = Question(number=1, message="x" * 9000, options=options, asked_at=1.0)
     request = ask_of(work("a", "input_required", question=asked))
     message = render_question(job_of(request), request, "a")
-    taken(message)
+    dump_checked_blocks(message)
     buttons = message.blocks[2]["elements"]
     assert [each["text"]["text"] for each in buttons] == ["1", "2", "3", "4", "5"]
     assert [choice.option for each in buttons if (choice := decode_data(each["value"], AnswerChoice))] == [
@@ -325,14 +325,16 @@ def test_long_and_many_options_become_numbers() -> None:
 
 def test_an_answered_question_has_no_buttons_and_says_who_decided() -> None:
     request = ask_of(question_work())
-    shown = taken(render_answered_question("Do a", QuestionAnswer(asked_of(request), "U0000000A", "2026", 1005.0)))
+    shown = dump_checked_blocks(
+        render_answered_question("Do a", QuestionAnswer(asked_of(request), "U0000000A", "2026", 1005.0))
+    )
     assert '"button"' not in shown
     assert "<@U0000000A> answered “2026”" in shown
     assert "Which year?" in shown
 
 
 def test_a_question_of_a_stopped_request_has_no_buttons() -> None:
-    shown = taken(render_dropped_question("Do a", asked_of(ask_of(question_work()))))
+    shown = dump_checked_blocks(render_dropped_question("Do a", asked_of(ask_of(question_work()))))
     assert '"button"' not in shown
     assert "No answer is needed any more" in shown
 
@@ -348,7 +350,7 @@ def test_a_question_links_what_the_requester_named_open_or_closed() -> None:
         render_answered_question("Do a", QuestionAnswer(asked, "U0000000A", "yes", 1005.0), known),
         render_dropped_question("Do a", asked, known),
     ):
-        shown = taken(message)
+        shown = dump_checked_blocks(message)
         assert f"<{named}> or `{made}`" in shown
         assert f"<{made}" not in shown
 
@@ -356,7 +358,7 @@ def test_a_question_links_what_the_requester_named_open_or_closed() -> None:
 def test_a_doubt_asks_what_happened_and_says_what_each_answer_does() -> None:
     request = doubtful("post_note(text='tea')", "I was interrupted while it was under way")
     message = render_question(job_of(request), request, "a")
-    shown = taken(message)
+    shown = dump_checked_blocks(message)
     assert "<@U0000000A> *Do a* needs you to check something. Was this carried out?" in shown
     assert "post_note(text='tea')" in shown
     assert "I cannot tell: I was interrupted while it was under way." in shown
@@ -368,15 +370,15 @@ def test_a_doubt_asks_what_happened_and_says_what_each_answer_does() -> None:
 
 def test_what_may_have_been_carried_out_is_named_in_every_end() -> None:
     request = replace(doubtful("post_note(text='tea')", "it was cut off"), cancelled_by="U0000000A")
-    assert "Unknown, please check* whether this was carried out:\\n• post_note(text='tea')" in taken(
+    assert "Unknown, please check* whether this was carried out:\\n• post_note(text='tea')" in dump_checked_blocks(
         render_cancellation(job_of(request), request)
     )
-    broken = changed(request, cancelled_by="", failure=Failure("Do a", "stopped by a person"))
-    assert "• post_note(text='tea')" in taken(render_failure(job_of(broken), broken))
+    broken = change_request(request, cancelled_by="", failure=Failure("Do a", "stopped by a person"))
+    assert "• post_note(text='tea')" in dump_checked_blocks(render_failure(job_of(broken), broken))
     assert "• unknown, please check: post_note(text='tea')" in json.dumps(
         render_answer_footer(job_of(request), request, "m"), ensure_ascii=False
     )
-    assert "This is unknown, please check." in taken(render_dropped_question("Do a", asked_of(request)))
+    assert "This is unknown, please check." in dump_checked_blocks(render_dropped_question("Do a", asked_of(request)))
 
 
 @pytest.mark.parametrize("value", ["", "{}", "[]", "null", '{"job": 1}', '{"job":"J","request":"r","subtask":"s"}'])
@@ -384,24 +386,24 @@ def test_a_foreign_buttons_value_is_no_choice(value: str) -> None:
     assert decode_data(value, AnswerChoice) is None
 
 
-def answered(**more: Any) -> RequestState:
+def make_answered_request(**more: Any) -> RequestState:
     finding = Finding(message="m", source="sales.csv")
     other = Finding(message="m", source="https://evil.com/report")
     result = Result(summary="s", content="c", findings=(finding, other, finding))
     request = ask_of(
-        work("a", "complete", result=result, started=1000.0, ended=1006.0),
-        work("b", "complete", result=result, started=1000.0, ended=1006.0),
+        work("a", "complete", result=result, started_at=1000.0, ended_at=1006.0),
+        work("b", "complete", result=result, started_at=1000.0, ended_at=1006.0),
         usage=Usage(model="m", calls=3, tokens_in=12_000, tokens_out=345, cost=0.0421),
         concluded_at=1007.0,
         answer="# Result\n\nSales rose.",
     )
-    return changed(request, **more)
+    return change_request(request, **more)
 
 
 def test_an_answer_tells_its_sources_cost_and_gain() -> None:
-    request = answered()
+    request = make_answered_request()
     (message,) = render_answer(job_of(request), request, "claude (Anthropic)")
-    shown = taken(message)
+    shown = dump_checked_blocks(message)
     assert message.blocks[0] == {"type": "markdown", "text": "# Result\n\nSales rose."}
     assert list_sources(request) == ["sales.csv", "https://evil.com/report"]
     assert "Sources: sales.csv · `https://evil.com/report`" in shown
@@ -427,7 +429,7 @@ def test_a_source_that_is_a_file_of_the_job_is_shown_by_its_plain_name() -> None
     files = tuple(Material(name=name) for name in ("agreement.md", "run.py", "backup.zip"))
     request = replace(ask_of(work("a", "complete", result=result), concluded_at=1007.0, answer="A."), materials=files)
     (message,) = render_answer(job_of(request), request, "m")
-    taken(message)
+    dump_checked_blocks(message)
     (sources,) = [block for block in message.blocks if "Sources:" in json.dumps(block)]
     assert sources["elements"] == [
         {"type": "plain_text", "text": "Sources: agreement.md, page 2 · run.py and backup.zip"},
@@ -440,8 +442,8 @@ def test_a_source_that_is_a_file_of_the_job_is_shown_by_its_plain_name() -> None
 
 
 def test_an_answer_in_part_names_its_gaps() -> None:
-    request = answered(file_faults=("big.csv is too large",))
-    assert "*Answered in part.* Missing:\\n• big.csv is too large" in taken(
+    request = make_answered_request(file_faults=("big.csv is too large",))
+    assert "*Answered in part.* Missing:\\n• big.csv is too large" in dump_checked_blocks(
         render_answer(job_of(request), request, "m")[-1]
     )
 
@@ -450,10 +452,10 @@ def test_an_answer_in_part_names_its_gaps() -> None:
     "text", ["word " * 20_000, "& " * 20_000, "```\n" + "x = 1\n" * 9000, "", "https://a.bc " * 3000]
 )
 def test_a_long_answer_comes_in_parts_that_fit(text: str) -> None:
-    request = answered(answer=text)
+    request = make_answered_request(answer=text)
     parts = render_answer(job_of(request), request, "m")
     for part in parts:
-        taken(part)
+        dump_checked_blocks(part)
         assert len(part.blocks[0]["text"]) <= MAX_MARKDOWN_CHARACTERS
     assert all("continued below" in part.blocks[0]["text"] for part in parts[:-1])
     assert [len(part.blocks) > 1 for part in parts] == [False] * (len(parts) - 1) + [True]
@@ -461,10 +463,10 @@ def test_a_long_answer_comes_in_parts_that_fit(text: str) -> None:
 
 def test_a_failure_names_step_reason_and_what_to_do() -> None:
     request = ask_of(work("a", "error", reason="r"), failure=Failure("Do a", "no key", "Set one."), concluded_at=1002.0)
-    shown = taken(render_failure(job_of(request), request))
+    shown = dump_checked_blocks(render_failure(job_of(request), request))
     assert "*I could not answer this.*\\nno key\\nSet one." in shown
     assert "*Failed:*" not in shown, "the one part that there is was named"
-    several = taken(render_failure(job_of(two := two_parts(request)), two))
+    several = dump_checked_blocks(render_failure(job_of(two := two_parts(request)), two))
     assert "*Do a:* no key\\nSet one." in several
     assert "*Done:* Do b" in several
 
@@ -474,8 +476,8 @@ def test_a_failure_names_the_files_that_could_not_be_had_and_what_nobody_can_do(
         work("a", "error", reason="r"), failure=Failure("Do a", "no key", ""), file_faults=("b.csv is too large.",)
     )
     assert request.run.plan is not None
-    request = changed(request, plan=request.run.plan.model_copy(update={"missing": ("read c.txt",)}))
-    shown = taken(render_failure(job_of(request), request))
+    request = change_request(request, plan=request.run.plan.model_copy(update={"missing": ("read c.txt",)}))
+    shown = dump_checked_blocks(render_failure(job_of(request), request))
     assert "*Missing from the start:*\\n• b.csv is too large.\\n• nobody in the crew can read c.txt" in shown
     assert list_answer_gaps(request, request.run)[:2] == list_unfillable_gaps(request, request.run)
 
@@ -489,25 +491,25 @@ def test_a_stop_leaves_a_report() -> None:
     request = ask_of(
         work("a", "complete"), work("b", "in_progress"), work("c"), cancelled_by="U0000000A", failure=Failure("j", "s")
     )
-    shown = taken(render_cancellation(job_of(request), request))
+    shown = dump_checked_blocks(render_cancellation(job_of(request), request))
     assert "*Stopped* by <@U0000000A>." in shown
     assert "*Done:* Do a\\n*Not finished:* Do b\\n*Left:* Do c" in shown
     written = ask_of(work("a", "complete"), cancelled_by="U0000000A", failure=Failure("j", "s"))
-    assert "the answer was being written" in taken(render_cancellation(job_of(written), written))
+    assert "the answer was being written" in dump_checked_blocks(render_cancellation(job_of(written), written))
     assert "the answer" not in shown
     unplanned = ask_of(cancelled_by="U0000000A", failure=Failure("j", "s"))
-    assert "No plan was made yet" in taken(render_cancellation(job_of(unplanned), unplanned))
+    assert "No plan was made yet" in dump_checked_blocks(render_cancellation(job_of(unplanned), unplanned))
 
 
 def test_status_lists_and_tells() -> None:
     lines = [JobLine(f"J{n}", "input_required", EVIL, "C1", 1.0) for n in range(30)]
-    assert "1 to 10 of 30" in taken(render_job_list(select_page(lines, 1), "U0000000A"))
-    assert "21 to 30 of 30" in taken(render_job_list(select_page(lines, 9), "U0000000A")), (
+    assert "1 to 10 of 30" in dump_checked_blocks(render_job_list(select_page(lines, 1), "U0000000A"))
+    assert "21 to 30 of 30" in dump_checked_blocks(render_job_list(select_page(lines, 9), "U0000000A")), (
         "a page beyond the end is the last"
     )
-    assert "no jobs yet" in taken(render_job_list(select_page([], 1), "U0000000A"))
-    request = ask_of(work("a", "complete", started=1.0, ended=2.0), work("b", "in_progress", started=3.0))
-    shown = taken(render_job_status(job_of(request), 5.0, "U0000000A"))
+    assert "no jobs yet" in dump_checked_blocks(render_job_list(select_page([], 1), "U0000000A"))
+    request = ask_of(work("a", "complete", started_at=1.0, ended_at=2.0), work("b", "in_progress", started_at=3.0))
+    shown = dump_checked_blocks(render_job_status(job_of(request), 5.0, "U0000000A"))
     assert "Do b · analyst · under way · 2.0 s so far" in shown
 
 
@@ -515,7 +517,9 @@ def test_status_says_what_the_thread_says() -> None:
     ana, ben = "U0000000A", "U0000000B"
 
     def words(reader: str, state: str, **more: Any) -> str:
-        return taken(render_job_list(select_page([JobLine("J1", state, "t", "C1", 1.0, **more)], 1), reader))
+        return dump_checked_blocks(
+            render_job_list(select_page([JobLine("J1", state, "t", "C1", 1.0, **more)], 1), reader)
+        )
 
     assert ":white_check_mark: `J1` t · done · " in words(ana, "completed")
     in_part = words(ana, "completed", is_partial=True)
@@ -524,20 +528,20 @@ def test_status_says_what_the_thread_says() -> None:
     assert "t · waiting for you · " in words(ana, "input_required", awaited_people=(ana,))
     assert f"t · waiting for <@{ana}> · " in words(ben, "input_required", awaited_people=(ana,))
     assert "t · stopped · " in words(ana, "cancelled")
-    asks = ask_of(question_work(started=1.0), state="input_required")
-    assert "analyst · waiting for you" in taken(render_job_status(job_of(asks), 5.0, ana))
-    assert f"asked by <@{ana}> · waiting for <@{ana}>" in taken(render_job_status(job_of(asks), 5.0, ben))
+    asks = ask_of(question_work(started_at=1.0), state="input_required")
+    assert "analyst · waiting for you" in dump_checked_blocks(render_job_status(job_of(asks), 5.0, ana))
+    assert f"asked by <@{ana}> · waiting for <@{ana}>" in dump_checked_blocks(render_job_status(job_of(asks), 5.0, ben))
     gap = ask_of(
         work("a", "complete", result=Result(summary="s", content="", gaps=("g",))), state="completed", answer="x"
     )
-    shown = taken(render_job_status(job_of(gap), 5.0, ana))
+    shown = dump_checked_blocks(render_job_status(job_of(gap), 5.0, ana))
     assert ":warning: *Done in part" in shown
     assert "Do a · analyst · brought nothing" in shown
     stopped = ask_of(
-        work("a", "in_progress", started=1001.0), cancelled_by=ben, failure=Failure("j", "s"), concluded_at=1004.0,
-        state="cancelled", ended=1005.0,
+        work("a", "in_progress", started_at=1001.0), cancelled_by=ben, failure=Failure("j", "s"), concluded_at=1004.0,
+        state="cancelled", ended_at=1005.0,
     )  # fmt: skip
-    shown = taken(render_job_status(job_of(stopped), 9999.0, ana))
+    shown = dump_checked_blocks(render_job_status(job_of(stopped), 9999.0, ana))
     assert "Stopped after 4.0 s" in shown, "as the card says"
     assert "Do a · analyst · stopped · 3.0 s" in shown, "its time ended with it"
 
@@ -578,14 +582,17 @@ def test_a_timeline_is_short_and_readable() -> None:
     shown = render_timeline(job.id, list_steps(many))
     assert "lines left out" in shown
     assert len(shown.split("\n")) == 62
-    assert "<!channel>" not in taken(render_trace(job.id, shown, "in a file"))
+    assert "<!channel>" not in dump_checked_blocks(render_trace(job.id, shown, "in a file"))
 
 
 def test_what_the_requester_is_told_alone_is_valid() -> None:
-    request = answered()
+    request = make_answered_request()
     job = job_of(request)
-    for end in (*render_answer(job, request, "m"), *render_answer(job, answered(answer="word " * 9000), "m")[:1]):
-        shown = taken(render_undeliverable_end(job, EVIL, end))
+    for end in (
+        *render_answer(job, request, "m"),
+        *render_answer(job, make_answered_request(answer="word " * 9000), "m")[:1],
+    ):
+        shown = dump_checked_blocks(render_undeliverable_end(job, EVIL, end))
         assert f"/leadhand trace {job.id}" in shown
         assert end.blocks[0] in render_undeliverable_end(job, EVIL, end).blocks, "what the thread should have shown"
         assert "feedback_buttons" not in shown, "they would be pressed in another thread"
@@ -604,8 +611,8 @@ def test_home_help_and_window_are_valid() -> None:
     check_view(render_note_window("closed"))
     check_view(render_start_job_modal("x" * 9000, "{}"))
     check_view(render_start_job_modal("", "{}"))
-    taken(render_help(list_usage_lines(SUBCOMMANDS), list_help_words(SPOKEN_COMMANDS)))
-    taken(render_refusal("no"))
+    dump_checked_blocks(render_help(list_usage_lines(SUBCOMMANDS), list_help_words(SPOKEN_COMMANDS)))
+    dump_checked_blocks(render_refusal("no"))
 
 
 def test_no_view_lets_hostile_words_through() -> None:
@@ -635,16 +642,18 @@ def test_no_view_lets_hostile_words_through() -> None:
         file_faults=(EVIL,),
     )
     job = job_of(request)
-    in_doubt = changed(doubtful(EVIL, EVIL), cancelled_by="U0000000A", failure=Failure(EVIL, EVIL, EVIL))
+    in_doubt = change_request(doubtful(EVIL, EVIL), cancelled_by="U0000000A", failure=Failure(EVIL, EVIL, EVIL))
     messages = [
         render_plan_card(job, request, 3.0),
         render_plan_card(
-            job, changed(request, plan=None, subtasks=MappingProxyType({}), answer=None, failure=None), 3.0
+            job, change_request(request, plan=None, subtasks=MappingProxyType({}), answer=None, failure=None), 3.0
         ),
-        render_question(job, changed(request, answer=None, failure=None), "input_required"),
-        render_question(job, changed(in_doubt, failure=None), "a"),
-        render_question(job, replace(changed(request, plan=None, answer=None, failure=None), question=asked), ""),
-        render_plan_card(job, changed(request, plan=None, subtasks=MappingProxyType({}), failure=None), 3.0),
+        render_question(job, change_request(request, answer=None, failure=None), "input_required"),
+        render_question(job, change_request(in_doubt, failure=None), "a"),
+        render_question(
+            job, replace(change_request(request, plan=None, answer=None, failure=None), question=asked), ""
+        ),
+        render_plan_card(job, change_request(request, plan=None, subtasks=MappingProxyType({}), failure=None), 3.0),
         render_answered_question(EVIL, QuestionAnswer(asked, "U0000000A", EVIL, 1.0)),
         render_dropped_question(EVIL, asked_of(in_doubt)),
         render_cancellation(job, in_doubt),
@@ -657,7 +666,7 @@ def test_no_view_lets_hostile_words_through() -> None:
         render_job_status(job, 3.0, "U0000000A"),
     ]
     for message in messages:
-        taken(message)
+        dump_checked_blocks(message)
         marked = [message.text, *_texts(list(message.blocks), {"mrkdwn", "markdown"})]
         for text in marked:
             assert not re.search(r"<!(?!date)|<@U0000000A> &(?!amp;|lt;)|\]\(", text)
@@ -685,7 +694,7 @@ def test_many_lines_take_as_many_paragraphs_as_they_need() -> None:
     assert len(blocks) == 3
     assert [int(line.split()[0]) for block in blocks for line in block["text"]["text"].split("\n")] == list(range(20))
     many = ask_of(*(work(f"s{n}", "error", title=f"{n} " + "y" * 100, reason="z" * 100) for n in range(20)))
-    assert "19 yyy" in taken(render_job_status(job_of(many), 5.0, "U0000000A"))
+    assert "19 yyy" in dump_checked_blocks(render_job_status(job_of(many), 5.0, "U0000000A"))
 
 
 def test_a_time_can_be_read_where_slack_does_not_show_it() -> None:

@@ -25,12 +25,14 @@ CSV = ("labs.csv", b"test,value\nHbA1c,41\n")
 @asynccontextmanager
 async def slack(manifest: Path = MANIFEST) -> AsyncIterator[tuple[Workspace, ThreadReader]]:
     """A workspace, and a reader of its threads."""
-    calls = WebCalls(CallBudget(unlimited=True))
+    calls = WebCalls(CallBudget(is_unlimited=True))
     async with workspace_and_client(manifest) as (workspace, client):
         yield workspace, ThreadReader(client, calls, People(client, calls), bot_user=workspace.bot_user_id)
 
 
-def asked(workspace: Workspace, root: str, ts: str, *, before: Sequence[RequestState] = ()) -> tuple[Job, RequestState]:
+def make_thread_job(
+    workspace: Workspace, root: str, ts: str, *, before: Sequence[RequestState] = ()
+) -> tuple[Job, RequestState]:
     """The job of a request in the thread of #general that begins with `root`."""
     spec = Request(
         id=ts, user=workspace.person("ana").id, text="do it", at=float(ts.partition("-")[0]), look_back="thread"
@@ -40,13 +42,13 @@ def asked(workspace: Workspace, root: str, ts: str, *, before: Sequence[RequestS
     return Job(place=place, requests=(*before, request)), request
 
 
-def gathered(request: RequestState) -> RequestState:
+def mark_gathered(request: RequestState) -> RequestState:
     return RequestState(spec=request.spec, is_gathered=True)
 
 
-def lines(read: ThreadReadOutcome) -> list[str]:
+def lines(outcome: ThreadReadOutcome) -> list[str]:
     """What the text says, without times."""
-    return [line.partition("] ")[2] or line for line in read.thread.text.split("\n")[1:]]
+    return [line.partition("] ")[2] or line for line in outcome.thread.text.split("\n")[1:]]
 
 
 async def talk(workspace: Workspace, count: int) -> tuple[str, str]:
@@ -68,7 +70,7 @@ async def test_a_thread_is_read_up_to_the_request_with_names_and_files() -> None
         await cleo.delete("#general", typo)
         request = await ana.say("#general", "@leadhand write what we agreed", thread_ts=root)
         await ben.say("#general", "said too late", thread_ts=root)
-        read = await reader.read(*asked(workspace, root, request))
+        read = await reader.read(*make_thread_job(workspace, root, request))
 
     assert lines(read) == [
         "Ana Duarte: Shall we move the launch, @Ben Okafor?",
@@ -83,7 +85,7 @@ async def test_a_thread_is_read_up_to_the_request_with_names_and_files() -> None
 async def test_a_thread_of_a_thousand_messages_is_read_page_by_page() -> None:
     async with slack() as (workspace, reader):
         root, request = await talk(workspace, 1_050)
-        read = await reader.read(*asked(workspace, root, request), room=2_000)
+        read = await reader.read(*make_thread_job(workspace, root, request), room=2_000)
         calls = [call for call in workspace.calls() if call.method == "conversations.replies"]
 
     assert len(calls) == 6
@@ -96,7 +98,7 @@ async def test_a_thread_of_a_thousand_messages_is_read_page_by_page() -> None:
 async def test_a_later_request_reads_what_people_said_since() -> None:
     async with slack() as (workspace, reader):
         root, first = await talk(workspace, 3)
-        before = gathered(asked(workspace, root, first)[1])
+        before = mark_gathered(make_thread_job(workspace, root, first)[1])
         general = workspace.channel_id("#general")
         place = Place(team=workspace.team_id, channel=general, thread_ts=root)
         await reader._client.chat_postMessage(
@@ -104,10 +106,10 @@ async def test_a_later_request_reads_what_people_said_since() -> None:
         )
         await workspace.person("ben").say("#general", "and what of March?", thread_ts=root)
         second = await workspace.person("ana").say("#general", "@leadhand answer him", thread_ts=root)
-        job, request = asked(workspace, root, second, before=[before])
+        job, request = make_thread_job(workspace, root, second, before=[before])
         read = await reader.read(job, request)
         assert find_last_read_ts(job, request) == first
-        unread = await reader.read(*asked(workspace, root, second, before=[RequestState(spec=before.spec)]))
+        unread = await reader.read(*make_thread_job(workspace, root, second, before=[RequestState(spec=before.spec)]))
 
     assert lines(read) == ["Ben Okafor: and what of March?"]
     assert len(unread.thread.outline) == 4, "what could not be read before is read now"
@@ -123,14 +125,14 @@ async def test_answers_of_a_forgotten_job_are_read_and_its_cards_are_not() -> No
                 channel=general, thread_ts=root, text=f"The {what}", metadata=make_metadata(place, f"{root}:{what}")
             )
         request = await workspace.person("ana").say("#general", "@leadhand again", thread_ts=root)
-        read = await reader.read(*asked(workspace, root, request))
+        read = await reader.read(*make_thread_job(workspace, root, request))
     assert lines(read) == ["Ana Duarte: @Leadhand first", "leadhand (app): The answer"]
 
 
 async def test_a_request_from_a_window_does_not_read_its_message_twice() -> None:
     async with slack() as (workspace, reader):
         root, last = await talk(workspace, 3)
-        job, request = asked(workspace, root, f"{last}-V1")
+        job, request = make_thread_job(workspace, root, f"{last}-V1")
         later = request.spec.model_copy(update={"at": float(last) + 60})
         read = await reader.read(Job(place=job.place, requests=(RequestState(spec=later),)), RequestState(spec=later))
     assert [line.partition(": ")[2] for line in lines(read)] == ["message 1", "message 2", "message 3"]
@@ -139,9 +141,9 @@ async def test_a_request_from_a_window_does_not_read_its_message_twice() -> None
 async def test_the_files_of_the_requests_own_message_are_found() -> None:
     async with slack() as (workspace, reader):
         root = await workspace.person("ana").say("#general", "@leadhand profile it", files=[CSV])
-        top = await reader.read(*asked(workspace, root, root))
+        top = await reader.read(*make_thread_job(workspace, root, root))
         request = await workspace.person("ben").say("#general", "@leadhand and this", thread_ts=root, files=[CSV])
-        inside = await reader.read(*asked(workspace, root, request))
+        inside = await reader.read(*make_thread_job(workspace, root, request))
     for read in (top, inside):
         assert [file.name for file in read.own_files] == ["labs.csv"]
         assert read.fault == ""
@@ -154,7 +156,7 @@ async def test_a_history_that_lags_is_looked_at_again(monkeypatch: pytest.Monkey
     async with slack() as (workspace, reader):
         root = await workspace.person("ana").say("#general", "@leadhand profile it", files=[CSV])
         workspace.faults.add("conversations.replies", "lagging_history", times=2, seconds=30)
-        read = await reader.read(*asked(workspace, root, root))
+        read = await reader.read(*make_thread_job(workspace, root, root))
     assert [file.name for file in read.own_files] == ["labs.csv"]
 
 
@@ -162,14 +164,14 @@ async def test_too_many_calls_are_waited_out_and_not_for_ever(monkeypatch: pytes
     async with slack() as (workspace, reader):
         root, request = await talk(workspace, 3)
         workspace.faults.add("conversations.replies", "rate_limited", retry_after=0)
-        assert len(lines(await reader.read(*asked(workspace, root, request)))) == 3
+        assert len(lines(await reader.read(*make_thread_job(workspace, root, request)))) == 3
 
         monkeypatch.setattr(thread_reader, "MAX_READ_SECONDS", 0.3)
         monkeypatch.setattr(thread_reader, "PAGE_SIZE", 2)
         workspace.faults.add("conversations.replies", "rate_limited", times=9, retry_after=60)
-        read = await reader.read(*asked(workspace, root, request))
+        read = await reader.read(*make_thread_job(workspace, root, request))
         assert "did not give the whole thread in time" in read.fault
-        top = await reader.read(*asked(workspace, root, root))
+        top = await reader.read(*make_thread_job(workspace, root, root))
         assert top.fault == LOST_FILES_FAULT
 
 
@@ -182,7 +184,7 @@ async def test_what_slack_refuses_is_said(error: str, words: str, monkeypatch: p
     async with slack() as (workspace, reader):
         root, request = await talk(workspace, 2)
         workspace.faults.add("conversations.replies", "error", times=2, error=error)
-        read = await reader.read(*asked(workspace, root, request))
+        read = await reader.read(*make_thread_job(workspace, root, request))
     assert read.fault == f"The thread could not be read: {words}. Paste into the request what it needs from there."
     assert read.thread.text == ""
 
@@ -190,8 +192,8 @@ async def test_what_slack_refuses_is_said(error: str, words: str, monkeypatch: p
 async def test_an_app_without_the_scope_says_so_in_a_thread_alone(tmp_path: Path) -> None:
     async with slack(manifest_without(tmp_path, "channels:history")) as (workspace, reader):
         root, request = await talk(workspace, 2)
-        inside = await reader.read(*asked(workspace, root, request))
-        top = await reader.read(*asked(workspace, root, root))
+        inside = await reader.read(*make_thread_job(workspace, root, request))
+        top = await reader.read(*make_thread_job(workspace, root, root))
     assert "the app lacks a scope" in inside.fault
     assert top.fault == "", "its event brings what it has: without the scope there is no other"
 
@@ -200,6 +202,6 @@ async def test_a_deleted_first_message_is_said() -> None:
     async with slack() as (workspace, reader):
         root, request = await talk(workspace, 3)
         await workspace.person("ben").delete("#general", root)
-        read = await reader.read(*asked(workspace, root, request))
+        read = await reader.read(*make_thread_job(workspace, root, request))
     assert [line.partition(": ")[2] for line in lines(read)] == ["message 2", "message 3"]
     assert read.thread.gaps == ("1 deleted message",)

@@ -32,7 +32,7 @@ def parse_messages(*messages: dict[str, Any]) -> list[ThreadMessage]:
     return [one for one in map(parse_thread_message, messages) if one is not None]
 
 
-def spread(count: int, length: int) -> list[ThreadMessage]:
+def make_messages(count: int, length: int) -> list[ThreadMessage]:
     """So many messages, a minute apart, each of so many characters."""
     return parse_messages(
         *(
@@ -74,7 +74,7 @@ def test_nobody_writes_a_line_of_somebody_else() -> None:
 
 
 def test_the_oldest_are_left_out_but_for_the_first_and_that_is_said() -> None:
-    messages = spread(60, 900)
+    messages = make_messages(60, 900)
     thread = render_thread_text(messages, NAMES, room=6_000)
     kept = len(thread.outline)
     assert 10 < kept < 60
@@ -88,7 +88,7 @@ def test_the_oldest_are_left_out_but_for_the_first_and_that_is_said() -> None:
 
 
 def test_sections_stand_where_their_messages_begin_also_after_a_cut() -> None:
-    thread = render_thread_text(spread(40, 900), NAMES, room=4_000)
+    thread = render_thread_text(make_messages(40, 900), NAMES, room=4_000)
     starts = [thread.text[section.start :] for section in thread.outline]
     assert all(text.startswith("[2025-11-22 ") for text in starts)
     assert "Duarte: 39:" in starts[-1]

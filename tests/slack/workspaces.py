@@ -57,7 +57,7 @@ async def owned_thread(store: Store) -> AsyncIterator[tuple[Workspace, AsyncWebC
         yield workspace, client, place, claim
 
 
-class Connected(NamedTuple):
+class ConnectedApp(NamedTuple):
     """A real app on Socket Mode, with the service that it hands in at."""
 
     workspace: Workspace
@@ -68,7 +68,7 @@ class Connected(NamedTuple):
 
 
 @asynccontextmanager
-async def connected_app(*admins: str, **options: Any) -> AsyncIterator[Connected]:
+async def connected_app(*admins: str, **options: Any) -> AsyncIterator[ConnectedApp]:
     """An app that listens to its workspace, with the people of these names as admins."""
     async with workspace_and_client(**options) as (workspace, client):
         quiet = logging.getLogger("quiet-bolt")
@@ -80,6 +80,6 @@ async def connected_app(*admins: str, **options: Any) -> AsyncIterator[Connected
         handler = AcknowledgingSocketMode(app, workspace.app_token, logger=quiet)
         await handler.connect_async()
         await workspace.until(lambda: workspace.connection_count)
-        yield Connected(workspace, app, gate, service, background)
+        yield ConnectedApp(workspace, app, gate, service, background)
         await background.drain()
         await handler.close_async()

@@ -74,11 +74,11 @@ def data(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("asked", "kept"),
+    ("query_word", "stored_spelling"),
     [("Müller", "mueller"), ("mueller", "müller"), ("Straße", "strasse"), ("STRASSE", "straße"), ("Größe", "groesse")],
 )
-def test_a_word_is_looked_for_in_its_other_spellings(asked: str, kept: str) -> None:
-    assert kept in list_spellings(asked.lower())
+def test_a_word_is_looked_for_in_its_other_spellings(query_word: str, stored_spelling: str) -> None:
+    assert stored_spelling in list_spellings(query_word.lower())
 
 
 def test_no_sign_of_a_question_is_one_of_the_search_language() -> None:
@@ -290,9 +290,9 @@ async def test_a_page_that_fails_is_tried_again_after_pauses_that_grow(tmp_path:
         pages = FetchedPages([site.url("/hours")], tmp_path / "pages", limits, lambda: now[0])
         tries = []
         for _ in range(200):  # scanned each minute
-            before = len(site.seen)
+            before = len(site.seen_paths)
             await pages.fetch_due_pages()
-            tries += [(now[0] - 1e9) / 60] if len(site.seen) > before else []
+            tries += [(now[0] - 1e9) / 60] if len(site.seen_paths) > before else []
             assert pages.faults == (f"{site.url('/hours')}: The page answered 503 (Service Unavailable)",)
             now[0] += 60
         assert tries == [0, 2, 6, 14, 30, 62, 122, 182]
@@ -325,7 +325,7 @@ async def test_pages_are_fetched_once_a_day_and_kept_when_they_cannot_be(tmp_pat
         knowledge = KnowledgeFolder(pages.folder, data, pages)
         for _ in range(2):
             await pages.fetch_due_pages()
-        assert site.seen == ["/hours"]
+        assert site.seen_paths == ["/hours"]
         assert f'section "Opening hours"] Opening hours {url}\n' in (await search(knowledge, "desk opens")).text
         states[0] = 503
         for file in pages.folder.glob("*.html"):

@@ -45,7 +45,7 @@ def those(word: str) -> list[Any]:
 
 
 @pytest.fixture(scope="session")
-def prepared() -> set[str]:
+def prepared_servers() -> set[str]:
     """The servers that have got the further columns."""
     return set()
 
@@ -70,9 +70,9 @@ def ask(one: named_databases.Database, sql: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("server", "statement"), those("runs"))
 def test_what_only_reads_is_run(
-    request: pytest.FixtureRequest, prepared: set[str], server: str, statement: dict[str, Any]
+    request: pytest.FixtureRequest, prepared_servers: set[str], server: str, statement: dict[str, Any]
 ) -> None:
-    answer = ask(database(request, server, prepared), statement["sql"])
+    answer = ask(database(request, server, prepared_servers), statement["sql"])
     assert "rows" in answer, f"{statement['sql']}: {answer}"
     given = [str(cell) for cell in answer["rows"][0][: len(statement.get("gives", ()))]] if answer["rows"] else []
     assert given == statement.get("gives", [])
@@ -80,10 +80,10 @@ def test_what_only_reads_is_run(
 
 @pytest.mark.parametrize(("server", "statement"), those("refused"))
 def test_all_else_is_refused_even_to_a_user_who_may_do_all(
-    request: pytest.FixtureRequest, prepared: set[str], server: str, statement: str
+    request: pytest.FixtureRequest, prepared_servers: set[str], server: str, statement: str
 ) -> None:
     """The answer is ours: no server was sent the statement. SQLite alone knows its tables, and is asked."""
-    one = database(request, server, prepared)
+    one = database(request, server, prepared_servers)
     answer = ask(one, statement)
     assert set(answer) == {"error"}
     if not re.search(r"is SQLite's own, and is not read or called here\.$|^no such table: ", answer["error"]):
@@ -95,9 +95,9 @@ def test_all_else_is_refused_even_to_a_user_who_may_do_all(
 
 @pytest.mark.parametrize("server", SERVERS)
 def test_after_all_of_it_the_tables_are_as_they_were(
-    request: pytest.FixtureRequest, prepared: set[str], server: str
+    request: pytest.FixtureRequest, prepared_servers: set[str], server: str
 ) -> None:
-    rows = ask(database(request, server, prepared), "select count(*), min(id), max(id) from orders")["rows"]
+    rows = ask(database(request, server, prepared_servers), "select count(*), min(id), max(id) from orders")["rows"]
     assert rows == [[3, 1, 3]]
 
 

@@ -16,7 +16,7 @@ class KeptMessenger:
 
     contact: str = "#help"
     readers: CommonReaders | None = None
-    sent: dict[str, tuple[str, str]] = field(default_factory=dict)
+    sent_messages: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     async def find_addressee(self, to: str) -> Addressee | str:
         known = to in {"#help", "#help (C0HELP)"}
@@ -26,18 +26,18 @@ class KeptMessenger:
         return self.readers
 
     async def send(self, to: Addressee, text: str, *, key: str, draft: bool = False) -> MessageDelivery:
-        self.sent[key] = ("draft" if draft else to.name, text)
+        self.sent_messages[key] = ("draft" if draft else to.name, text)
         return MessageDelivery("1.0")
 
     async def add_row(self, to: Addressee, title: str, body: str, *, key: str) -> MessageDelivery:
-        self.sent[key] = (f"row of {to.name}", f"{title}: {body}")
+        self.sent_messages[key] = (f"row of {to.name}", f"{title}: {body}")
         return MessageDelivery("Rec1")
 
     async def look_up_row(self, _to: Addressee, *, key: str) -> MessageDelivery | None:
-        return MessageDelivery("Rec1") if key in self.sent else None
+        return MessageDelivery("Rec1") if key in self.sent_messages else None
 
     async def look_up_message(self, _to: Addressee, *, key: str, draft: bool = False) -> MessageDelivery | None:
-        return MessageDelivery("1.0") if key in self.sent and not draft else None
+        return MessageDelivery("1.0") if key in self.sent_messages and not draft else None
 
 
 def bench(folder: Path, messenger: KeptMessenger | None = None, **files: bytes) -> FolderWorkbench:

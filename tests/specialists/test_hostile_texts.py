@@ -33,7 +33,7 @@ def cpu_of_children() -> float:
     return used.ru_utime + used.ru_stime
 
 
-async def fetched(body: bytes) -> str:
+async def read_page_text(body: bytes) -> str:
     outcome = await web_tools.read_page(Download("https://example.com/", "text/html", "utf-8", body, is_whole=True), 0)
     return outcome.text
 
@@ -42,7 +42,7 @@ async def fetched(body: bytes) -> str:
 async def test_a_tangled_page_takes_no_more_processor_than_it_may(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_tools, "_LIMITS", SHORT)
     before = cpu_of_children()
-    text = await fetched(PAGES[name]())
+    text = await read_page_text(PAGES[name]())
     assert cpu_of_children() - before < 2 * SHORT.cpu_seconds + 0.5
     assert "too tangled" in text or "What a page says" in text
 
@@ -50,7 +50,7 @@ async def test_a_tangled_page_takes_no_more_processor_than_it_may(name: str, mon
 async def test_four_at_once_cost_the_bot_neither_memory_nor_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_tools, "_LIMITS", SHORT)
     body, me = PAGES["cells"](), psutil.Process()
-    await fetched(WORDS)
+    await read_page_text(WORDS)
     others = set(me.children())
     memory, busy, children, peak = me.memory_info().rss, time.process_time(), cpu_of_children(), 0
 
@@ -61,7 +61,7 @@ async def test_four_at_once_cost_the_bot_neither_memory_nor_time(monkeypatch: py
             await asyncio.sleep(0.05)
 
     watching = asyncio.create_task(watch())
-    texts = await asyncio.gather(*[fetched(body) for _ in range(4)])
+    texts = await asyncio.gather(*[read_page_text(body) for _ in range(4)])
     watching.cancel()
     assert all("too tangled" in text for text in texts)
     assert peak - memory < 100 * MEGABYTE

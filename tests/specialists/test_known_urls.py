@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from specialists.turns.known_urls import KnownUrls, extract_host, extract_site, find_urls_and_domains
 from specialists.turns.requester_words import KIND_BITS, BitBudget, find_free_words
 
-GIVEN = "https://a.example/wiki/Sea_(north)/x-1?q=tide%20table&page=2"
+GIVEN_URL = "https://a.example/wiki/Sea_(north)/x-1?q=tide%20table&page=2"
 
 
-def known(*urls: str) -> KnownUrls:
+def make_known_urls(*urls: str) -> KnownUrls:
     found = KnownUrls()
     for url in urls:
         found.add(url)
@@ -40,7 +40,7 @@ def spellings(draw: st.DrawFn) -> str:
 @settings(max_examples=50)
 @given(spellings())
 def test_for_any_spelling_what_goes_on_the_wire_is_what_was_given(url: str) -> None:
-    assert known(GIVEN, "https://a.example/other").find_known_spelling(url) == GIVEN
+    assert make_known_urls(GIVEN_URL, "https://a.example/other").find_known_spelling(url) == GIVEN_URL
 
 
 @given(st.text(min_size=1, max_size=60), st.sampled_from(["path", "query", "host", "user", "port"]))
@@ -53,7 +53,7 @@ def test_what_says_anything_more_is_not_known(words: str, place: str) -> None:
         "user": f"https://u{told}@a.example/x",
         "port": f"https://a.example:{1000 + len(words)}/x",
     }[place]
-    there = known("https://a.example/x").find_known_spelling(url)
+    there = make_known_urls("https://a.example/x").find_known_spelling(url)
     assert there is None or (place == "path" and words.strip("/") == "x")
 
 
@@ -65,7 +65,7 @@ def test_a_host_that_can_be_read_in_several_ways_is_none(host: str) -> None:
 
 
 def test_a_url_without_its_query_is_the_known_one_with_it() -> None:
-    there = known("https://a.example/x?d=1", "https://a.example/x?d=2")
+    there = make_known_urls("https://a.example/x?d=1", "https://a.example/x?d=2")
     assert there.find_known_spelling("https://a.example/x") == "https://a.example/x?d=1"
     assert there.find_known_spelling("https://a.example/x?d=2") == "https://a.example/x?d=2"
     assert there.find_known_spelling("https://a.example/x?d=3") is None
@@ -116,11 +116,11 @@ def test_hosts_of_one_owner_are_one_site(host: str, site: str) -> None:
     assert extract_site(host) == site
 
 
-SAID = ("What does Copper cost per tonne in Q3? Compare C++ and node.js, please.", "don't hurry")
+REQUEST_TEXTS = ("What does Copper cost per tonne in Q3? Compare C++ and node.js, please.", "don't hurry")
 
 
 @pytest.mark.parametrize(
-    ("query", "sent"),
+    ("query", "sent_query"),
     [
         ("copper COST per tonne", "Copper cost per tonne"),
         ("  tonne,,cost?!  ", "tonne cost"),
@@ -130,15 +130,15 @@ SAID = ("What does Copper cost per tonne in Q3? Compare C++ and node.js, please.
         ("cost\u200bper", "cost per"),
     ],
 )
-def test_a_query_goes_out_in_the_requesters_spelling(query: str, sent: str) -> None:
-    found = find_free_words(query, SAID)
+def test_a_query_goes_out_in_the_requesters_spelling(query: str, sent_query: str) -> None:
+    found = find_free_words(query, REQUEST_TEXTS)
     assert found is not None
-    assert found.text == sent
+    assert found.text == sent_query
 
 
 @pytest.mark.parametrize("query", ["copper price", "184200", "copper cost salaries", "", "?!", "c\u043epper"])
 def test_a_word_that_the_requester_did_not_write_is_not_free(query: str) -> None:
-    assert find_free_words(query, SAID) is None
+    assert find_free_words(query, REQUEST_TEXTS) is None
 
 
 @settings(max_examples=50)
@@ -146,7 +146,7 @@ def test_a_word_that_the_requester_did_not_write_is_not_free(query: str) -> None
 def test_nothing_of_the_models_spelling_is_left(words: list[str], data: st.DataObject) -> None:
     odd = ["".join(data.draw(st.sampled_from([one.upper(), one.lower()])) for one in word) for word in words]
     glue = data.draw(st.sampled_from([" ", "  ", ", ", " - ", '" "']))
-    plain, other = find_free_words(" ".join(words), SAID), find_free_words(glue.join(odd), SAID)
+    plain, other = find_free_words(" ".join(words), REQUEST_TEXTS), find_free_words(glue.join(odd), REQUEST_TEXTS)
     assert plain is not None
     assert other == plain
 

@@ -282,7 +282,7 @@ def test_faults_name_the_file_that_they_stand_in(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "fault_words"),
     [
         ("extends: generl", "crew.yml:1: extends names generl, and there is no such crew (did you mean general?)"),
         ("\nextends: ../nowhere", "crew.yml:2: extends names ../nowhere, and there is no such crew: "),
@@ -295,12 +295,12 @@ def test_faults_name_the_file_that_they_stand_in(tmp_path: Path) -> None:
         ("extends: ../base\nwithout: [anna]", "crew.yml:2: without names anna (did you mean ann?)"),
     ],
 )
-def test_what_cannot_be_extended_is_a_fault(tmp_path: Path, text: str, said: str) -> None:
+def test_what_cannot_be_extended_is_a_fault(tmp_path: Path, text: str, fault_words: str) -> None:
     own = crews(tmp_path, text)
     put_page(own, "eve")
     found = faults_of(own)
     assert len(found) == 1
-    assert said in found[0]
+    assert fault_words in found[0]
 
 
 def test_circles_and_long_chains_are_faults(tmp_path: Path) -> None:

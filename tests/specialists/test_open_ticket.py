@@ -75,12 +75,14 @@ def arguments(**more: str) -> ticket_tools.OpenTicketArguments:
     return ticket_tools.OpenTicketArguments(**given)
 
 
-async def prepared(made: Tool, folder: Path, messenger: KeptMessenger | None = None, **more: str) -> PreparedCall:
-    assert made.prepare is not None
+async def prepare_call(
+    ticket_tool: Tool, folder: Path, messenger: KeptMessenger | None = None, **more: str
+) -> PreparedCall:
+    assert ticket_tool.prepare is not None
     at = bench(folder, messenger)
-    ready = await made.prepare(arguments(**more), at)
+    ready = await ticket_tool.prepare(arguments(**more), at)
     assert isinstance(ready, PreparedCall), ready
-    assert await made.prepare(ready.arguments, at) == ready
+    assert await ticket_tool.prepare(ready.arguments, at) == ready
     return ready
 
 
@@ -89,7 +91,7 @@ async def test_an_issue_is_opened_and_found_again_by_its_key(tmp_path: Path, kin
     async with tracker() as far:
         made = far.tool(kind)
         assert made.look_up is not None
-        ready, at = await prepared(made, tmp_path, to="somewhere else"), bench(tmp_path)
+        ready, at = await prepare_call(made, tmp_path, to="somewhere else"), bench(tmp_path)
         assert made.target is not None
         name = "GitHub issues of acme/shop" if kind == "github" else "GitLab issues of acme/web/shop"
         assert made.target(ready.arguments) == name, "a model cannot choose where it goes"
@@ -110,7 +112,7 @@ async def test_what_certainly_failed_is_told_and_what_may_have_happened_is_looke
     async with tracker() as far:
         made, at = far.tool(kind), bench(tmp_path)
         assert made.look_up is not None
-        ready = (await prepared(made, tmp_path)).arguments
+        ready = (await prepare_call(made, tmp_path)).arguments
         far.says = 422
         outcome = await made.run(ready, at, KEY)
         assert outcome.failed
@@ -142,14 +144,14 @@ async def test_without_a_forge_a_ticket_is_a_message_to_the_contact(tmp_path: Pa
     messenger = KeptMessenger(
         readers=CommonReaders(frozenset({"U1"}), "U1", frozenset(), "this private channel", "#help")
     )
-    ready = await prepared(made, tmp_path, messenger)
+    ready = await prepare_call(made, tmp_path, messenger)
     at = bench(tmp_path, messenger)
     assert (ready.arguments.to, ready.readers) == ("#help (C0HELP)", messenger.readers)  # type: ignore[attr-defined]
     assert "It may tell #help what was said in this private channel" in ready.why
     assert made.look_up is not None
     assert await made.look_up(ready.arguments, at, KEY) is None
     assert (await made.run(ready.arguments, at, KEY)).text == "The ticket was sent to #help (C0HELP)."
-    assert messenger.sent[KEY][1].startswith("**The nightly export fails**\n\nSince")
+    assert messenger.sent_messages[KEY][1].startswith("**The nightly export fails**\n\nSince")
     assert await made.look_up(ready.arguments, at, KEY) == ToolOutcome("The ticket was sent to #help (C0HELP).")
     assert made.prepare is not None
     nobody = await made.prepare(arguments(), bench(tmp_path, KeptMessenger(contact="")))
@@ -163,7 +165,7 @@ async def test_without_a_forge_a_ticket_is_a_message_to_the_contact(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("env", "told"),
+    ("env", "expected_words"),
     [
         ({"LEADHAND_TICKETS": "jira:SHOP"}, "is not understood; set github:OWNER/REPOSITORY"),
         ({"LEADHAND_TICKETS": "github:acme/web/shop"}, "is not understood"),
@@ -175,8 +177,10 @@ async def test_without_a_forge_a_ticket_is_a_message_to_the_contact(tmp_path: Pa
         ),
     ],
 )
-async def test_a_wrong_setting_is_told_once_and_to_who_asks(tmp_path: Path, env: dict[str, str], told: str) -> None:
-    assert told in read_ticket_place(env).fault
+async def test_a_wrong_setting_is_told_once_and_to_who_asks(
+    tmp_path: Path, env: dict[str, str], expected_words: str
+) -> None:
+    assert expected_words in read_ticket_place(env).fault
     toolkit = ticket_tools.toolkit(ToolSettings(env))
     assert toolkit.prove is not None
     assert await toolkit.prove() == (read_ticket_place(env).fault,)
@@ -184,7 +188,7 @@ async def test_a_wrong_setting_is_told_once_and_to_who_asks(tmp_path: Path, env:
     assert made.prepare is not None
     outcome = await made.prepare(arguments(), bench(tmp_path))
     assert isinstance(outcome, ToolOutcome)
-    assert told in outcome.text
+    assert expected_words in outcome.text
 
 
 def test_nothing_in_an_issue_acts() -> None:

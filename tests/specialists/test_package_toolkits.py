@@ -120,20 +120,20 @@ def test_a_broken_package_costs_its_own_tools_and_is_named(site: Path, tmp_path:
 
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
-BOUNDED = re.compile(r"[\w.-]+(\[\w+\])?>=[\d.]+,<(\d+)")
+BOUNDED_PATTERN = re.compile(r"[\w.-]+(\[\w+\])?>=[\d.]+,<(\d+)")
 
 
-def held(extra: str) -> set[str]:
+def list_held_extras(extra: str) -> set[str]:
     """The extras by domain that one by purpose stands for."""
     named = {name for one in EXTRAS[extra] for name in re.findall(r"[\w-]+", one.removeprefix("leadhand"))}
-    return set().union(*(held(name) if name in PURPOSE_EXTRAS else {name} for name in named))
+    return set().union(*(list_held_extras(name) if name in PURPOSE_EXTRAS else {name} for name in named))
 
 
 def test_every_dependency_has_a_highest_major_version_which_the_lock_keeps() -> None:
     lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
     needs = [*PROJECT["dependencies"], *(one for name in EXTRAS.keys() - PURPOSE_EXTRAS for one in EXTRAS[name])]
     for need in needs:
-        bound = BOUNDED.fullmatch(need)
+        bound = BOUNDED_PATTERN.fullmatch(need)
         assert bound, need
         locked = re.search(rf"^{re.split(r'[>[]', need)[0]}(?:\[\w+\])?==(\d+)", lock, re.MULTILINE)
         assert locked, need
@@ -141,7 +141,12 @@ def test_every_dependency_has_a_highest_major_version_which_the_lock_keeps() -> 
 
 
 def test_each_purpose_holds_the_one_before_it_and_the_last_holds_all() -> None:
-    assert held(TRY_EXTRA) < held(RECOMMENDED_EXTRA) < held(ALL_EXTRA) == EXTRAS.keys() - PURPOSE_EXTRAS
+    assert (
+        list_held_extras(TRY_EXTRA)
+        < list_held_extras(RECOMMENDED_EXTRA)
+        < list_held_extras(ALL_EXTRA)
+        == EXTRAS.keys() - PURPOSE_EXTRAS
+    )
 
 
 def test_what_is_not_installed_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,12 +79,12 @@ class Bench(FolderWorkbench):
     def __init__(self, folder: Path, **files: bytes) -> None:
         self.store: dict[str, bytes] = {}
         given = tuple(
-            Artifact(id=self._put(data), name=name.replace("_png", ".png"), size=len(data), media_type="image/png")
+            Artifact(id=self._put_blob(data), name=name.replace("_png", ".png"), size=len(data), media_type="image/png")
             for name, data in files.items()
         )
         super().__init__(given, self._get, self._keep, folder)
 
-    def _put(self, data: bytes) -> str:
+    def _put_blob(self, data: bytes) -> str:
         digest = hashlib.sha256(data).hexdigest()
         self.store[digest] = data
         return digest
@@ -93,7 +93,7 @@ class Bench(FolderWorkbench):
         return self.store[digest]
 
     async def _keep(self, data: bytes) -> str:
-        return self._put(data)
+        return self._put_blob(data)
 
 
 def png(width: int, height: int) -> bytes:
@@ -111,7 +111,7 @@ async def publish(bench: FolderWorkbench, title: str = "Tides of the harbour", *
     return await tool.run(given, bench)
 
 
-async def opened(tmp_path: Path, title: str = "Tides of the harbour", **arguments: Any) -> Any:
+async def open_document(tmp_path: Path, title: str = "Tides of the harbour", **arguments: Any) -> Any:
     bench = Bench(tmp_path, **{"tide chart_png": png(2000, 900)})
     outcome = await publish(bench, title, **arguments)
     assert not outcome.failed, outcome.text
@@ -123,7 +123,7 @@ def document(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The document of the text above, made once."""
     with pytest.MonkeyPatch.context() as patch:
         run_children_here(patch, document_tools)
-        return asyncio.run(opened(tmp_path_factory.mktemp("document")))
+        return asyncio.run(open_document(tmp_path_factory.mktemp("document")))
 
 
 def numbering(paragraph: Any) -> tuple[int, int] | None:
@@ -155,7 +155,7 @@ async def test_headings_and_the_title_stand_once(document: Any, tmp_path: Path) 
     titled = [(p.style.name, p.text) for p in document.paragraphs if p.style.name.startswith(("Title", "Heading"))]
     assert titled == [("Title", "Tides of the harbour"), ("Heading 2", "Numbers")]
     assert document.core_properties.title == "Tides of the harbour"
-    other = await opened(tmp_path, "Another title")
+    other = await open_document(tmp_path, "Another title")
     assert [p.text for p in other.paragraphs[:2]] == ["Another title", "Tides of the harbour"]
 
 
@@ -225,7 +225,7 @@ def test_a_picture_is_embedded_fits_the_page_and_is_described(document: Any) -> 
 
 
 async def test_no_link_hides_where_it_goes(tmp_path: Path) -> None:
-    document = await opened(
+    document = await open_document(
         tmp_path,
         markdown="[Report](https://evil.com/?d=SECRET) [good.com](https://evil.com/) "
         "[https://c.example](https://c.example) [Write](mailto:a@evil.com?body=SECRET) a\u202eb\u200bc",
@@ -346,7 +346,7 @@ def widths(document: Any) -> list[float]:
 async def test_columns_have_width_by_what_is_written_in_them(tmp_path: Path) -> None:
     comment = "A long comment that needs room because it explains a lot about the region"
     markdown = f"| Region | Revenue | Why |\n|---|---|---|\n| North | 1,234,567.89 | {comment} |\n"
-    region, revenue, why = widths(await opened(tmp_path, markdown=markdown))
+    region, revenue, why = widths(await open_document(tmp_path, markdown=markdown))
     assert region < revenue < why
     assert revenue > 0.9
     assert region + revenue + why == pytest.approx(6.5, abs=0.05)
@@ -354,7 +354,7 @@ async def test_columns_have_width_by_what_is_written_in_them(tmp_path: Path) -> 
 
 async def test_a_crowded_table_is_written_smaller_so_that_no_number_breaks(tmp_path: Path) -> None:
     names, numbers = " | ".join("abcdefghijkl"), " | ".join(["12345678"] * 11 + ["[12345678](https://a.example)"])
-    document = await opened(tmp_path, markdown=f"| {names} |\n{'|---' * 12}|\n| {numbers} |\n")
+    document = await open_document(tmp_path, markdown=f"| {names} |\n{'|---' * 12}|\n| {numbers} |\n")
     (table,) = document.tables
     *_, plain, last = table.rows[1].cells
     assert plain.paragraphs[0].runs[0].font.size.pt == 7
@@ -364,7 +364,7 @@ async def test_a_crowded_table_is_written_smaller_so_that_no_number_breaks(tmp_p
 
 async def test_bare_addresses_are_links_without_the_marks_of_the_sentence(tmp_path: Path) -> None:
     text = "See https://a.example/x?b=1&c=2, (https://b.example/y), **https://c.example/A_(b)**. `https://d.example`"
-    document = await opened(tmp_path, markdown=text)
+    document = await open_document(tmp_path, markdown=text)
     paragraph = document.paragraphs[-1]
     addresses = ["https://a.example/x?b=1&c=2", "https://b.example/y", "https://c.example/A_(b)"]
     assert [link.address for link in paragraph.hyperlinks] == addresses
@@ -372,11 +372,11 @@ async def test_bare_addresses_are_links_without_the_marks_of_the_sentence(tmp_pa
 
 
 async def test_the_title_of_a_canvas_stands_once(tmp_path: Path) -> None:
-    async def kept(markdown: str) -> str:
+    async def publish_canvas(markdown: str) -> str:
         bench = Bench(tmp_path)
         (artifact,) = (await publish(bench, "A plan", markdown=markdown, format="canvas")).artifacts
         return bench.store[artifact.id].decode()
 
-    assert await kept("# A plan\n\nFirst.") == "First.\n"
-    assert await kept("# Another\n\nFirst.") == "# Another\n\nFirst.\n"
-    assert await kept("# A plan") == "# A plan\n"
+    assert await publish_canvas("# A plan\n\nFirst.") == "First.\n"
+    assert await publish_canvas("# Another\n\nFirst.") == "# Another\n\nFirst.\n"
+    assert await publish_canvas("# A plan") == "# A plan\n"

@@ -76,9 +76,9 @@ async def test_the_toolkit_of_the_page_on_crews_works_in_fifteen_lines(tmp_path:
     }
     assert not crew.warnings
 
-    async def call(name: str, **given: str) -> str:
+    async def call(name: str, **arguments: str) -> str:
         bench: Any = None
-        return (await tools[name].run(tools[name].arguments.model_validate(given), bench)).text
+        return (await tools[name].run(tools[name].arguments.model_validate(arguments), bench)).text
 
     assert await call("look_up_term", term="Gateway") == "Zugang"
     assert await call("add_term", term="Proxy", german="Vermittler") == "Done."

@@ -22,9 +22,9 @@ from tests.specialists.scripted_model import (
     finish,
     give_up,
     handoff,
+    make_text_turn,
     play,
     returning,
-    saying,
 )
 
 REFUSALS = (
@@ -104,10 +104,10 @@ async def test_a_result_of_what_the_tools_gave_stands_whatever_failed_last(text:
     assert (outcome.content, outcome.doubts) == (text, ())
 
 
-@pytest.mark.parametrize("handed", [False, True])
-async def test_words_about_a_file_that_no_tool_has_opened_are_no_result(handed: bool) -> None:  # noqa: FBT001
-    given = (Note(source="Sales.CSV", text="region,amount\nNorth,35"),) if handed else ()
-    moves = [saying("I will now query the table."), saying("Ich werde die Tabelle abfragen.")]
+@pytest.mark.parametrize("is_handed", [False, True])
+async def test_words_about_a_file_that_no_tool_has_opened_are_no_result(is_handed: bool) -> None:  # noqa: FBT001
+    given = (Note(source="Sales.CSV", text="region,amount\nNorth,35"),) if is_handed else ()
+    moves = [make_text_turn("I will now query the table."), make_text_turn("Ich werde die Tabelle abfragen.")]
     task = about(SALES).model_copy(update={"given": given})
     outcome, _, _ = await give_up(moves, *table_tools(), task=task)
     assert (outcome.reason, outcome.partial_result) == ("confidence_too_low", None)
@@ -123,7 +123,7 @@ async def test_a_text_that_was_given_whole_is_no_file_for_tables() -> None:
     }
     given = handoff().model_copy(update=whole)
     wish = calling(("query_table", {"sql": "SELECT * FROM contract"}))
-    for moves in ([saying("It is 90 days.")] * 2, [wish, *[returning("It is 90 days.")] * 2]):
+    for moves in ([make_text_turn("It is 90 days.")] * 2, [wish, *[returning("It is 90 days.")] * 2]):
         outcome, model, _ = await finish(moves, *table_tools(), task=given)
         assert {tool.name for tool in model.calls[0].tools} == {"escalate", "return_result"}
         assert (outcome.content, outcome.gaps) == ("It is 90 days.", ()), "nothing of it was not read"
@@ -163,13 +163,15 @@ async def test_a_takeover_goes_on_where_it_was_sent_back() -> None:
     assert len(outcome.doubts) == 1
 
 
-@pytest.mark.parametrize(("files", "offered"), [((), ["look"]), ((SALES,), ["look", "profile_table", "query_table"])])
+@pytest.mark.parametrize(
+    ("files", "offered_names"), [((), ["look"]), ((SALES,), ["look", "profile_table", "query_table"])]
+)
 async def test_a_tool_that_reads_files_is_offered_where_there_is_one(
-    files: tuple[Artifact, ...], offered: list[str]
+    files: tuple[Artifact, ...], offered_names: list[str]
 ) -> None:
     moves = [calling(("look", {"at": "sea"})), *[returning("saw sea")] * 2]
     _, model, _ = await play(moves, Looker().tool(), *table_tools(), task=about(*files))
-    assert [tool.name for tool in model.calls[0].tools] == [*offered, "return_result", "escalate"]
+    assert [tool.name for tool in model.calls[0].tools] == [*offered_names, "return_result", "escalate"]
 
 
 class Columns(BaseModel):
@@ -188,7 +190,7 @@ First rows (region | price each | nights):
 North | 9.5 | 3"""
 
 
-def reading(*, previews: bool, name: str, gives: str = "sum\n3278.75") -> Tool:
+def make_reading_tool(*, previews: bool, name: str, gives: str = "sum\n3278.75") -> Tool:
     async def read(_arguments: Columns, _bench: Workbench) -> ToolOutcome:
         """Read a file."""
         return ToolOutcome(PROFILE if previews else gives)
@@ -199,7 +201,7 @@ def reading(*, previews: bool, name: str, gives: str = "sum\n3278.75") -> Tool:
 
 
 async def test_a_result_of_a_files_description_alone_is_sent_back_once_and_then_stands() -> None:
-    tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"))
+    tools = (make_reading_tool(previews=True, name="profile"), make_reading_tool(previews=False, name="query"))
     wrong, right = returning("It is 1172.25."), returning("It is 3278.75.")
     outcome, model, _ = await finish(
         [calling(("profile", {})), wrong, calling(("query", {})), right], *tools, task=about(SALES)
@@ -215,7 +217,11 @@ async def test_a_result_of_a_files_description_alone_is_sent_back_once_and_then_
 
 
 async def test_code_that_fails_beside_a_file_which_is_only_described_is_followed_by_a_look_into_it() -> None:
-    tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"), failing("code"))
+    tools = (
+        make_reading_tool(previews=True, name="profile"),
+        make_reading_tool(previews=False, name="query"),
+        failing("code"),
+    )
     moves = [calling(("profile", {})), calling(("look", {"at": "code"})), calling(("query", {})), returning("3278.75")]
     _, model, _ = await play(moves, *tools, task=about(SALES))
     offered = [[tool.name for tool in call.tools] for call in model.calls]
@@ -224,7 +230,7 @@ async def test_code_that_fails_beside_a_file_which_is_only_described_is_followed
 
 
 @pytest.mark.parametrize(
-    ("task", "sql", "unasked"),
+    ("task", "sql", "unasked_name"),
     [
         ("How many nights were booked in North?", "SELECT count(*) FROM sales WHERE region = 'North'", "nights"),
         ("What came in from the south coast?", "SELECT sum(nights) FROM sales", "South Coast"),
@@ -235,32 +241,32 @@ async def test_code_that_fails_beside_a_file_which_is_only_described_is_followed
     ],
 )
 async def test_a_result_is_sent_back_once_where_the_task_names_what_no_call_asked_for(
-    task: str, sql: str, unasked: str
+    task: str, sql: str, unasked_name: str
 ) -> None:
-    tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"))
+    tools = (make_reading_tool(previews=True, name="profile"), make_reading_tool(previews=False, name="query"))
     asking, told = calling(("query", {"sql": sql})), returning("It is 3278.75.")
     outcome, model, _ = await finish(
         [calling(("profile", {})), asking, told, told], *tools, task=about(SALES, task=task)
     )
-    if not unasked:
+    if not unasked_name:
         assert (len(model.calls), outcome.doubts) == (3, ())
         return
-    assert f"the task names {unasked}, and no call asked for it" in model.calls[3].messages[-1].replies[0].text
+    assert f"the task names {unasked_name}, and no call asked for it" in model.calls[3].messages[-1].replies[0].text
     assert "return_result" in [tool.name for tool in model.calls[3].tools], "it may be right as it is"
     (doubt,) = outcome.doubts
-    assert f"The task names {unasked}" in doubt
+    assert f"The task names {unasked_name}" in doubt
 
 
 async def test_what_a_query_brought_counts_as_asked_for() -> None:
-    found = reading(previews=False, name="query", gives="region | n\nNorth | 20\nSouth Coast | 20")
+    found = make_reading_tool(previews=False, name="query", gives="region | n\nNorth | 20\nSouth Coast | 20")
     moves = [calling(("profile", {})), calling(("query", {"sql": "FROM sales"})), returning("South coast: 20.")]
-    tools = (reading(previews=True, name="profile"), found)
+    tools = (make_reading_tool(previews=True, name="profile"), found)
     outcome, _, _ = await finish(moves, *tools, task=about(SALES, task="How many on the south coast?"))
     assert outcome.doubts == ()
 
 
 async def test_a_result_of_a_file_that_says_nothing_of_what_its_query_gave_is_doubted() -> None:
-    tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"))
+    tools = (make_reading_tool(previews=True, name="profile"), make_reading_tool(previews=False, name="query"))
     refusal = returning("The table is not there.")
     moves = [calling(("profile", {})), calling(("query", {"sql": "SELECT 1"})), refusal]
     outcome, model, _ = await finish([*moves, returning("It is 3,278.75.")], *tools, task=about(SALES))
@@ -274,7 +280,7 @@ async def test_a_result_of_a_file_that_says_nothing_of_what_its_query_gave_is_do
 
 
 async def test_the_last_call_is_told_again_what_a_tool_gave_last() -> None:
-    tools = (reading(previews=True, name="profile"), reading(previews=False, name="query"))
+    tools = (make_reading_tool(previews=True, name="profile"), make_reading_tool(previews=False, name="query"))
     again = calling(("query", {"sql": "SELECT 1"}))
     _, model, _ = await play(
         [calling(("profile", {})), again, again, again, returning("3278.75")], *tools, task=about(SALES)
@@ -284,7 +290,7 @@ async def test_the_last_call_is_told_again_what_a_tool_gave_last() -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "expected_words"),
     [
         ("sum(revenue)", "Call query_table with SELECT sum(revenue) FROM sales and the WHERE"),
         ("print(sum(sales.nights * sales.price))", "Call query_table with SELECT sum(nights * price) FROM sales"),
@@ -292,11 +298,11 @@ async def test_the_last_call_is_told_again_what_a_tool_gave_last() -> None:
         ("SELECT sum(a) FROM sales", "Call query_table with SELECT ... FROM sales and the"),
     ],
 )
-async def test_code_that_looks_for_a_table_is_told_how_tables_are_asked(code: str, said: str) -> None:
+async def test_code_that_looks_for_a_table_is_told_how_tables_are_asked(code: str, expected_words: str) -> None:
     (calculate,) = calculate_tools()
     outcome = await calculate.run(CalculateArguments(code=code), EmptyBench(artifacts=(SALES,)))
     assert outcome.failed
-    assert said in outcome.text
+    assert expected_words in outcome.text
     assert "query_table" not in (await calculate.run(CalculateArguments(code=code), EmptyBench())).text
     assert (
         "query_table"

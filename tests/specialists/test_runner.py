@@ -20,21 +20,21 @@ from specialists.turns.one_call import MAX_OUTPUT_CHARS, ToolCrashed
 from specialists.turns.tool_calls import MAX_TURN_CALLS
 from tests.patience import patience
 from tests.specialists.scripted_model import (
-    SPENT,
+    TURN_USAGE,
     KeptLog,
     LookArguments,
     Looker,
     calling,
     finish,
     give_up,
+    make_text_turn,
     play,
     returning,
-    saying,
     silence,
 )
 
 LOOK = ("look", {"at": "sea"})
-SEEN = "It saw 11 and saw 12."
+SEEN_TEXT = "It saw 11 and saw 12."
 
 
 async def test_a_result_carries_what_the_call_said_and_the_usage_of_all_turns() -> None:
@@ -43,9 +43,9 @@ async def test_a_result_carries_what_the_call_said_and_the_usage_of_all_turns() 
     outcome, model, log = await finish([calling(LOOK), returning(findings=[finding])], looker.tool())
     assert (outcome.summary, outcome.content, outcome.confidence) == ("In short.", "All of it.", 90)
     assert outcome.findings == (Finding(message="It is blue.", severity="low", where="sea", source="eyes"),)
-    assert outcome.usage == SPENT + SPENT
+    assert outcome.usage == TURN_USAGE + TURN_USAGE
     assert (outcome.usage.calls, outcome.usage.tokens_in) == (2, 20)
-    assert looker.seen == ["sea"]
+    assert looker.seen_places == ["sea"]
     assert [reply.text for reply in log.replies] == ["saw sea"]
     assert not model.moves
 
@@ -100,8 +100,8 @@ async def test_calls_of_one_turn_run_side_by_side_and_are_answered_in_order() ->
 async def test_of_very_many_calls_in_one_turn_the_first_are_run_and_the_others_told_why() -> None:
     looker = Looker()
     turn = calling(*[("look", {"at": str(number)}) for number in range(MAX_TURN_CALLS + 8)])
-    _, model, _ = await finish([turn, returning(SEEN)], looker.tool())
-    assert sorted(map(int, looker.seen)) == [*range(MAX_TURN_CALLS)]
+    _, model, _ = await finish([turn, returning(SEEN_TEXT)], looker.tool())
+    assert sorted(map(int, looker.seen_places)) == [*range(MAX_TURN_CALLS)]
     replies = model.calls[1].messages[2].replies
     assert [reply.text for reply in replies[:MAX_TURN_CALLS]] == [f"saw {number}" for number in range(MAX_TURN_CALLS)]
     assert all(reply.failed and f"at most {MAX_TURN_CALLS} calls" in reply.text for reply in replies[MAX_TURN_CALLS:])
@@ -109,11 +109,11 @@ async def test_of_very_many_calls_in_one_turn_the_first_are_run_and_the_others_t
 
 async def test_a_takeover_runs_and_refuses_the_same_calls_of_a_long_turn() -> None:
     turn = calling(*[("look", {"at": str(number)}) for number in range(MAX_TURN_CALLS + 8)])
-    _, _, log = await play([turn, returning(SEEN)], Looker().tool())
+    _, _, log = await play([turn, returning(SEEN_TEXT)], Looker().tool())
     for kept in (1, 10, MAX_TURN_CALLS + 1, MAX_TURN_CALLS + 4):
         again = Looker()
-        await play([returning(SEEN)], again.tool(), log=KeptLog(log.history[:kept]))
-        assert len(again.seen) == max(0, MAX_TURN_CALLS + 1 - kept)
+        await play([returning(SEEN_TEXT)], again.tool(), log=KeptLog(log.history[:kept]))
+        assert len(again.seen_places) == max(0, MAX_TURN_CALLS + 1 - kept)
 
 
 async def test_an_escalation_keeps_reason_options_and_part_of_the_work() -> None:
@@ -122,7 +122,7 @@ async def test_an_escalation_keeps_reason_options_and_part_of_the_work() -> None
     assert (outcome.reason, outcome.message, outcome.options) == ("ambiguous_input", "Which sea?", ("North", "Baltic"))
     assert outcome.partial_result
     assert outcome.partial_result.content == "Both are wet. And cold."
-    assert outcome.partial_result.usage == SPENT
+    assert outcome.partial_result.usage == TURN_USAGE
 
 
 async def test_files_made_before_an_escalation_are_not_lost() -> None:
@@ -138,7 +138,7 @@ async def test_files_made_before_an_escalation_are_not_lost() -> None:
 
 
 async def test_plain_text_is_sent_back_and_then_a_result_in_doubt() -> None:
-    text = saying("# The sea\n\n| a | b |\n\n" + "The sea is blue. " * 40)
+    text = make_text_turn("# The sea\n\n| a | b |\n\n" + "The sea is blue. " * 40)
     outcome, model, _ = await finish([text, text])
     assert "Words alone end nothing" in model.calls[1].messages[-1].text
     assert [call.tool_choice for call in model.calls] == ["auto", "required"]
@@ -166,7 +166,7 @@ async def test_gaps_files_and_sources_of_tools_go_into_the_result_whatever_the_m
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "expected_words"),
     [
         (("loook", {}), "There is no tool 'loook'. Your tools: look;"),
         (("look", {"at": ""}), "look was not run. Correct its arguments: at: String should have at least 1 character"),
@@ -175,13 +175,15 @@ async def test_gaps_files_and_sources_of_tools_go_into_the_result_whatever_the_m
         (("look", {"where": "sea"}), "look was not run: there is no 'where'; the names there are: at"),
     ],
 )
-async def test_a_wrong_call_is_told_its_exact_fault_and_not_run(call: tuple[str, dict[str, Any]], said: str) -> None:
+async def test_a_wrong_call_is_told_its_exact_fault_and_not_run(
+    call: tuple[str, dict[str, Any]], expected_words: str
+) -> None:
     looker = Looker()
     _, model, log = await finish([calling(call), returning(), returning()], looker.tool())
-    assert looker.seen == []
+    assert looker.seen_places == []
     reply = model.calls[1].messages[-1].replies[0]
     assert reply.failed
-    assert said in reply.text
+    assert expected_words in reply.text
     assert log.replies[0] == reply
 
 
@@ -211,14 +213,14 @@ async def test_a_broken_tool_is_logged_and_ends_the_attempt_and_its_siblings(cap
     with caplog.at_level(logging.ERROR), pytest.raises(ToolCrashed, match="look broke: ZeroDivisionError") as broke:
         await play([turn], Looker(act).tool())
     assert stopped.is_set()
-    assert broke.value.usage == SPENT
+    assert broke.value.usage == TURN_USAGE
     assert "Traceback" in caplog.text
 
 
 async def test_the_same_call_again_brings_its_earlier_reply_and_the_third_time_the_end() -> None:
     looker = Looker()
     outcome, model, log = await finish([*[calling(LOOK)] * 3, returning()], looker.tool())
-    assert looker.seen == ["sea"]
+    assert looker.seen_places == ["sea"]
     for reply in log.replies[1:]:
         assert "You made this very call before, and it was not run again." in reply.text
         assert reply.text.endswith("\n\nsaw sea")
@@ -232,13 +234,13 @@ async def test_loops_of_several_calls_end_too_and_new_calls_beside_old_ones_do_n
     looker = Looker()
     turns = [calling(("look", {"at": at})) for at in "abababab"]
     given_up, model, _ = await give_up(turns, looker.tool(), max_turns=20)
-    assert looker.seen == ["a", "b"]
+    assert looker.seen_places == ["a", "b"]
     assert given_up.message == "Reached the limit of three turns with the same calls without a result."
     assert len(model.calls) == 6
     looker = Looker()
     beside = [calling(("look", {"at": "a"}), ("look", {"at": at})) for at in "bcdef"]
     outcome, _, _ = await finish([*beside, returning()], looker.tool(), max_turns=20)
-    assert looker.seen == ["a", "b", "c", "d", "e", "f"]
+    assert looker.seen_places == ["a", "b", "c", "d", "e", "f"]
     assert outcome.gaps == ()
 
 
@@ -255,7 +257,7 @@ async def test_a_call_that_failed_may_be_made_again() -> None:
 async def test_the_same_call_twice_in_one_turn_is_made_once() -> None:
     looker = Looker()
     outcome, model, _ = await finish([calling(LOOK, LOOK, LOOK), returning()], looker.tool())
-    assert looker.seen == ["sea"]
+    assert looker.seen_places == ["sea"]
     assert [reply.text[-7:] for reply in model.calls[1].messages[2].replies] == ["saw sea"] * 3
     assert outcome.gaps == ()
 
@@ -275,7 +277,7 @@ async def test_a_result_beside_other_calls_waits_for_them() -> None:
     early = calling(LOOK, ("return_result", {"summary": "s", "content": "early", "confidence": 1}))
     outcome, model, _ = await finish([early, returning("late")], looker.tool())
     assert outcome.content == "late"
-    assert looker.seen == ["sea"]
+    assert looker.seen_places == ["sea"]
     replies = model.calls[1].messages[-1].replies
     assert [reply.failed for reply in replies] == [False, True]
     assert "The other calls of this turn ran first" in replies[1].text
@@ -318,7 +320,7 @@ async def test_the_last_call_offers_no_tools_and_says_why() -> None:
     looker = Looker()
     moves = [calling(("look", {"at": str(number)})) for number in range(2)]
     outcome, model, _ = await finish([*moves, returning()], looker.tool(), max_turns=2)
-    assert looker.seen == ["0", "1"]
+    assert looker.seen_places == ["0", "1"]
     assert [tool.name for tool in model.calls[2].tools] == ["return_result", "escalate"]
     assert "You have reached the limit of 2 turns" in model.calls[2].messages[-1].text
     assert outcome.gaps == ("Stopped at the limit of 2 turns; the work may be incomplete.",)
@@ -328,7 +330,7 @@ async def test_a_tool_wished_for_in_the_last_call_is_not_run() -> None:
     looker = Looker()
     moves = [calling(LOOK), calling(("look", {"at": "more"}), text="So far it is blue.")]
     outcome, _, _ = await finish(moves, looker.tool(), max_turns=1)
-    assert looker.seen == ["sea"]
+    assert looker.seen_places == ["sea"]
     assert outcome.content == "So far it is blue."
     assert outcome.gaps
 
@@ -352,7 +354,9 @@ async def test_near_the_end_of_the_time_tools_are_cut_for_the_last_call() -> Non
         await asyncio.Event().wait()
         raise AssertionError
 
-    outcome, model, log = await finish([calling(LOOK), returning()], Looker(stuck).tool(), seconds=100.0, elapsed=84.7)
+    outcome, model, log = await finish(
+        [calling(LOOK), returning()], Looker(stuck).tool(), seconds=100.0, elapsed_seconds=84.7
+    )
     assert log.replies[0].text == "look was stopped: the time for this task is nearly up."
     assert "the end of the time for this task (100 s)" in model.calls[1].messages[-1].text
     assert "Stopped at the end of the time" in outcome.gaps[0]
@@ -365,8 +369,8 @@ async def test_a_call_that_comes_too_late_is_not_run() -> None:
         await asyncio.sleep(0.5)
         return calling(LOOK)
 
-    _, _, log = await finish([slow, returning()], looker.tool(), seconds=100.0, elapsed=84.7)
-    assert looker.seen == []
+    _, _, log = await finish([slow, returning()], looker.tool(), seconds=100.0, elapsed_seconds=84.7)
+    assert looker.seen_places == []
     assert log.replies[0].text == "Not run: the work has to end now."
 
 
@@ -380,65 +384,67 @@ async def test_a_silent_model_ends_in_a_timeout_with_what_there_was() -> None:
 
 
 async def test_time_spent_before_counts() -> None:
-    outcome, model, _ = await give_up([silence], seconds=100.0, elapsed=99.9)
+    outcome, model, _ = await give_up([silence], seconds=100.0, elapsed_seconds=99.9)
     assert outcome.reason == "timeout"
     assert outcome.partial_result is None
     assert "the end of the time" in model.calls[0].messages[-1].text
 
 
 async def test_a_timeout_error_of_the_log_is_no_timeout_of_the_work() -> None:
-    class Broken(KeptLog):
+    class BrokenLog(KeptLog):
         async def keep_turn(self, turn: Turn) -> None:  # noqa: ARG002  # the protocol names it
             raise TimeoutError
 
     with pytest.raises(TimeoutError):
-        await play([returning()], log=Broken())
+        await play([returning()], log=BrokenLog())
 
 
 async def test_a_cut_off_turn_runs_nothing_and_is_asked_for_once_more() -> None:
     looker = Looker()
-    cut = Turn(text="", calls=calling(LOOK).calls, stop="max_tokens", usage=SPENT)
+    cut = Turn(text="", calls=calling(LOOK).calls, stop="max_tokens", usage=TURN_USAGE)
     outcome, model, _ = await finish([cut, returning("shorter")], looker.tool())
-    assert looker.seen == []
+    assert looker.seen_places == []
     assert (outcome.content, outcome.gaps) == ("shorter", ())
     assert "was cut off, as it was too long or repeated itself" in model.calls[1].messages[-1].text
     assert not model.calls[1].messages[-2].calls
 
 
 async def test_cut_off_twice_is_a_result_with_a_gap() -> None:
-    outcome, model, _ = await finish([saying("Half of", "max_tokens"), saying("Half again", "max_tokens")])
+    outcome, model, _ = await finish(
+        [make_text_turn("Half of", "max_tokens"), make_text_turn("Half again", "max_tokens")]
+    )
     assert len(model.calls) == 2
     assert outcome.content == "Half again"
     assert outcome.gaps == ("The answer was cut off: it repeated itself, or went beyond 500 tokens.",)
 
 
 async def test_cut_off_twice_without_a_word_is_given_up() -> None:
-    outcome, _, _ = await give_up([saying("", "max_tokens"), saying("", "max_tokens")])
+    outcome, _, _ = await give_up([make_text_turn("", "max_tokens"), make_text_turn("", "max_tokens")])
     assert outcome.reason == "confidence_too_low"
 
 
 async def test_a_refusal_runs_nothing_and_is_out_of_scope() -> None:
     looker = Looker()
-    refused = Turn(text="I will not.", calls=calling(LOOK).calls, stop="refused", usage=SPENT)
+    refused = Turn(text="I will not.", calls=calling(LOOK).calls, stop="refused", usage=TURN_USAGE)
     outcome, _, _ = await give_up([refused], looker.tool())
-    assert looker.seen == []
+    assert looker.seen_places == []
     assert (outcome.reason, outcome.message) == ("out_of_scope", "The model refused this task: I will not.")
     assert outcome.partial_result is None
 
 
 async def test_an_empty_turn_is_asked_again_once() -> None:
-    _, model, _ = await finish([saying(" "), returning()])
+    _, model, _ = await finish([make_text_turn(" "), returning()])
     assert "Your last reply was empty" in model.calls[1].messages[-1].text
     assert model.calls[1].messages[1].text == "(nothing)"
-    await give_up([saying(""), saying("")])
+    await give_up([make_text_turn(""), make_text_turn("")])
 
 
 async def test_a_model_error_goes_on_with_the_usage_of_the_attempt() -> None:
-    error = ModelError("unavailable", "down", transient=True, usage=SPENT)
+    error = ModelError("unavailable", "down", transient=True, usage=TURN_USAGE)
     with pytest.raises(ModelError) as raised:
         await play([calling(LOOK), error], Looker().tool())
     assert raised.value.transient
-    assert raised.value.usage == SPENT + SPENT
+    assert raised.value.usage == TURN_USAGE + TURN_USAGE
 
 
 async def test_cancelling_an_attempt_stops_its_tools() -> None:

@@ -33,7 +33,7 @@ async def attempt(log: KeptLog, moves: list[Move], *tools: Tool, **more: Any) ->
     return end, model
 
 
-async def finished(log: KeptLog, moves: list[Move], *tools: Tool, **more: Any) -> tuple[Result, ScriptedModel]:
+async def finish_attempt(log: KeptLog, moves: list[Move], *tools: Tool, **more: Any) -> tuple[Result, ScriptedModel]:
     end, model = await attempt(log, moves, *tools, **more)
     assert isinstance(end, Result), end
     return end, model
@@ -45,13 +45,13 @@ async def asked_for(log: KeptLog, moves: list[Move], *tools: Tool, **more: Any) 
     return end, model
 
 
-def ruled(asked: AttemptEnd, outcome: str = "approved", **more: Any) -> Ruling:
-    assert isinstance(asked, Approval)
-    given = {"digest": asked.digest, "arguments": asked.arguments, "users": ("U1",), **more}
-    return Ruling(at=2.0, call=asked.call, tool=asked.tool, outcome=outcome, **given)
+def make_ruling(approval: AttemptEnd, outcome: str = "approved", **more: Any) -> Ruling:
+    assert isinstance(approval, Approval)
+    given = {"digest": approval.digest, "arguments": approval.arguments, "users": ("U1",), **more}
+    return Ruling(at=2.0, call=approval.call, tool=approval.tool, outcome=outcome, **given)
 
 
-def said(model: ScriptedModel, call: int = 0) -> list[str]:
+def list_reply_texts(model: ScriptedModel, call: int = 0) -> list[str]:
     return [reply.text for reply in model.calls[call].messages[-1].replies]
 
 
@@ -73,13 +73,13 @@ async def test_an_approved_call_is_made_once_and_the_next_is_asked_for_again() -
     async with far_side() as side:
         log = KeptLog()
         asked, _ = await attempt(log, [calling(TEA)], side.tool())
-        log.history.append(ruled(asked))
+        log.history.append(make_ruling(asked))
         again, model = await asked_for(log, [calling(TEA, ids=["other"])], side.tool())
         assert side.notes == ["tea"]
         intent = next(item for item in log.history if isinstance(item, ToolStarted))
         assert intent.approved_by == ("U1",)
-        assert said(model) == ["posted as number 1"]
-        await finished(KeptLog([*log.history, ruled(again, "denied")]), [returning()], side.tool())
+        assert list_reply_texts(model) == ["posted as number 1"]
+        await finish_attempt(KeptLog([*log.history, make_ruling(again, "denied")]), [returning()], side.tool())
     assert side.notes == ["tea"]
 
 
@@ -87,7 +87,9 @@ async def test_an_approval_counts_for_its_call_and_its_arguments_alone() -> None
     async with far_side() as side:
         log = KeptLog()
         asked, _ = await attempt(log, [calling(TEA)], side.tool())
-        other = ruled(asked, arguments={"text": "cake"}, digest=compute_call_digest("post_note", {"text": "cake"}))
+        other = make_ruling(
+            asked, arguments={"text": "cake"}, digest=compute_call_digest("post_note", {"text": "cake"})
+        )
         assert await attempt(KeptLog([*log.history, other]), [], side.tool()) == (asked, ScriptedModel([]))
     assert side.calls == 0
 
@@ -98,10 +100,10 @@ async def test_several_writes_of_one_turn_are_asked_for_together_and_each_is_mad
         asked, _ = await asked_for(log, [calling(TEA, CAKE)], side.tool())
         assert [one.arguments for one in asked.calls] == [{"text": "tea"}, {"text": "cake"}]
         first, second = asked.calls
-        log.history += [ruled(first, "denied", reason="Not tea, {please}."), ruled(second)]
-        _, model = await finished(log, [returning()], side.tool())
+        log.history += [make_ruling(first, "denied", reason="Not tea, {please}."), make_ruling(second)]
+        _, model = await finish_attempt(log, [returning()], side.tool())
     assert side.notes == ["cake"]
-    denied, posted = said(model)
+    denied, posted = list_reply_texts(model)
     assert "a person denied it. Their reason: “Not tea, {please}.”" in denied
     assert posted == "posted as number 1"
 
@@ -137,10 +139,12 @@ async def test_an_edited_call_is_made_as_edited_and_the_model_is_told() -> None:
         log = KeptLog()
         asked, _ = await attempt(log, [calling(TEA)], side.tool())
         edited = {"text": "two {teas}"}
-        log.history.append(ruled(asked, "edited", arguments=edited, digest=compute_call_digest("post_note", edited)))
-        _, model = await finished(log, [returning()], side.tool())
+        log.history.append(
+            make_ruling(asked, "edited", arguments=edited, digest=compute_call_digest("post_note", edited))
+        )
+        _, model = await finish_attempt(log, [returning()], side.tool())
     assert side.notes == ["two {teas}"]
-    assert 'called with these: {"text": "two {teas}"}\nIts reply:\nposted as number 1' in said(model)[0]
+    assert 'called with these: {"text": "two {teas}"}\nIts reply:\nposted as number 1' in list_reply_texts(model)[0]
 
 
 async def test_edited_arguments_that_do_not_fit_are_not_run() -> None:
@@ -148,26 +152,28 @@ async def test_edited_arguments_that_do_not_fit_are_not_run() -> None:
         log = KeptLog()
         asked, _ = await attempt(log, [calling(TEA)], side.tool())
         wrong: dict[str, Any] = {"text": {"no": "text"}}
-        log.history.append(ruled(asked, "edited", arguments=wrong, digest=compute_call_digest("post_note", wrong)))
+        log.history.append(
+            make_ruling(asked, "edited", arguments=wrong, digest=compute_call_digest("post_note", wrong))
+        )
         _, model = await attempt(log, [returning()], side.tool())
     assert side.calls == 0
-    assert "post_note was not run. Correct its arguments" in said(model)[0]
+    assert "post_note was not run. Correct its arguments" in list_reply_texts(model)[0]
 
 
 async def test_a_call_on_which_nobody_decided_is_told_apart_from_a_denied_one() -> None:
     async with far_side() as side:
         log = KeptLog()
         asked, _ = await attempt(log, [calling(TEA)], side.tool())
-        log.history.append(ruled(asked, "expired", users=()))
+        log.history.append(make_ruling(asked, "expired", users=()))
         _, model = await attempt(log, [returning()], side.tool())
     assert side.calls == 0
-    assert "nobody decided in time. That is no denial." in said(model)[0]
+    assert "nobody decided in time. That is no denial." in list_reply_texts(model)[0]
 
 
 async def test_a_call_similar_to_approved_ones_is_made_without_asking() -> None:
     async with far_side() as side:
         log = KeptLog(alike={("write", "post_note", ""): ("U7",)})
-        await finished(log, [calling(TEA), calling(CAKE), returning()], side.tool())
+        await finish_attempt(log, [calling(TEA), calling(CAKE), returning()], side.tool())
     assert side.notes == ["tea", "cake"]
     assert [item.approved_by for item in log.history if isinstance(item, ToolStarted)] == [("U7",), ("U7",)]
 
@@ -177,10 +183,10 @@ async def test_a_model_that_asks_again_and_again_is_told_to_stop() -> None:
         log = KeptLog()
         for number in range(MAX_REFUSALS):
             asked, _ = await attempt(log, [calling(("post_note", {"text": f"tea {number}"}))], side.tool())
-            log.history.append(ruled(asked, "denied"))
-        _, model = await finished(log, [calling(CAKE), returning()], side.tool())
+            log.history.append(make_ruling(asked, "denied"))
+        _, model = await finish_attempt(log, [calling(CAKE), returning()], side.tool())
     assert side.calls == 0
-    assert "nobody is asked again" in said(model, 1)[0]
+    assert "nobody is asked again" in list_reply_texts(model, 1)[0]
 
 
 async def test_nobody_is_asked_for_a_call_that_must_not_be_made_again() -> None:
@@ -190,8 +196,8 @@ async def test_nobody_is_asked_for_a_call_that_must_not_be_made_again() -> None:
         intent = next(item for item in log.history if isinstance(item, ToolStarted))
         assert intent.approved_by == ()
         again = KeptLog(earlier_writes={intent.digest: "It is done already."})
-        _, model = await finished(again, [calling(TEA), returning()], side.tool())
-    assert said(model, 1) == ["It is done already."]
+        _, model = await finish_attempt(again, [calling(TEA), returning()], side.tool())
+    assert list_reply_texts(model, 1) == ["It is done already."]
     assert side.notes == ["tea"]
 
 
@@ -201,12 +207,14 @@ async def test_a_crash_after_the_intent_of_an_edited_call_settles_the_edited_cal
         log = KeptLog()
         asked, _ = await attempt(log, [calling(TEA)], tool)
         edited = {"text": "cake"}
-        log.history.append(ruled(asked, "edited", arguments=edited, digest=compute_call_digest("post_note", edited)))
+        log.history.append(
+            make_ruling(asked, "edited", arguments=edited, digest=compute_call_digest("post_note", edited))
+        )
         await attempt(log, [returning()], tool)
         begun = next(place for place, item in enumerate(log.history) if isinstance(item, ToolStarted))
-        _, model = await finished(KeptLog(log.history[: begun + 1]), [returning()], tool)
+        _, model = await finish_attempt(KeptLog(log.history[: begun + 1]), [returning()], tool)
     assert side.notes == ["cake"], "it is looked up as edited, and not made again"
-    assert said(model)[0].endswith("it is on the board")
+    assert list_reply_texts(model)[0].endswith("it is on the board")
 
 
 async def test_a_read_that_would_send_something_out_is_asked_for_and_the_others_run() -> None:
@@ -220,27 +228,27 @@ async def test_a_read_that_would_send_something_out_is_asked_for_and_the_others_
         ("egress", "sea.example", "secret two"),
     ]
     assert "salaries.csv" in asked.why
-    assert looker.seen == ["sea"]
+    assert looker.seen_places == ["sea"]
     first, second = asked.calls
-    log.history += [ruled(first), ruled(second, "denied")]
-    _, model = await finished(log, [returning("I saw secret one and the sea.")], tool, bench=bench)
-    assert looker.seen == ["sea", "secret one"]
-    assert said(model)[:2] == ["saw secret one", "saw sea"]
-    assert "denied" in said(model)[2]
+    log.history += [make_ruling(first), make_ruling(second, "denied")]
+    _, model = await finish_attempt(log, [returning("I saw secret one and the sea.")], tool, bench=bench)
+    assert looker.seen_places == ["sea", "secret one"]
+    assert list_reply_texts(model)[:2] == ["saw secret one", "saw sea"]
+    assert "denied" in list_reply_texts(model)[2]
 
 
 async def test_nobody_is_asked_about_a_name_that_the_tool_does_not_list() -> None:
     async with far_side() as side:
         hidden = ("post_note", {"text": "tea", "te\u200bxt": "cake"})
         log, moves = KeptLog(), [calling(hidden), calling(("post_note", {"text": "tea", "loud": None})), returning()]
-        _, model = await finished(log, moves, side.tool())
+        _, model = await finish_attempt(log, moves, side.tool())
     assert side.calls == 0
-    assert "characters that people cannot see: 'te[U+200B]xt'" in said(model, 1)[0]
-    assert "there is no 'loud'; the names there are: text" in said(model, 2)[0]
+    assert "characters that people cannot see: 'te[U+200B]xt'" in list_reply_texts(model, 1)[0]
+    assert "there is no 'loud'; the names there are: text" in list_reply_texts(model, 2)[0]
 
 
 async def test_nobody_is_asked_about_more_than_a_window_shows() -> None:
     async with far_side() as side:
         much = [calling(("post_note", {"text": text})) for text in ("a" * 130_000, "\u200b\u200c" * 10_000)]
-        _, model = await finished(KeptLog(), [*much, returning()], side.tool())
-    assert all("more than a person can be shown" in said(model, turn)[0] for turn in (1, 2))
+        _, model = await finish_attempt(KeptLog(), [*much, returning()], side.tool())
+    assert all("more than a person can be shown" in list_reply_texts(model, turn)[0] for turn in (1, 2))

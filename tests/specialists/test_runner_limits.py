@@ -105,7 +105,7 @@ def look_at(place: str, tokens_in: int = 0) -> Turn:
     return turn.model_copy(update={"usage": Usage(calls=1, tokens_in=tokens_in, tokens_out=5)})
 
 
-def reading(number: int, start: int = 0) -> Turn:
+def make_read_turn(number: int, start: int = 0) -> Turn:
     turn = calling((READ_REPLY, {"number": number, "start": start}))
     return turn.model_copy(update={"usage": Usage(calls=1, tokens_out=5)})
 
@@ -146,7 +146,13 @@ async def test_what_the_server_counts_corrects_the_estimate() -> None:
 
 
 async def test_a_reply_that_was_left_out_is_read_again_in_parts() -> None:
-    moves = [*(look_at(place) for place in "abc"), reading(1), reading(1, 6_000), reading(9), reading(1, 90_000)]
+    moves = [
+        *(look_at(place) for place in "abc"),
+        make_read_turn(1),
+        make_read_turn(1, 6_000),
+        make_read_turn(9),
+        make_read_turn(1, 90_000),
+    ]
     _, model = await attempt(KeptLog(), [*moves, returning()])
     first, rest = (model.calls[number].messages[-1].replies[0].text for number in (4, 5))
     assert first.startswith("a0000")
@@ -157,7 +163,7 @@ async def test_a_reply_that_was_left_out_is_read_again_in_parts() -> None:
 
 
 async def test_a_single_reply_larger_than_the_room_is_read_in_small_parts() -> None:
-    _, model = await attempt(KeptLog(), [look_at("a"), reading(1), returning()], 1_500)
+    _, model = await attempt(KeptLog(), [look_at("a"), make_read_turn(1), returning()], 1_500)
     assert reply_beginnings(model, 1)[0].startswith("[reply 1 of look")
     assert model.calls[2].messages[-1].replies[0].text.startswith("a0000")
     assert len(model.calls[2].messages[-1].replies[0].text) < 1_600
@@ -167,9 +173,9 @@ async def test_a_takeover_sends_the_very_same_messages() -> None:
     moves = [
         *(look_at(place, REPLY) for place in "ab"),
         look_at("c"),
-        reading(1),
+        make_read_turn(1),
         look_at("d"),
-        reading(2),
+        make_read_turn(2),
         look_at("e"),
         returning(),
     ]

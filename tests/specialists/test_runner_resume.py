@@ -12,16 +12,16 @@ from tests.specialists.scripted_model import (
     Looker,
     calling,
     finish,
+    make_text_turn,
     play,
     returning,
-    saying,
 )
 
-MADE = Artifact(id="0", name="map.png")
+MAP_FILE = Artifact(id="0", name="map.png")
 
 
 async def look(arguments: LookArguments) -> ToolOutcome:
-    files = (MADE,) if arguments.at == "b" else ()
+    files = (MAP_FILE,) if arguments.at == "b" else ()
     return ToolOutcome(f"saw {arguments.at}", files, (f"{arguments.at} is foggy",), (f"{arguments.at}.txt",))
 
 
@@ -30,9 +30,9 @@ def script() -> list[Turn]:
     return [
         calling(("look", {"at": "a"}), ("look", {"at": "b"})),
         calling(("look", {"at": "c"}), ("return_result", {"summary": "s", "content": "early", "confidence": 1})),
-        saying("half a", "max_tokens"),
-        saying("I will look again."),
-        saying('<tool_call>{"name": "look", "arguments": {"at": "d"}}</tool_call>'),
+        make_text_turn("half a", "max_tokens"),
+        make_text_turn("I will look again."),
+        make_text_turn('<tool_call>{"name": "look", "arguments": {"at": "d"}}</tool_call>'),
         calling(("nonsense", {}), ("look", {"at": "a"})),
         calling(("look", {"at": "e"}), ("look", {"at": "e"}), ("look", {"at": "b"})),
         calling(("return_result", {"summary": "s"})),
@@ -48,7 +48,7 @@ SCRIPTS: dict[str, tuple[list[Turn], int]] = {
     "a last call after repeats": ([SAME, SAME, SAME, FOGGY], 10),
     "a last call": ([SAME, FOGGY], 1),
     "two calls of one id": ([TWINS, returning()], 10),
-    "a refusal": ([saying("No.", "refused")], 10),
+    "a refusal": ([make_text_turn("No.", "refused")], 10),
     "an escalation": ([calling(("escalate", {"reason": "out_of_scope", "message": "No."}))], 10),
 }
 
@@ -66,7 +66,7 @@ async def test_from_every_checkpoint_the_same_end_is_reached_without_doing_anyth
         later, played, _ = await play(rest, again.tool(), log=resumed, max_turns=max_turns)
         assert later == outcome, kept
         assert not played.moves, kept
-        assert not done & {f"saw {at}" for at in again.seen}, kept
+        assert not done & {f"saw {at}" for at in again.seen_places}, kept
         assert [item.calls for item in resumed.turns] == [item.calls for item in log.turns], kept
         assert sorted(reply.text for reply in resumed.replies) == sorted(reply.text for reply in log.replies), kept
         if played.calls:
@@ -76,7 +76,7 @@ async def test_from_every_checkpoint_the_same_end_is_reached_without_doing_anyth
 
 async def test_an_attempt_keeps_what_all_its_owners_made_found_and_spent() -> None:
     outcome, _, log = await finish(script(), Looker(look).tool(), max_turns=10)
-    assert outcome.artifacts == (MADE,)
+    assert outcome.artifacts == (MAP_FILE,)
     assert outcome.gaps == ("a is foggy", "b is foggy", "c is foggy", "d is foggy", "e is foggy")
     assert outcome.usage.calls == 9
     assert len(log.history) == 20

@@ -19,9 +19,9 @@ from tests.specialists.scripted_model import (
     calling,
     finish,
     give_up,
+    make_text_turn,
     play,
     returning,
-    saying,
 )
 
 ANNOUNCEMENT = "I will now query the table to get the total by region."
@@ -40,8 +40,8 @@ BARE = {"summary": "North leads.", "content": "North first, South second.", "con
 )
 async def test_a_call_written_as_text_is_made(text: str) -> None:
     looker = Looker()
-    outcome, model, log = await finish([saying(text), returning()], looker.tool())
-    assert looker.seen == ["sea"]
+    outcome, model, log = await finish([make_text_turn(text), returning()], looker.tool())
+    assert looker.seen_places == ["sea"]
     asked, told = model.calls[1].messages[1:]
     assert [(call.name, call.arguments) for call in asked.calls] == [("look", {"at": "sea"})]
     assert asked.text == ""
@@ -51,7 +51,7 @@ async def test_a_call_written_as_text_is_made(text: str) -> None:
 
 
 async def test_the_same_text_twice_gives_calls_of_two_ids() -> None:
-    _, _, log = await play([saying(CALL), saying(CALL), returning()], Looker().tool())
+    _, _, log = await play([make_text_turn(CALL), make_text_turn(CALL), returning()], Looker().tool())
     first, second = (turn.calls[0].id for turn in log.turns[:2])
     assert first != second
 
@@ -65,14 +65,14 @@ async def test_the_same_text_twice_gives_calls_of_two_ids() -> None:
     ],
 )
 async def test_a_result_written_as_text_keeps_its_own_confidence_and_is_read_at_once(text: str) -> None:
-    outcome, model, _ = await finish([saying(text)], Looker().tool())
+    outcome, model, _ = await finish([make_text_turn(text)], Looker().tool())
     assert len(model.calls) == 1
     assert (outcome.content, outcome.confidence, outcome.doubts) == (BARE["content"], 35, ())
 
 
 async def test_an_escalation_written_as_text_is_one() -> None:
     wish = {"name": "escalate", "arguments": {"reason": "out_of_scope", "message": "There is no sea."}}
-    outcome, _, _ = await give_up([saying(json.dumps(wish))])
+    outcome, _, _ = await give_up([make_text_turn(json.dumps(wish))])
     assert (outcome.reason, outcome.message) == ("out_of_scope", "There is no sea.")
 
 
@@ -87,53 +87,63 @@ async def test_an_escalation_written_as_text_is_one() -> None:
 )
 async def test_a_written_call_that_cannot_be_read_is_sent_back_and_never_a_result(text: str) -> None:
     looker = Looker()
-    outcome, model, _ = await give_up([saying(text), saying(text)], looker.tool())
-    assert looker.seen == []
+    outcome, model, _ = await give_up([make_text_turn(text), make_text_turn(text)], looker.tool())
+    assert looker.seen_places == []
     assert "a tool call written as text that could not be read" in model.calls[1].messages[-1].text
     assert "look, escalate, return_result" in model.calls[1].messages[-1].text
     assert model.calls[1].tool_choice == "required"
     assert (outcome.reason, outcome.partial_result) == ("confidence_too_low", None)
-    await finish([saying(text), calling(("look", {"at": "sea"})), returning()], looker.tool())
+    await finish([make_text_turn(text), calling(("look", {"at": "sea"})), returning()], looker.tool())
 
 
 @pytest.mark.parametrize("text", [ANNOUNCEMENT, REFUSAL])
 async def test_words_that_are_followed_by_the_work_cost_nothing_but_a_turn(text: str) -> None:
-    outcome, model, _ = await finish([saying(text), calling(("look", {"at": "sea"})), returning()], Looker().tool())
+    outcome, model, _ = await finish(
+        [make_text_turn(text), calling(("look", {"at": "sea"})), returning()], Looker().tool()
+    )
     assert (outcome.content, outcome.doubts) == ("All of it.", ())
     assert [call.tool_choice for call in model.calls] == ["auto", "required", "auto"]
 
 
 async def test_words_after_tools_are_sent_back_once_each_time() -> None:
     look_at = calling(("look", {"at": "sea"}))
-    moves = [saying(ANNOUNCEMENT), look_at, saying("It is blue."), saying("It is blue.")]
+    moves = [make_text_turn(ANNOUNCEMENT), look_at, make_text_turn("It is blue."), make_text_turn("It is blue.")]
     outcome, model, _ = await finish(moves, Looker().tool())
     assert len(model.calls) == 4
     assert (outcome.content, outcome.confidence, len(outcome.doubts)) == ("It is blue.", 50, 1)
 
 
 async def test_words_then_nothing_are_the_words_in_doubt() -> None:
-    outcome, _, _ = await finish([saying(ANNOUNCEMENT), saying(" ")], Looker().tool())
+    outcome, _, _ = await finish([make_text_turn(ANNOUNCEMENT), make_text_turn(" ")], Looker().tool())
     assert (outcome.content, outcome.confidence) == (ANNOUNCEMENT, 50)
     assert outcome.doubts
-    await give_up([saying('look("sea")'), saying(" ")], Looker().tool())
+    await give_up([make_text_turn('look("sea")'), make_text_turn(" ")], Looker().tool())
 
 
 @pytest.mark.parametrize(
     ("moves", "content"),
     [
         (
-            [calling(("look", {"at": "sea"})), saying("It is blue."), saying("I have handed in the result.")],
+            [
+                calling(("look", {"at": "sea"})),
+                make_text_turn("It is blue."),
+                make_text_turn("I have handed in the result."),
+            ],
             "It is blue.",
         ),
         (
-            [calling(("look", {"at": "sea"})), saying("It is blue."), saying("escalate. escalate.", "max_tokens")],
+            [
+                calling(("look", {"at": "sea"})),
+                make_text_turn("It is blue."),
+                make_text_turn("escalate. escalate.", "max_tokens"),
+            ],
             "It is blue.",
         ),
         (
-            [saying("I will write."), saying("Dear Ana, thank you for the coffee.")],
+            [make_text_turn("I will write."), make_text_turn("Dear Ana, thank you for the coffee.")],
             "Dear Ana, thank you for the coffee.",
         ),
-        ([saying("Dear Ana, thank you."), saying("Done.")], "Dear Ana, thank you."),
+        ([make_text_turn("Dear Ana, thank you."), make_text_turn("Done.")], "Dear Ana, thank you."),
     ],
 )
 async def test_what_was_said_first_stands_once_a_tool_gave_something_else_what_says_more(
@@ -145,7 +155,9 @@ async def test_what_was_said_first_stands_once_a_tool_gave_something_else_what_s
 
 
 async def test_words_in_the_last_call_are_doubted_at_once() -> None:
-    outcome, model, _ = await finish([calling(("look", {"at": "sea"})), saying("Blue.")], Looker().tool(), max_turns=1)
+    outcome, model, _ = await finish(
+        [calling(("look", {"at": "sea"})), make_text_turn("Blue.")], Looker().tool(), max_turns=1
+    )
     assert model.calls[1].tool_choice == "required"
     assert outcome.confidence == 50
     assert outcome.doubts
@@ -153,7 +165,7 @@ async def test_words_in_the_last_call_are_doubted_at_once() -> None:
 
 
 async def test_a_tool_call_written_in_the_last_call_is_no_result() -> None:
-    outcome, _, _ = await give_up([calling(("look", {"at": "a"})), saying(CALL)], Looker().tool(), max_turns=1)
+    outcome, _, _ = await give_up([calling(("look", {"at": "a"})), make_text_turn(CALL)], Looker().tool(), max_turns=1)
     assert outcome.message == "Reached the limit of 1 turns without a result."
 
 
@@ -167,7 +179,7 @@ async def test_a_call_that_writes_is_never_read_from_words() -> None:
 
     poster = Tool("post", "write", LookArguments, post)
     quoted = f"The page says: {json.dumps({'name': 'post', 'arguments': {'at': 'all'}})}"
-    _, model, _ = await give_up([saying(quoted), saying(quoted)], poster)
+    _, model, _ = await give_up([make_text_turn(quoted), make_text_turn(quoted)], poster)
     assert made == []
     assert "could not be read" in model.calls[1].messages[-1].text
 
@@ -185,8 +197,8 @@ async def test_a_call_as_the_content_of_a_result_is_sent_back_and_then_no_result
 async def test_a_call_quoted_in_a_long_text_is_not_made() -> None:
     looker = Looker()
     report = f"{'The sea is wide. ' * 60}\n\nAn example: {CALL}\n\n{'It is deep. ' * 20}"
-    outcome, _, _ = await finish([saying(report), returning(report)], looker.tool())
-    assert looker.seen == []
+    outcome, _, _ = await finish([make_text_turn(report), returning(report)], looker.tool())
+    assert looker.seen_places == []
     assert outcome.content == report
 
 
@@ -213,14 +225,15 @@ def test_the_summary_is_taken_from_the_content_where_none_is_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "read"), [("High", "high"), ("major", "high"), ("blocker", "critical"), (None, "info"), ("info", "info")]
+    ("given_severity", "read_severity"),
+    [("High", "high"), ("major", "high"), ("blocker", "critical"), (None, "info"), ("info", "info")],
 )
-def test_severities_are_read_under_their_usual_names(given: str | None, read: str) -> None:
-    finding = {"message": "m"} if given is None else {"message": "m", "severity": given}
+def test_severities_are_read_under_their_usual_names(given_severity: str | None, read_severity: str) -> None:
+    finding = {"message": "m"} if given_severity is None else {"message": "m", "severity": given_severity}
     arguments = {"content": "c", "confidence": 80, "findings": [finding]}
     outcome = finish_tools.read_finish_call(ToolCall(id="1", name="return_result", arguments=arguments))
     assert isinstance(outcome, Result)
-    assert outcome.findings[0].severity == read
+    assert outcome.findings[0].severity == read_severity
 
 
 def test_a_tools_spec_leaves_out_what_no_model_needs() -> None:
@@ -245,8 +258,8 @@ SQL = {"sql": "select region, sum(sales) from sales group by region"}
 RESULT = {"summary": "North leads.", "content": "North: 35", "confidence": 35}
 
 
-def call_text(tool: str, given: Any, *, name: str = "name", arguments: str = "arguments") -> str:
-    return json.dumps({name: tool, arguments: given})
+def call_text(tool: str, call_arguments: Any, *, name: str = "name", arguments: str = "arguments") -> str:
+    return json.dumps({name: tool, arguments: call_arguments})
 
 
 @pytest.mark.parametrize(

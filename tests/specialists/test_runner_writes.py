@@ -26,10 +26,10 @@ from tests.specialists.scripted_model import (
     ScriptedModel,
     calling,
     handoff,
+    make_turn_event,
     play,
     returning,
     specialist,
-    taken,
 )
 
 TEA = ("post_note", {"text": "tea"})
@@ -47,23 +47,27 @@ async def attempt(log: KeptLog, moves: Sequence[Turn], *tools: Tool, **more: Any
     return end, model
 
 
-async def finished(log: KeptLog, moves: Sequence[Turn], *tools: Tool, **more: Any) -> tuple[Result, ScriptedModel]:
+async def finish_attempt(
+    log: KeptLog, moves: Sequence[Turn], *tools: Tool, **more: Any
+) -> tuple[Result, ScriptedModel]:
     end, model = await attempt(log, moves, *tools, **more)
     assert isinstance(end, Result), end
     return end, model
 
 
-async def doubted(log: KeptLog, moves: Sequence[Turn], *tools: Tool, **more: Any) -> tuple[UnknownWrite, ScriptedModel]:
+async def expect_unknown_write(
+    log: KeptLog, moves: Sequence[Turn], *tools: Tool, **more: Any
+) -> tuple[UnknownWrite, ScriptedModel]:
     end, model = await attempt(log, moves, *tools, **more)
     assert isinstance(end, UnknownWrite), end
     return end, model
 
 
-def begun(call: str, tool: str, what: str, key: str, digest: str) -> ToolStarted:
+def make_tool_started(call: str, tool: str, what: str, key: str, digest: str) -> ToolStarted:
     return ToolStarted(call=call, tool=tool, what=what, key=key, digest=digest, **OF)
 
 
-async def killed(log: KeptLog, side: FarSide, tool: Tool, *calls: tuple[str, dict[str, str]]) -> None:
+async def kill_attempt(log: KeptLog, side: FarSide, tool: Tool, *calls: tuple[str, dict[str, str]]) -> None:
     """An attempt whose instance dies while its call is under way."""
     task = asyncio.create_task(attempt(log, [calling(*(calls or (TEA,)))], tool))
     await asyncio.wait_for(side.came.wait(), patience())
@@ -94,7 +98,7 @@ class OrderLog(KeptLog):
 async def test_the_intent_is_kept_before_the_call_and_the_outcome_before_the_next() -> None:
     async with far_side() as side:
         log = OrderLog(side=side)
-        _, model = await finished(log, [calling(TEA, CAKE), returning()], side.tool())
+        _, model = await finish_attempt(log, [calling(TEA, CAKE), returning()], side.tool())
     assert side.notes == ["tea", "cake"]
     assert log.order == [("started", 0), ("returned", 1), ("started", 1), ("returned", 2)]
     intent = next(item for item in log.history if isinstance(item, ToolStarted))
@@ -116,7 +120,7 @@ async def test_a_read_that_stands_before_a_write_is_done_first_and_reads_keep_ru
 
         looks = [("look", {"at": at}) for at in "abc"]
         turn = calling(looks[0], looks[1], TEA, looks[2], ids=("1", "2", "3", "4"))
-        _, model = await finished(KeptLog(), [turn, returning()], side.tool(), Looker(look).tool())
+        _, model = await finish_attempt(KeptLog(), [turn, returning()], side.tool(), Looker(look).tool())
     assert seen == [0, 0, 1]
     assert [reply.call_id for reply in model.calls[1].messages[2].replies] == ["1", "2", "3", "4"]
 
@@ -124,27 +128,27 @@ async def test_a_read_that_stands_before_a_write_is_done_first_and_reads_keep_ru
 async def test_a_failed_outcome_is_certain_and_the_model_may_mend_its_call() -> None:
     async with far_side() as side:
         moves = [calling(("post_note", {"text": "refused"})), calling(TEA), returning()]
-        _, model = await finished(KeptLog(), moves, side.tool())
+        _, model = await finish_attempt(KeptLog(), moves, side.tool())
     assert model.calls[1].messages[2].replies[0].failed
     assert side.notes == ["tea"]
 
 
-@pytest.mark.parametrize("held", ["before", "after"])
-async def test_a_call_cut_off_by_a_crash_is_never_repeated_by_itself(held: str) -> None:
-    async with far_side(held=held) as side:
+@pytest.mark.parametrize("closed_gate", ["before", "after"])
+async def test_a_call_cut_off_by_a_crash_is_never_repeated_by_itself(closed_gate: str) -> None:
+    async with far_side(closed_gate=closed_gate) as side:
         log = KeptLog()
-        await killed(log, side, side.tool())
+        await kill_attempt(log, side, side.tool())
         for _ in range(2):
-            outcome, model = await doubted(KeptLog(list(log.history)), [], side.tool())
+            outcome, model = await expect_unknown_write(KeptLog(list(log.history)), [], side.tool())
             assert outcome.what == "post_note(text='tea')"
             assert "interrupted" in outcome.reason
             assert model.calls == []
     assert side.calls == 1
 
 
-async def said(log: KeptLog, verdict: str, words: str, moves: Sequence[Turn], *tools: Tool) -> ScriptedModel:
+async def give_verdict(log: KeptLog, verdict: str, words: str, moves: Sequence[Turn], *tools: Tool) -> ScriptedModel:
     history = [*log.history, WriteVerdict(2.0, "c0", verdict, "U1", words)]
-    _, model = await finished(KeptLog(history), moves, *tools)
+    _, model = await finish_attempt(KeptLog(history), moves, *tools)
     return model
 
 
@@ -152,35 +156,38 @@ async def test_what_a_person_says_stands_for_the_outcome() -> None:
     async with far_side() as side:
         log = KeptLog()
         side.before.clear()
-        await killed(log, side, side.tool())
+        await kill_attempt(log, side, side.tool())
         side.before.set()
         tool = side.tool()
 
-        model = await said(log, "happened", "", [calling(TEA), returning()], tool)
+        model = await give_verdict(log, "happened", "", [calling(TEA), returning()], tool)
         (reply,) = model.calls[0].messages[2].replies
         assert "A person checked: post_note was carried out" in reply.text
         assert model.calls[1].messages[4].replies[0].failed, "the same call is not made again"
         assert side.calls == 1
 
-        model = await said(log, "words", "Half of it, {oddly}", [calling(TEA), returning()], tool)
+        model = await give_verdict(log, "words", "Half of it, {oddly}", [calling(TEA), returning()], tool)
         assert "Half of it, {oddly}" in model.calls[0].messages[2].replies[0].text
         assert side.calls == 1
 
-        model = await said(log, "not_happened", "", [calling(TEA), returning()], tool)
+        model = await give_verdict(log, "not_happened", "", [calling(TEA), returning()], tool)
         assert "was not carried out. You may call it again." in model.calls[0].messages[2].replies[0].text
         assert side.calls == 2
 
 
 async def test_two_intents_of_one_turn_are_in_doubt_one_after_the_other() -> None:
-    turn = taken(calling(TEA, CAKE))
-    intents = [begun("c0", "post_note", "tea", "", "d0"), begun("c1", "post_note", "cake", "", "d1")]
+    turn = make_turn_event(calling(TEA, CAKE))
+    intents = [
+        make_tool_started("c0", "post_note", "tea", "", "d0"),
+        make_tool_started("c1", "post_note", "cake", "", "d1"),
+    ]
     async with far_side() as side:
-        first, _ = await doubted(KeptLog([turn, *intents]), [], side.tool())
+        first, _ = await expect_unknown_write(KeptLog([turn, *intents]), [], side.tool())
         assert first.call == intents[0].call
         history = [turn, *intents, WriteVerdict(2.0, "c0", "happened", "U1", "")]
-        second, _ = await doubted(KeptLog(history), [], side.tool())
+        second, _ = await expect_unknown_write(KeptLog(history), [], side.tool())
         assert second.call == intents[1].call
-        _, model = await finished(
+        _, model = await finish_attempt(
             KeptLog([*history, WriteVerdict(2.0, "c1", "not_happened", "U1", "")]), [returning()], side.tool()
         )
     assert [reply.failed for reply in model.calls[0].messages[2].replies] == [False, True]
@@ -190,25 +197,25 @@ async def test_two_intents_of_one_turn_are_in_doubt_one_after_the_other() -> Non
 @pytest.mark.parametrize("seconds", [0.4, 0.01])
 async def test_a_call_cut_off_by_its_time_is_in_doubt(seconds: float) -> None:
     """The shorter time is over before the call could be cut off by itself."""
-    async with far_side(held="after") as side:
+    async with far_side(closed_gate="after") as side:
         log = KeptLog()
-        outcome, _ = await doubted(log, [calling(TEA)], side.tool(), seconds=max(seconds, 0.4))
+        outcome, _ = await expect_unknown_write(log, [calling(TEA)], side.tool(), seconds=max(seconds, 0.4))
         assert "too long" in outcome.reason
         assert isinstance(log.history[-1], ToolStarted), "nothing pretends to be its outcome"
-        await doubted(KeptLog(log.history), [], side.tool(), seconds=0.4, elapsed=1 / seconds)
+        await expect_unknown_write(KeptLog(log.history), [], side.tool(), seconds=0.4, elapsed_seconds=1 / seconds)
     assert side.calls == 1
 
 
-@pytest.mark.parametrize("done", [False, True])
+@pytest.mark.parametrize("is_done", [False, True])
 async def test_a_lost_workbench_interrupts_a_write_and_the_next_owner_finds_out_what_became_of_it(
-    *, done: bool
+    *, is_done: bool
 ) -> None:
     away = [True]
     sent: list[str] = []
 
     async def post(arguments: NoteArguments, _bench: Workbench) -> ToolOutcome:
         """Post a note with a file."""
-        if done or not away[0]:
+        if is_done or not away[0]:
             sent.append(arguments.text)
         if away[0]:
             raise WorkbenchLost(OSError("the store is away"))
@@ -223,7 +230,7 @@ async def test_a_lost_workbench_interrupts_a_write_and_the_next_owner_finds_out_
         await attempt(log, [calling(TEA)], tool)
     assert isinstance(log.history[-1], ToolStarted), "nothing pretends to be its outcome"
     away[0] = False
-    _, model = await finished(KeptLog(log.history), [returning()], tool)
+    _, model = await finish_attempt(KeptLog(log.history), [returning()], tool)
     assert [reply.text for reply in model.calls[0].messages[2].replies] == ["posted"]
     assert sent == ["tea"]
 
@@ -237,41 +244,45 @@ async def test_a_tool_that_does_not_let_go_is_in_doubt_when_the_attempt_ends() -
             await asyncio.sleep(0.2)
         raise AssertionError
 
-    outcome, _ = await doubted(KeptLog(), [calling(TEA)], Tool("post_note", "write", NoteArguments, hold), seconds=0.2)
+    outcome, _ = await expect_unknown_write(
+        KeptLog(), [calling(TEA)], Tool("post_note", "write", NoteArguments, hold), seconds=0.2
+    )
     assert "ran out" in outcome.reason
 
 
 async def test_a_tool_that_breaks_is_in_doubt() -> None:
-    async def broken(_arguments: NoteArguments, _bench: Workbench) -> ToolOutcome:
+    async def break_off(_arguments: NoteArguments, _bench: Workbench) -> ToolOutcome:
         """Break."""
         raise ConnectionResetError("with a secret in it")
 
-    outcome, _ = await doubted(KeptLog(), [calling(TEA)], Tool("post_note", "write", NoteArguments, broken))
+    outcome, _ = await expect_unknown_write(
+        KeptLog(), [calling(TEA)], Tool("post_note", "write", NoteArguments, break_off)
+    )
     assert outcome.reason == "it broke off with an error, ConnectionResetError"
 
 
-@pytest.mark.parametrize("held", ["before", "after"])
-async def test_a_call_with_a_key_is_repeated_with_the_same_key(held: str) -> None:
-    async with far_side(held=held) as side:
+@pytest.mark.parametrize("closed_gate", ["before", "after"])
+async def test_a_call_with_a_key_is_repeated_with_the_same_key(closed_gate: str) -> None:
+    async with far_side(closed_gate=closed_gate) as side:
         tool = side.tool(key="drops_repeats")
         log = KeptLog()
-        await killed(log, side, tool)
+        await kill_attempt(log, side, tool)
         side.before.set()
         side.after.set()
-        _, model = await finished(KeptLog(log.history), [calling(TEA), returning()], tool)
+        _, model = await finish_attempt(KeptLog(log.history), [calling(TEA), returning()], tool)
     assert model.calls[0].messages[2].replies[0].text.startswith("posted as number")
     keys = set(side.keys)
     assert len(keys) == 2, "one for each call that the model wished for"
     assert side.notes == ["tea", "tea"]
-    assert side.calls - (held == "before") in {2, 3}
+    assert side.calls - (closed_gate == "before") in {2, 3}
 
 
 async def test_a_call_with_a_key_that_is_cut_off_is_repeated_once() -> None:
-    async with far_side(held="after") as side:
+    async with far_side(closed_gate="after") as side:
         task = asyncio.create_task(
             attempt(KeptLog(), [calling(TEA), returning()], side.tool(key="drops_repeats"), seconds=2.0)
         )
-        await side.taken.wait()
+        await side.taken_event.wait()
         side.came.clear()
         await side.came.wait()
         side.after.set()
@@ -282,27 +293,27 @@ async def test_a_call_with_a_key_that_is_cut_off_is_repeated_once() -> None:
 
 
 async def test_a_repeat_that_fails_says_nothing_of_the_first_call() -> None:
-    async def closed(_arguments: NoteArguments, _bench: Workbench, _key: str) -> ToolOutcome:
+    async def fail_post(_arguments: NoteArguments, _bench: Workbench, _key: str) -> ToolOutcome:
         """Post."""
         return ToolOutcome("nobody listens", failed=True)
 
-    tool = Tool("post_note", "write", NoteArguments, closed, key="drops_repeats")
-    history = [taken(calling(TEA)), begun("c0", "post_note", "tea", "k", "d")]
-    await doubted(KeptLog(history), [], tool)
+    tool = Tool("post_note", "write", NoteArguments, fail_post, key="drops_repeats")
+    history = [make_turn_event(calling(TEA)), make_tool_started("c0", "post_note", "tea", "k", "d")]
+    await expect_unknown_write(KeptLog(history), [], tool)
 
 
 @pytest.mark.parametrize("key", ["none", "marks"])
-@pytest.mark.parametrize("held", ["before", "after"])
-async def test_a_call_that_can_be_looked_up_is_adopted_or_made_now(held: str, key: KeyUse) -> None:
-    async with far_side(held=held) as side:
+@pytest.mark.parametrize("closed_gate", ["before", "after"])
+async def test_a_call_that_can_be_looked_up_is_adopted_or_made_now(closed_gate: str, key: KeyUse) -> None:
+    async with far_side(closed_gate=closed_gate) as side:
         tool = side.tool(looks=True, key=key)
         log = KeptLog()
-        await killed(log, side, tool)
-        lost = held == "before"
+        await kill_attempt(log, side, tool)
+        lost = closed_gate == "before"
         side.before, side.after = asyncio.Event(), asyncio.Event()  # the first call waits at the old gates for good
         side.before.set()
         side.after.set()
-        _, model = await finished(KeptLog(log.history), [returning()], tool)
+        _, model = await finish_attempt(KeptLog(log.history), [returning()], tool)
     assert side.notes == ["tea"]
     assert side.calls == (2 if lost else 1)
     text = model.calls[0].messages[2].replies[0].text
@@ -310,11 +321,11 @@ async def test_a_call_that_can_be_looked_up_is_adopted_or_made_now(held: str, ke
 
 
 async def test_a_look_up_that_cannot_tell_leaves_the_doubt() -> None:
-    async with far_side(held="after") as side:
+    async with far_side(closed_gate="after") as side:
         log = KeptLog()
-        await killed(log, side, side.tool(looks=True))
+        await kill_attempt(log, side, side.tool(looks=True))
         side.tells = False
-        await doubted(KeptLog(log.history), [], side.tool(looks=True))
+        await expect_unknown_write(KeptLog(log.history), [], side.tool(looks=True))
         assert side.looks == 1
     assert side.calls == 1
 
@@ -330,17 +341,17 @@ async def test_a_look_up_that_takes_too_long_leaves_the_doubt(monkeypatch: pytes
         raise AssertionError
 
     tool = Tool("post_note", "write", NoteArguments, post, look_up=never)
-    history = [taken(calling(TEA)), begun("c0", "post_note", "tea", "", "d")]
-    await doubted(KeptLog(history), [], tool)
+    history = [make_turn_event(calling(TEA)), make_tool_started("c0", "post_note", "tea", "", "d")]
+    await expect_unknown_write(KeptLog(history), [], tool)
 
 
 async def test_a_call_cut_off_by_its_time_is_looked_up_at_once() -> None:
-    async with far_side(held="after") as side:
-        _, model = await finished(KeptLog(), [calling(TEA), returning()], side.tool(looks=True), seconds=1.0)
+    async with far_side(closed_gate="after") as side:
+        _, model = await finish_attempt(KeptLog(), [calling(TEA), returning()], side.tool(looks=True), seconds=1.0)
         assert model.calls[1].messages[2].replies[0].text == "it is on the board"
         assert side.calls == 1
-    async with far_side(held="before") as side:
-        _, model = await finished(KeptLog(), [calling(TEA), returning()], side.tool(looks=True), seconds=1.0)
+    async with far_side(closed_gate="before") as side:
+        _, model = await finish_attempt(KeptLog(), [calling(TEA), returning()], side.tool(looks=True), seconds=1.0)
         reply = model.calls[1].messages[2].replies[0]
         assert reply.failed
         assert "nothing was done" in reply.text
@@ -348,8 +359,8 @@ async def test_a_call_cut_off_by_its_time_is_looked_up_at_once() -> None:
 
 
 async def test_an_intent_whose_tool_is_gone_is_in_doubt() -> None:
-    history = [taken(calling(TEA)), begun("c0", "post_note", "tea", "", "d")]
-    outcome, _ = await doubted(KeptLog(history), [])
+    history = [make_turn_event(calling(TEA)), make_tool_started("c0", "post_note", "tea", "", "d")]
+    outcome, _ = await expect_unknown_write(KeptLog(history), [])
     assert "no longer there" in outcome.reason
 
 
@@ -369,17 +380,17 @@ async def test_a_call_that_ends_soon_after_its_attempt_is_told_to_stop_has_an_ou
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(tool_calls, "GRACE_SECONDS", 5.0)
-    async with far_side(held="after") as side:
+    async with far_side(closed_gate="after") as side:
         log = KeptLog()
         task = asyncio.create_task(attempt(log, [calling(TEA)], side.tool()))
-        await asyncio.wait_for(side.taken.wait(), patience())
+        await asyncio.wait_for(side.taken_event.wait(), patience())
         for _ in range(2):
             task.cancel()
             await asyncio.sleep(0)
         side.after.set()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await finished(KeptLog(log.history), [returning()], side.tool())
+        await finish_attempt(KeptLog(log.history), [returning()], side.tool())
     assert [reply.text for reply in log.replies] == ["posted as number 1"]
     assert side.calls == 1
 
@@ -389,7 +400,7 @@ async def test_a_finished_write_is_not_made_again_by_who_takes_over() -> None:
         log = KeptLog()
         await attempt(log, [calling(TEA), returning()], side.tool())
         done = next(index for index, item in enumerate(log.history) if isinstance(item, ToolReturned))
-        _, model = await finished(KeptLog(log.history[: done + 1]), [returning()], side.tool())
+        _, model = await finish_attempt(KeptLog(log.history[: done + 1]), [returning()], side.tool())
     assert side.calls == 1
     assert model.calls[0].messages[2].replies[0].text == "posted as number 1"
 

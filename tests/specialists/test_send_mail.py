@@ -82,23 +82,23 @@ def arguments(**more: Any) -> mail_tools.SendMailArguments:
     return mail_tools.SendMailArguments(**given)
 
 
-async def sent(made: Tool, folder: Path, **more: Any) -> ToolOutcome:
+async def send_prepared_mail(mail_tool: Tool, folder: Path, **more: Any) -> ToolOutcome:
     """Prepared, then sent, as an approved call is."""
     at = bench(folder, report_csv=b"a,b\n1,2\n")
-    assert made.prepare is not None
-    ready = await made.prepare(arguments(**more), at)
+    assert mail_tool.prepare is not None
+    ready = await mail_tool.prepare(arguments(**more), at)
     if isinstance(ready, ToolOutcome):
         return ready
-    again = await made.prepare(ready.arguments, at)
+    again = await mail_tool.prepare(ready.arguments, at)
     assert again == ready, "a prepared call is prepared"
-    return await made.run(ready.arguments, at, KEY)
+    return await mail_tool.run(ready.arguments, at, KEY)
 
 
 async def test_a_mail_arrives_as_it_was_approved(tmp_path: Path) -> None:
     async with mailbox() as box:
         made = tool(f"smtp://127.0.0.1:{box.port}")
         to = ["ana@acme.example", "ben@north.example", "ana@acme.example"]
-        outcome = await sent(made, tmp_path, to=to, attachments=["report.csv"])
+        outcome = await send_prepared_mail(made, tmp_path, to=to, attachments=["report.csv"])
     assert (outcome.failed, outcome.text) == (False, "Sent to ana@acme.example, ben@north.example.")
     ((recipients, message),) = box.mails
     assert recipients == ["ana@acme.example", "ben@north.example"]
@@ -132,7 +132,7 @@ async def test_the_card_says_who_gets_it_and_what_leaves(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("more", "expected_words"),
     [
         ({"to": ["Ana <ana@acme.example>"]}, "no plain mail address"),
         ({"to": ["ana@acme.example\nBcc: eve@evil.example"]}, "no plain mail address"),
@@ -143,18 +143,18 @@ async def test_the_card_says_who_gets_it_and_what_leaves(tmp_path: Path) -> None
     ],
 )
 async def test_what_is_no_address_or_file_is_told_and_nothing_is_sent(
-    tmp_path: Path, more: dict[str, Any], told: str
+    tmp_path: Path, more: dict[str, Any], expected_words: str
 ) -> None:
     async with mailbox() as box:
-        outcome = await sent(tool(f"smtp://127.0.0.1:{box.port}"), tmp_path, **more)
+        outcome = await send_prepared_mail(tool(f"smtp://127.0.0.1:{box.port}"), tmp_path, **more)
     assert outcome.failed
-    assert told in outcome.text
+    assert expected_words in outcome.text
     assert box.mails == []
 
 
 async def test_a_subject_of_several_lines_makes_no_header(tmp_path: Path) -> None:
     async with mailbox() as box:
-        outcome = await sent(
+        outcome = await send_prepared_mail(
             tool(f"smtp://127.0.0.1:{box.port}"), tmp_path, subject="Hello\r\nBcc: eve@evil.example\r\n\r\nboo"
         )
     assert not outcome.failed
@@ -167,7 +167,7 @@ async def test_a_subject_of_several_lines_makes_no_header(tmp_path: Path) -> Non
 async def test_one_recipient_who_is_refused_keeps_the_mail_from_all(tmp_path: Path) -> None:
     async with mailbox(box={"refuses": frozenset({"ben@north.example"})}) as box:
         made = tool(f"smtp://127.0.0.1:{box.port}")
-        outcome = await sent(made, tmp_path, to=["ana@acme.example", "ben@north.example"])
+        outcome = await send_prepared_mail(made, tmp_path, to=["ana@acme.example", "ben@north.example"])
     assert outcome.failed
     assert "does not take mail for ben@north.example" in outcome.text
     assert "nobody got it" in outcome.text
@@ -176,19 +176,19 @@ async def test_one_recipient_who_is_refused_keeps_the_mail_from_all(tmp_path: Pa
 
 async def test_a_refusal_is_certain_and_a_lost_answer_is_for_a_person(tmp_path: Path) -> None:
     async with mailbox(box={"says": "554 looks like spam"}) as box:
-        outcome = await sent(tool(f"smtp://127.0.0.1:{box.port}"), tmp_path)
+        outcome = await send_prepared_mail(tool(f"smtp://127.0.0.1:{box.port}"), tmp_path)
     assert outcome.failed
     assert "refused the mail: looks like spam" in outcome.text
     async with mailbox(box={"drops": True}) as box:
         made = tool(f"smtp://127.0.0.1:{box.port}")
         with pytest.raises(Exception, match=r"EOF|onnection"):
-            await sent(made, tmp_path)
+            await send_prepared_mail(made, tmp_path)
     assert len(box.mails) == 1, "it was taken, and nobody here knows"
     assert made.look_up is not None
     looked = await made.look_up(arguments(), bench(tmp_path), KEY)
     assert looked is not None
     assert looked.failed, "nobody can tell: a person is asked"
-    away = await sent(tool("smtp://127.0.0.1:1"), tmp_path)
+    away = await send_prepared_mail(tool("smtp://127.0.0.1:1"), tmp_path)
     assert away.failed
     assert "could not be used" in away.text
 
@@ -202,16 +202,16 @@ async def test_mail_goes_over_tls_or_not_at_all(tmp_path: Path, monkeypatch: pyt
 
     async with mailbox(tls_context=context, authenticator=login, auth_required=True) as box:
         server = f"smtp://bot:p%40ss@localhost:{box.port}?tls=on"
-        untrusted = await sent(tool(server), tmp_path)
+        untrusted = await send_prepared_mail(tool(server), tmp_path)
         assert untrusted.failed
         assert "certificate" in untrusted.text.lower()
         monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATES / "ca.pem"))
-        assert not (await sent(tool(server), tmp_path)).failed
+        assert not (await send_prepared_mail(tool(server), tmp_path)).failed
         assert box.secure
-        wrong = await sent(tool(server.replace("p%40ss", "guess")), tmp_path)
+        wrong = await send_prepared_mail(tool(server.replace("p%40ss", "guess")), tmp_path)
         assert wrong.text == "The mail was not sent: localhost does not accept the user and password of LEADHAND_SMTP."
     async with mailbox() as box:
-        outcome = await sent(tool(f"smtp://localhost:{box.port}?tls=on"), tmp_path)
+        outcome = await send_prepared_mail(tool(f"smtp://localhost:{box.port}?tls=on"), tmp_path)
     assert outcome.failed, "a server without STARTTLS gets nothing"
     assert box.mails == []
 

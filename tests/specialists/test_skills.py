@@ -33,7 +33,7 @@ def write(folder: Path, files: dict[str, str]) -> Path:
     return folder
 
 
-def skilled(folder: Path) -> Crew:
+def load_skilled_crew(folder: Path) -> Crew:
     files = {
         "a.md": page("a", "skills: [brand-voice]"),
         "b.md": page("b"),
@@ -50,7 +50,7 @@ async def read(tool: Tool, **arguments: Any) -> ToolOutcome:
 
 
 async def test_a_skill_is_a_line_in_the_prompt_and_read_on_demand(tmp_path: Path) -> None:
-    crew = skilled(tmp_path)
+    crew = load_skilled_crew(tmp_path)
     one = crew.specialists["a"]
     line = "- brand-voice: How we write: short, warm. Read it before any text for customers."
     assert "You work.\n\n# Skills\n\n" in one.system_prompt
@@ -65,7 +65,7 @@ async def test_a_skill_is_a_line_in_the_prompt_and_read_on_demand(tmp_path: Path
 
 
 async def test_nothing_outside_of_its_folder_is_read(tmp_path: Path) -> None:
-    tool = skilled(tmp_path).specialists["a"].toolbox["read_skill"]
+    tool = load_skilled_crew(tmp_path).specialists["a"].toolbox["read_skill"]
     folder = tmp_path / "skills" / "brand-voice"
     (folder / "link.txt").symlink_to(tmp_path / "skills" / "secret.txt")
     (folder / "loop").symlink_to(folder)
@@ -79,7 +79,7 @@ async def test_nothing_outside_of_its_folder_is_read(tmp_path: Path) -> None:
 
 
 async def test_a_long_skill_is_read_part_by_part(tmp_path: Path) -> None:
-    tool = skilled(tmp_path).specialists["a"].toolbox["read_skill"]
+    tool = load_skilled_crew(tmp_path).specialists["a"].toolbox["read_skill"]
     write(tmp_path, {"skills/brand-voice/long.md": "x" * 9_999 + "END, and more"})
     found = await read(tool, name="brand-voice", file="long.md")
     assert found.text.endswith("xE\n[12 characters follow: start=10000]"), "what changed since the start is read"

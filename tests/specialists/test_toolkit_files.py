@@ -266,15 +266,15 @@ def test_a_toolkit_serves_the_crews_inside_its_crew(tmp_path: Path) -> None:
 def test_what_a_function_says_of_itself_holds_for_what_may_leave(toolbox: dict[str, Tool]) -> None:
     guard = EgressGuard(Provenance(), toolbox)
     day = toolbox["rate"].arguments.model_validate({"day": "2026-11-02"})
-    assert guard.judge_call(toolbox["rate"], day).unreleased is None
+    assert guard.judge_call(toolbox["rate"], day).unreleased_data is None
     guard.record_reply("rate", ToolReply(call_id="1", text="1.08"))  # public: nothing private is in view
     guard.begin_turn_calls()
-    assert guard.judge_call(toolbox["rate"], day).unreleased is None
+    assert guard.judge_call(toolbox["rate"], day).unreleased_data is None
     guard.record_reply("look_up", ToolReply(call_id="2", text="Haus"))
     guard.begin_turn_calls()
     later = toolbox["rate"].arguments.model_validate({"day": "Haus"})
     verdict = guard.judge_call(toolbox["rate"], later)
     assert verdict.recipient == "rates.example"
-    assert verdict.unreleased is not None
-    assert verdict.unreleased.text == '{"day":"Haus"}'
-    assert verdict.unreleased.reason.endswith("could see what look_up gave")
+    assert verdict.unreleased_data is not None
+    assert verdict.unreleased_data.text == '{"day":"Haus"}'
+    assert verdict.unreleased_data.reason.endswith("could see what look_up gave")

@@ -148,7 +148,7 @@ async def test_no_hits_are_no_failure() -> None:
 
 @pytest.mark.parametrize("provider", ["brave", "tavily"])
 @pytest.mark.parametrize(
-    ("answer", "status", "said"),
+    ("answer", "status", "expected_words"),
     [
         ({}, 401, "refused the key (401)"),
         ({}, 403, "refused the key (403)"),
@@ -164,11 +164,13 @@ async def test_no_hits_are_no_failure() -> None:
     ],
     ids=str.split("401 403 429 432 500 302 html list rows web huge"),
 )
-async def test_what_goes_wrong_is_said_without_the_key(provider: Any, answer: Any, status: int, said: str) -> None:
+async def test_what_goes_wrong_is_said_without_the_key(
+    provider: Any, answer: Any, status: int, expected_words: str
+) -> None:
     async with serving(replying(answer, status)) as site:
         outcome = await use(SearchSettings(provider, "k-secret", site.url()))
     assert outcome.failed
-    assert said in outcome.text
+    assert expected_words in outcome.text
     assert outcome.text.startswith(provider)
     assert "k-secret" not in outcome.text
 

@@ -33,7 +33,7 @@ async def kit(kind: tuple[str, str]) -> AsyncIterator[Kit]:
 
 
 @pytest.fixture
-async def served(server_url: str) -> AsyncIterator[Kit]:
+async def server_kit(server_url: str) -> AsyncIterator[Kit]:
     """A store on the embedded server."""
     made = await redis_kit(server_url)
     yield made

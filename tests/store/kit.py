@@ -47,7 +47,7 @@ class Kit:
         """Whether a commit was done; where each call is repeated, the repeat says DUP."""
         return reply is (Commit.DUP if self.repeats else Commit.OK)
 
-    async def claimed(self, key: JobKey = JOB, payload: str = '{"n":1}', *, lease: float = 10.0) -> Claim:
+    async def claim_new_job(self, key: JobKey = JOB, payload: str = '{"n":1}', *, lease: float = 10.0) -> Claim:
         """A new job that is owned, its one event still in the inbox."""
         assert await self.store.jobs.ingest(key, payload, dedupe=[f"first {key.job}"])
         claim = await take_job(self.store, lease=lease)
@@ -109,7 +109,7 @@ class MovedClock:
         self._store = store
 
     @property
-    def moved(self) -> float:
+    def seconds_ahead(self) -> float:
         """Seconds that it is ahead of the server's."""
         return self._store._clock.offset_ms / 1000
 

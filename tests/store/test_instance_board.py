@@ -16,7 +16,7 @@ from handoff.planning.routing import choose_least_loaded
 EFFECT = RunSubtask("1.0", "a", 1, "writer", "fast", 60.0)
 
 
-def failed() -> ev.Event:
+def make_failure_event() -> ev.Event:
     return ev.AttemptFailed(at=1.0, request="1.0", subtask="a", attempt=1, kind="model", message="m")
 
 
@@ -28,7 +28,7 @@ async def test_the_load_of_equals_is_that_of_all_instances(store: Store) -> None
 
     async def attempt() -> ev.Event:
         await gate.wait()
-        return failed()
+        return make_failure_event()
 
     tasks = [asyncio.create_task(first.record_attempt(EFFECT, attempt())) for _ in range(2)]
     await asyncio.sleep(0)

@@ -12,7 +12,7 @@ async def read(kit: Kit, since: float = 0.0) -> list[str]:
 
 
 async def test_entries_come_with_their_commit_and_once(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     done = await kit.store.jobs.commit(claim, "1", 0, ['{"e":1}'], audit_entries=['{"a":1}', '{"a":2}'])
     assert kit.ok(done)
     await kit.store.jobs.commit(claim, "1", 0, ['{"e":1}'], audit_entries=['{"a":1}', '{"a":2}'])
@@ -21,7 +21,7 @@ async def test_entries_come_with_their_commit_and_once(kit: Kit) -> None:
 
 
 async def test_an_owner_that_is_fenced_adds_nothing(kit: Kit) -> None:
-    claim = await kit.claimed(lease=1.0)
+    claim = await kit.claim_new_job(lease=1.0)
     kit.advance(2.0)
     assert await kit.store.jobs.claim("other", lease=10.0, schema=1) is not None
     await kit.store.jobs.commit(claim, "1", 0, ['{"e":1}'], audit_entries=['{"a":1}'])

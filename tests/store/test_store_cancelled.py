@@ -11,13 +11,13 @@ MOMENTS = 60
 
 
 @pytest.mark.parametrize("what", ["now", "signals"])
-async def test_no_cancellation_is_lost_in_a_call(served: Kit, what: str) -> None:
+async def test_no_cancellation_is_lost_in_a_call(server_kit: Kit, what: str) -> None:
     async def calls() -> None:
         while True:
-            await served.store.read_time()
+            await server_kit.store.read_time()
 
     async def listens() -> None:
-        async for _ in served.store.listen():
+        async for _ in server_kit.store.listen():
             pass
 
     for moment in range(MOMENTS):

@@ -72,7 +72,7 @@ async def test_fields_of_an_event_fill_gaps_and_replace_nothing(kit: Kit) -> Non
 async def test_a_signal_is_for_jobs_that_exist(kit: Kit) -> None:
     assert not await kit.store.jobs.signal(JOB, "{}", dedupe=["click"])
     assert await kit.store.jobs.read_head(JOB) is None
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     await kit.store.jobs.commit(claim, "op", 0, [], taken_entries=[1])
     await kit.store.jobs.release(claim, due=None)
     assert await kit.store.jobs.claim("me", lease=10, schema=1) is None
@@ -93,7 +93,7 @@ async def test_a_job_has_one_owner_at_a_time(kit: Kit) -> None:
 
 
 async def test_a_claim_tells_until_when_it_holds(kit: Kit) -> None:
-    claim = await kit.claimed(lease=25)
+    claim = await kit.claim_new_job(lease=25)
     now = await kit.store.read_time()
     assert now + 20 < claim.expires_at <= now + 25
     assert claim.epoch == 1
@@ -102,7 +102,7 @@ async def test_a_claim_tells_until_when_it_holds(kit: Kit) -> None:
 
 
 async def test_an_expired_lease_goes_before_what_is_due(kit: Kit) -> None:
-    old = await kit.claimed(JOB, lease=10)
+    old = await kit.claim_new_job(JOB, lease=10)
     for n in range(20):
         await kit.store.jobs.ingest(JobKey("T1", f"backlog{n}"), "{}", dedupe=[])
     kit.advance(11)
@@ -161,7 +161,7 @@ async def test_the_preferred_job_goes_first_if_it_is_ready(kit: Kit) -> None:
 
 
 async def test_jobs_of_a_newer_schema_are_left_alone(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, ["{}"], schema=2))
     kit.advance(11)
     assert await kit.store.jobs.claim("old", lease=10, schema=1) is None
@@ -172,7 +172,7 @@ async def test_jobs_of_a_newer_schema_are_left_alone(kit: Kit) -> None:
 
 
 async def test_a_beat_renews_only_what_is_ours(kit: Kit) -> None:
-    claim = await kit.claimed(lease=10)
+    claim = await kit.claim_new_job(lease=10)
     kit.advance(8)
     assert await kit.store.jobs.beat(claim, lease=10)
     kit.advance(8)
@@ -183,14 +183,14 @@ async def test_a_beat_renews_only_what_is_ours(kit: Kit) -> None:
 
 
 async def test_a_lease_that_nobody_took_can_be_renewed_late(kit: Kit) -> None:
-    claim = await kit.claimed(lease=10)
+    claim = await kit.claim_new_job(lease=10)
     kit.advance(15)
     assert await kit.store.jobs.beat(claim, lease=10)
     assert await kit.store.jobs.claim("thief", lease=10, schema=1) is None
 
 
 async def test_a_released_job_sleeps_until_it_is_due(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1])
     due = await kit.store.read_time() + 60
     assert await kit.store.jobs.release(claim, due=due)
@@ -201,7 +201,7 @@ async def test_a_released_job_sleeps_until_it_is_due(kit: Kit) -> None:
 
 
 async def test_a_job_with_something_in_its_inbox_is_due_at_once_when_released(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     await kit.store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1])
     assert await kit.store.jobs.signal(JOB, '{"reply":1}', dedupe=["r1"])
     assert await kit.store.jobs.claim("other", lease=10, schema=1) is None, "what comes in takes no job from its owner"
@@ -210,7 +210,7 @@ async def test_a_job_with_something_in_its_inbox_is_due_at_once_when_released(ki
 
 
 async def test_who_let_go_or_lost_a_job_can_do_nothing_to_it(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     assert await kit.store.jobs.release(claim, due=None)
     await _can_do_nothing(kit, claim)
     successor = await take_job(kit.store, "other")
@@ -241,7 +241,7 @@ async def _can_do_nothing(kit: Kit, claim: Claim) -> None:
 
 
 async def test_the_same_owner_with_another_epoch_is_another_owner(kit: Kit) -> None:
-    first = await kit.claimed()
+    first = await kit.claim_new_job()
     kit.advance(11)
     second = await take_job(kit.store)
     forged = Claim(JOB, second.epoch, first.owner, second.expires_at)
@@ -251,7 +251,7 @@ async def test_the_same_owner_with_another_epoch_is_another_owner(kit: Kit) -> N
 
 
 async def test_a_commit_appends_in_order_takes_from_the_inbox_and_updates_the_head(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     await kit.store.jobs.signal(JOB, '{"n":2}', dedupe=["2"])
     reply = await kit.store.jobs.commit(
         claim, "a", 0, ['{"e":1}', '{"e":2}'], taken_entries=[1], fields={"state": "working"}
@@ -270,7 +270,7 @@ async def test_a_commit_appends_in_order_takes_from_the_inbox_and_updates_the_he
 
 
 async def test_a_commit_is_checked_for_its_operation_then_its_token_then_its_sequence(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, ["{}"]))
     assert await kit.store.jobs.commit(claim, "a", 0, ["{}"]) is Commit.DUP
     assert await kit.store.jobs.commit(claim, "b", 0, ["{}"]) is Commit.CONFLICT
@@ -284,7 +284,7 @@ async def test_a_commit_is_checked_for_its_operation_then_its_token_then_its_seq
 
 
 async def test_of_racing_commits_at_one_sequence_one_is_done(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     stores = [kit.store, *kit.others] * 3
     replies = await asyncio.gather(
         *(store.jobs.commit(claim, f"op{n}", 0, [f'{{"n":{n}}}']) for n, store in enumerate(stores))
@@ -295,7 +295,7 @@ async def test_of_racing_commits_at_one_sequence_one_is_done(kit: Kit) -> None:
 
 
 async def test_a_commit_may_only_take_or_only_describe(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, [], taken_entries=[1, 99]))
     assert kit.ok(await kit.store.jobs.commit(claim, "b", 0, [], fields={"x": ""}))
     assert await kit.store.jobs.read_inbox(JOB) == []
@@ -304,7 +304,7 @@ async def test_a_commit_may_only_take_or_only_describe(kit: Kit) -> None:
 
 
 async def test_operations_are_remembered_for_a_while(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     for n in range(layout.JOB_OPERATIONS_LIMIT):
         assert kit.ok(await kit.store.jobs.commit(claim, f"op{n}", n, ["{}"]))
     assert await kit.store.jobs.commit(claim, "op0", 0, ["{}"]) is Commit.DUP
@@ -320,7 +320,7 @@ async def test_large_payloads_come_back_whole(kit: Kit) -> None:
 
 
 async def test_what_is_too_large_is_refused_and_changes_nothing(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     too_large = "x" * (EVENT_LIMIT + 1)
     with pytest.raises(PayloadTooLarge, match="event"):
         await kit.store.jobs.ingest(JOB, too_large, dedupe=["big"])
@@ -339,7 +339,7 @@ async def test_an_inbox_and_a_job_have_bounds(kit: Kit, monkeypatch: pytest.Monk
     monkeypatch.setattr(layout, "INBOX_LIMIT", 2)
     monkeypatch.setattr(layout, "JOB_BYTES_LIMIT", 50_000)
     monkeypatch.setattr(layout, "OUTBOX_LIMIT", 1)
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     await kit.store.jobs.ingest(JOB, "{}", dedupe=[])
     with pytest.raises(PayloadTooLarge, match="new thread"):
         await kit.store.jobs.ingest(JOB, "{}", dedupe=[])
@@ -355,7 +355,7 @@ async def test_an_inbox_and_a_job_have_bounds(kit: Kit, monkeypatch: pytest.Monk
 
 
 async def test_a_message_is_begun_by_one_operation(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     first = await kit.store.outbox.record_intent(claim, "answer", "op1")
     assert first is not None
     assert (first.is_first, first.ts, first.draft_ts) == (True, "", "")
@@ -374,7 +374,7 @@ async def test_a_message_is_begun_by_one_operation(kit: Kit) -> None:
 
 
 async def test_a_message_sent_without_an_intent_is_recorded_too(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     assert await kit.store.outbox.record_sent_message(claim, "card", "2.5")
     assert (await kit.store.outbox.read_messages(JOB))["card"].ts == "2.5"
     intent = await kit.store.outbox.record_intent(claim, "card", "op")
@@ -648,16 +648,18 @@ async def test_jobs_that_wait_are_known_by_whom_they_wait_for(kit: Kit) -> None:
     await kit.store.homes.record_waits(second, people=["U1", "*"])
     await kit.store.homes.record_waits(JobKey("T1", "J9"), people=["U1"])  # of which no job was ever kept
 
-    async def waiting(team: str, who: list[str]) -> list[Head]:
+    async def list_waiting_heads(team: str, who: list[str]) -> list[Head]:
         other = kit.others[0] if kit.others else kit.store
         return await other.jobs.read_heads(await other.homes.list_waiting_jobs(team, who))
 
-    assert [head.key.job for head in await waiting("T1", ["U1", "S1"])] == ["J1", "J2"], "who waits longest first"
-    assert await waiting("T2", ["U1"]) == []
+    assert [head.key.job for head in await list_waiting_heads("T1", ["U1", "S1"])] == ["J1", "J2"], (
+        "who waits longest first"
+    )
+    assert await list_waiting_heads("T2", ["U1"]) == []
     await kit.store.homes.record_waits(first, people=["U2"], former_people=["U1", "S1", "*"])
-    assert [head.key.job for head in await waiting("T1", ["U1"])] == ["J2"]
-    assert [head.key.job for head in await waiting("T1", ["U2"])] == ["J1"]
-    assert [head.key.job for head in await waiting("T1", ["*"])] == ["J2"]
+    assert [head.key.job for head in await list_waiting_heads("T1", ["U1"])] == ["J2"]
+    assert [head.key.job for head in await list_waiting_heads("T1", ["U2"])] == ["J1"]
+    assert [head.key.job for head in await list_waiting_heads("T1", ["*"])] == ["J2"]
 
 
 async def test_open_homes_are_known_to_all(kit: Kit) -> None:

@@ -42,13 +42,13 @@ class Counting:
     def advance(self, seconds: float) -> None:
         self._clock.advance(seconds)
 
-    def failed(self, name: str, probe: str = "") -> Any:
+    def record_failure(self, name: str, probe: str = "") -> Any:
         return self.wait(self.counters.record_breaker_failure(name, self.name(), RULE, probe=probe))
 
-    def succeeded(self, name: str, probe: str = "") -> Any:
+    def record_success(self, name: str, probe: str = "") -> Any:
         return self.wait(self.counters.record_breaker_success(name, self.name(), probe=probe))
 
-    def tried(self, name: str, probe: str, hold: float = 10.0) -> Any:
+    def request_passage(self, name: str, probe: str, hold: float = 10.0) -> Any:
         return self.wait(self.counters.request_passage(name, probe=probe, hold=hold))
 
     def close(self) -> None:
@@ -105,33 +105,33 @@ def test_a_breaker_lets_one_probe_through_and_always_opens_to_one_again(
         counting.advance(later)
         before, now = breaker, counting.now()
         if what == "fail":
-            breaker = counting.failed(name)
+            breaker = counting.record_failure(name)
         elif what == "ok":
-            breaker = counting.succeeded(name)
+            breaker = counting.record_success(name)
         elif what == "try":
             probe = counting.name()
-            through, breaker = counting.tried(name, probe)
+            through, breaker = counting.request_passage(name, probe)
             if before.open_until and through:
                 assert now >= before.open_until - SLACK
                 assert not before.probe or now >= before.probe_until - SLACK, "two probes at once"
                 held = probe
             assert through or now < before.open_until or now < before.probe_until
         elif what == "give back" and held and breaker.probe == held:
-            _, breaker = counting.tried(name, held, hold=0.0)
-            through, breaker = counting.tried(name, "next")
+            _, breaker = counting.request_passage(name, held, hold=0.0)
+            through, breaker = counting.request_passage(name, "next")
             assert through
             held = ""
         elif held:
-            breaker = (counting.succeeded if what == "probe works" else counting.failed)(name, held)
+            breaker = (counting.record_success if what == "probe works" else counting.record_failure)(name, held)
             held = ""
         assert breaker == counting.counters.recall_breaker(name)
         assert bool(breaker.open_until) or breaker.failures < RULE.threshold
         assert breaker.open_until - now <= RULE.longest_rest_seconds + SLACK, "no rest is longer than the longest"
     # Whatever came before: after the longest rest somebody gets through, and one success closes it.
     counting.advance(RULE.longest_rest_seconds + 10.0)
-    through, breaker = counting.tried(name, "last")
+    through, breaker = counting.request_passage(name, "last")
     assert through
-    assert counting.succeeded(name, "last" if breaker.open_until else "") == CLOSED_BREAKER
+    assert counting.record_success(name, "last" if breaker.open_until else "") == CLOSED_BREAKER
 
 
 def test_rests_double_and_are_forgotten_after_a_long_peace(counting: Counting) -> None:
@@ -142,11 +142,11 @@ def test_rests_double_and_are_forgotten_after_a_long_peace(counting: Counting) -
             if breaker.open_until:
                 counting.advance(breaker.open_until - counting.now() + 0.01)
                 probe = "p"
-                assert counting.tried(name, probe, hold=1.0)[0]
-            breaker = counting.failed(name, probe)
+                assert counting.request_passage(name, probe, hold=1.0)[0]
+            breaker = counting.record_failure(name, probe)
         rests.append(round(breaker.open_until - counting.now()))
     assert rests == [30, 60, 120, 200, 200]
     other = counting.name()
-    assert [counting.failed(other).failures for _ in range(2)] == [1, 2]
+    assert [counting.record_failure(other).failures for _ in range(2)] == [1, 2]
     counting.advance(RULE.forget_seconds + 1)
-    assert counting.failed(other).failures == 1
+    assert counting.record_failure(other).failures == 1

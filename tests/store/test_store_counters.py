@@ -65,7 +65,7 @@ async def test_what_was_really_taken_is_set_right_once(kit: Kit) -> None:
 async def test_what_was_settled_counts_for_the_call_that_brings_it(kit: Kit) -> None:
     admission = await admit(kit, "a", BUDGET)
     settled = [Settlement("a", admission.second, (BUDGET,), (1000,))]
-    refused = await kit.store.counters.admit("b", (BUDGET,), patience=0, hold=1, settled=settled)
+    refused = await kit.store.counters.admit("b", (BUDGET,), patience=0, hold=1, settlements=settled)
     assert refused.ruling == "spent"
 
 
@@ -173,34 +173,34 @@ async def test_a_rest_that_was_asked_for_opens_it_at_once_and_holds(kit: Kit) ->
     assert 79 < longer.open_until - await kit.store.read_time() <= 80
 
 
-async def test_other_instances_hear_of_a_breaker(served: Kit) -> None:
-    other = served.others[0]
+async def test_other_instances_hear_of_a_breaker(server_kit: Kit) -> None:
+    other = server_kit.others[0]
     hears = asyncio.ensure_future(anext(aiter(other.listen())))
     try:
 
-        async def heard() -> bool:
-            await served.store.counters.record_breaker_failure("m", "f", RULE, rest_seconds=45.0)
+        async def is_heard() -> bool:
+            await server_kit.store.counters.record_breaker_failure("m", "f", RULE, rest_seconds=45.0)
             return bool(other.counters.recall_breaker("m").open_until)
 
-        await eventually(heard)
-        await served.store.counters.request_passage("m", probe="none", hold=1)
-        kept = served.store.counters.recall_breaker("m")
+        await eventually(is_heard)
+        await server_kit.store.counters.request_passage("m", probe="none", hold=1)
+        kept = server_kit.store.counters.recall_breaker("m")
         assert other.counters.recall_breaker("m") == kept
     finally:
         hears.cancel()
 
 
-async def test_nothing_is_kept_for_ever(served: Kit) -> None:
-    admission = await admit(served, "a", REQUESTS, TOKENS, BUDGET, SLOTS, Counter("j", "life", 9))
-    await served.store.counters.settle([Settlement("a", admission.second, (REQUESTS,), (1,))])
-    await served.store.counters.record_breaker_failure("m", "f", RULE)
-    await served.store.counters.claim_mark("mark", seconds=60)
+async def test_nothing_is_kept_for_ever(server_kit: Kit) -> None:
+    admission = await admit(server_kit, "a", REQUESTS, TOKENS, BUDGET, SLOTS, Counter("j", "life", 9))
+    await server_kit.store.counters.settle([Settlement("a", admission.second, (REQUESTS,), (1,))])
+    await server_kit.store.counters.record_breaker_failure("m", "f", RULE)
+    await server_kit.store.counters.claim_mark("mark", seconds=60)
     full = Counter("full", "slots", 0)
     refused = [Counter("r", "day", 9), Counter("k", "life", 9), full]
-    assert (await admit(served, "b", *refused)).ruling == "busy"
-    assert await served.store.counters.read_spending(refused) == [0, 0, 0]
-    server = served.store._server  # type: ignore[attr-defined]
-    prefix = served.store._keys.prefix  # type: ignore[attr-defined]
+    assert (await admit(server_kit, "b", *refused)).ruling == "busy"
+    assert await server_kit.store.counters.read_spending(refused) == [0, 0, 0]
+    server = server_kit.store._server  # type: ignore[attr-defined]
+    prefix = server_kit.store._keys.prefix  # type: ignore[attr-defined]
     keys = await server.run_command("KEYS", f"{prefix}:{{limits}}:*")
     assert len(keys) == 10
     assert all([0 < await server.run_command("PTTL", key) <= 32 * DAY_SECONDS * 1000 for key in keys])

@@ -13,17 +13,17 @@ LARGE = "x" * 20_000
 
 
 @pytest.fixture
-async def broken(served: Kit) -> tuple[Store, Claim]:
+async def five_event_job(server_kit: Kit) -> tuple[Store, Claim]:
     """A job with five events, the third of them in a blob key."""
-    claim = await served.claimed()
-    await served.store.jobs.commit(
+    claim = await server_kit.claim_new_job()
+    await server_kit.store.jobs.commit(
         claim, "a", 0, ['{"e":1}', '{"e":2}', LARGE, '{"e":4}', '{"e":5}'], taken_entries=[1]
     )
-    return served.store, claim
+    return server_kit.store, claim
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "expected_words"),
     [
         (("XDEL", "log", "4-0"), "jumps from event 3 to 5"),
         (("XDEL", "log", "1-0", "2-0"), "begins with event 3"),
@@ -33,12 +33,12 @@ async def broken(served: Kit) -> tuple[Store, Claim]:
     ],
 )
 async def test_a_damaged_log_is_named_and_its_job_can_be_quarantined(
-    broken: tuple[Store, Claim], command: tuple[str, ...], said: str
+    five_event_job: tuple[Store, Claim], command: tuple[str, ...], expected_words: str
 ) -> None:
-    store, claim = broken
+    store, claim = five_event_job
     name, key, *rest = command
     await store._server.run_command(name, store._keys.list_job_keys(JOB)[0].removesuffix("head") + key, *rest)
-    with pytest.raises(LogBroken, match=f"{said}.*{JOB.job}|{JOB.job}.*{said}") as caught:
+    with pytest.raises(LogBroken, match=f"{expected_words}.*{JOB.job}|{JOB.job}.*{expected_words}") as caught:
         await store.jobs.read_log(JOB)
     assert "\n" not in str(caught.value)
     assert "backup" in str(caught.value)
@@ -55,29 +55,29 @@ async def test_a_damaged_log_is_named_and_its_job_can_be_quarantined(
     assert await store.jobs.quarantine(again, "{}", schema=1), "and again, as long as nobody repairs it"
 
 
-async def test_a_log_that_is_ahead_of_its_head_can_be_quarantined(broken: tuple[Store, Claim]) -> None:
-    store, claim = broken
+async def test_a_log_that_is_ahead_of_its_head_can_be_quarantined(five_event_job: tuple[Store, Claim]) -> None:
+    store, claim = five_event_job
     await store._server.run_command("XADD", store._keys.list_job_keys(JOB)[1], "9-0", "p", "{}")
     assert await store.jobs.quarantine(claim, "{}", schema=1)
     head = await read_head(store)
     assert head.seq == 10
 
 
-async def test_a_job_whose_inbox_lost_a_payload_is_named(served: Kit) -> None:
-    store = served.store
+async def test_a_job_whose_inbox_lost_a_payload_is_named(server_kit: Kit) -> None:
+    store = server_kit.store
     await store.jobs.ingest(JOB, LARGE, dedupe=["1"])
     await store._server.run_command("DEL", store._keys.list_job_keys(JOB)[4])
     with pytest.raises(LogBroken, match=JOB.job):
         await store.jobs.read_inbox(JOB)
 
 
-async def test_a_log_read_in_many_pages_is_whole(served: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_log_read_in_many_pages_is_whole(server_kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.store.redis.redis_jobs.LOG_PAGE_ENTRIES", 2)
-    claim = await served.claimed()
+    claim = await server_kit.claim_new_job()
     for count in range(6):
-        assert len(await served.store.jobs.read_log(JOB)) == count
-        assert len(await served.store.jobs.read_log(JOB, after_seq=2)) == max(0, count - 2)
-        assert await served.store.jobs.commit(claim, f"{count}", count, ["{}"]) is Commit.OK
+        assert len(await server_kit.store.jobs.read_log(JOB)) == count
+        assert len(await server_kit.store.jobs.read_log(JOB, after_seq=2)) == max(0, count - 2)
+        assert await server_kit.store.jobs.commit(claim, f"{count}", count, ["{}"]) is Commit.OK
 
 
 async def test_a_server_that_gets_full_says_so_and_loses_nothing(

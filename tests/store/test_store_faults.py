@@ -204,23 +204,23 @@ async def test_through_a_sentinel(port: int, tmp_path: Path) -> None:
         await store.close()
 
 
-async def test_scripts_are_loaded_again_where_the_server_forgot_them(served: Kit) -> None:
-    store = served.store
-    claim = await served.claimed()
+async def test_scripts_are_loaded_again_where_the_server_forgot_them(server_kit: Kit) -> None:
+    store = server_kit.store
+    claim = await server_kit.claim_new_job()
     await store._server.run_command("SCRIPT", "FLUSH")
     assert await store.jobs.commit(claim, "op", 0, ["{}"]) is Commit.OK
     assert await store.jobs.read_log(JOB) == [LogEntry(1, "{}")]
 
 
-async def test_listeners_come_back_after_a_lost_connection(served: Kit) -> None:
-    store = served.store
+async def test_listeners_come_back_after_a_lost_connection(server_kit: Kit) -> None:
+    store = server_kit.store
     heard: list[JobKey] = []
 
     async def hears() -> bool:
         await store.jobs.ingest(JOB, "{}", dedupe=[])
         return JOB in heard
 
-    async with hearing(served.others[0].listen(), heard):
+    async with hearing(server_kit.others[0].listen(), heard):
         await eventually(hears)
         assert await store._server.run_command("CLIENT", "KILL", "TYPE", "pubsub") >= 1
         heard.clear()
@@ -326,9 +326,9 @@ async def _is_gone(store: Store, key: JobKey) -> bool:
     return await store.jobs.read_head(key) is None
 
 
-async def test_everything_kept_has_a_bound(served: Kit) -> None:
-    store = served.store
-    claim = await served.claimed()
+async def test_everything_kept_has_a_bound(server_kit: Kit) -> None:
+    store = server_kit.store
+    claim = await server_kit.claim_new_job()
     await store.blobs.put(JobKey("T1", "never"), b"x")
     await store.jobs.commit(claim, "op", 0, ["{}"], taken_entries=[1])
     await store.outbox.record_intent(claim, "m", "o")

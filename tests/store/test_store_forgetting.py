@@ -49,7 +49,7 @@ async def test_a_job_is_erased_whole_and_whoever_owned_it_is_fenced(kit: Kit) ->
 
 async def test_what_was_said_before_makes_it_no_job_again_and_what_is_said_later_does(kit: Kit) -> None:
     store = kit.store
-    await kit.claimed()
+    await kit.claim_new_job()
     await store.jobs.forget(JOB, users=[])
     at = await store.jobs.read_forget_time(JOB)
     assert at is not None
@@ -76,7 +76,7 @@ async def test_another_job_and_another_team_keep_everything(kit: Kit) -> None:
 
 async def test_bytes_are_dropped_or_replaced_and_their_room_is_free_again(kit: Kit) -> None:
     store = kit.store
-    await kit.claimed()
+    await kit.claim_new_job()
     one, two = await store.blobs.put(JOB, b"one"), await store.blobs.put(JOB, b"twotwo")
     await store.blobs.drop(JOB, {one: b"", two: b"2", "0" * 64: b""})
     with pytest.raises(KeyError):
@@ -92,11 +92,11 @@ async def test_files_may_go_before_their_job_and_its_record_stays_whole(server_u
         digest = await store.blobs.put(JOB, b"file")
         assert await store.jobs.commit(claim, "1", 0, [BIG], taken_entries=[1], starts_expiry=True) is Commit.OK
 
-        async def gone() -> bool:
+        async def is_gone() -> bool:
             return await store.blobs.measure_usage(JOB) == (0, 0)
 
         await store.jobs.release(claim, due=None)
-        await eventually(gone)
+        await eventually(is_gone)
         with pytest.raises(KeyError):
             await store.blobs.get(JOB, digest)
         assert [entry.payload for entry in await store.jobs.read_log(JOB)] == [BIG]

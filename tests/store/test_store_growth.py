@@ -69,8 +69,8 @@ async def idle_round(store: Store) -> int:
     return sum(int(row["calls"]) for row in after.values()) - sum(int(row["calls"]) for row in before.values())
 
 
-async def test_a_paused_job_costs_little_beyond_its_contents_and_no_work(served: Kit) -> None:
-    store = served.store
+async def test_a_paused_job_costs_little_beyond_its_contents_and_no_work(server_kit: Kit) -> None:
+    store = server_kit.store
     alone = await idle_round(store)
     keys = await in_turns(lambda number: pause(store, number), JOBS)
     assert await idle_round(store) == alone
@@ -129,15 +129,15 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
     await store.jobs.commit(claim, "b", 2, [EVENT], schema=2, starts_expiry=True)
     await store.jobs.release(claim, due=None)
 
-    async def left() -> set[str]:
+    async def list_left_names() -> set[str]:
         names = await store._server.run_command("KEYS", f"{store._keys.prefix}:*")
         return {name.decode().partition("}:")[2].partition(":")[0] for name in names}
 
     async def nothing_is_left() -> bool:
-        return await left() <= {"partitions", "claim"}
+        return await list_left_names() <= {"partitions", "claim"}
 
-    assert "T1/J1" in await left()
-    assert "user" in await left()
+    assert "T1/J1" in await list_left_names()
+    assert "user" in await list_left_names()
     await eventually(nothing_is_left)
     for name in await store._server.run_command("KEYS", f"{store._keys.prefix}:*:claim:*"):
         assert 0 < await store._server.run_command("PTTL", name) <= 60_000
@@ -147,9 +147,9 @@ async def test_finished_jobs_leave_nothing_behind(server_url: str, monkeypatch: 
     await store.close()
 
 
-async def test_a_job_set_aside_fades_whatever_comes_in(served: Kit) -> None:
-    store = served.store
-    claim = await served.claimed()
+async def test_a_job_set_aside_fades_whatever_comes_in(server_kit: Kit) -> None:
+    store = server_kit.store
+    claim = await server_kit.claim_new_job()
     await store.jobs.commit(claim, "a", 0, ["x" * 20_000], taken_entries=[1])
     assert await store.jobs.quarantine(claim, "{}", schema=1)
     assert await store.jobs.ingest(claim.key, "{}", dedupe=["2"])
@@ -157,6 +157,6 @@ async def test_a_job_set_aside_fades_whatever_comes_in(served: Kit) -> None:
     lives = await store._server.run_commands([("PTTL", name) for name in names])
     assert [name for name, life in zip(names, lives, strict=True) if life == -1 and b"partitions" not in name] == []
     head = await store._server.run_command("PTTL", store._keys.list_job_keys(claim.key)[0])
-    assert head > (DEFAULT_RETENTION.waiting - 60) * 1000, "and not before its time"
+    assert head > (DEFAULT_RETENTION.waiting_jobs - 60) * 1000, "and not before its time"
     assert await store.jobs.release_quarantined(claim.key, "{}")
     assert await store._server.run_command("PTTL", store._keys.list_job_keys(claim.key)[0]) == -1

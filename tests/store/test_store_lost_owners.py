@@ -15,101 +15,101 @@ async def taken_over(kit: Kit, *, lease: float = 10) -> Claim:
     return await take_job(kit.store, f"next{secrets.token_hex(2)}", lease=lease)
 
 
-async def lost(kit: Kit, key: JobKey = JOB) -> int:
+async def count_lost_owners(kit: Kit, key: JobKey = JOB) -> int:
     head = await read_head(kit.store, key)
     return head.lost_owners
 
 
 async def test_owners_count_as_lost_whose_lease_ran_out_without_progress(kit: Kit) -> None:
-    claim = await kit.claimed()
-    assert (claim.lost_owners, await lost(kit)) == (0, 0)
+    claim = await kit.claim_new_job()
+    assert (claim.lost_owners, await count_lost_owners(kit)) == (0, 0)
     for count in (1, 2, 3):
         claim = await taken_over(kit)
-        assert (claim.lost_owners, await lost(kit)) == (count, count)
+        assert (claim.lost_owners, await count_lost_owners(kit)) == (count, count)
         operation = f"taken over {count}"
         assert kit.ok(await kit.store.jobs.commit(claim, operation, count - 1, ["{}"], is_progress=False))
-        assert await lost(kit) == count, "to say that it was taken over is no progress"
+        assert await count_lost_owners(kit) == count, "to say that it was taken over is no progress"
     assert kit.ok(await kit.store.jobs.commit(claim, "progress", 3, ["{}"]))
-    assert await lost(kit) == 0
+    assert await count_lost_owners(kit) == 0
     assert (await taken_over(kit)).lost_owners == 1
 
 
 async def test_a_message_about_lost_owners_is_no_progress(kit: Kit) -> None:
-    await kit.claimed()
+    await kit.claim_new_job()
     claim = await taken_over(kit)
     for operation in ("first", "second"):  # to record the intent, and to find it in doubt
         assert await kit.store.outbox.record_intent(claim, "trial:1", operation, is_progress=False)
-        assert await lost(kit) == 1
+        assert await count_lost_owners(kit) == 1
     assert await kit.store.outbox.record_intent(claim, "trial:1", "third")
-    assert await lost(kit) == 0
+    assert await count_lost_owners(kit) == 0
 
 
 async def test_a_job_that_was_let_go_of_lost_no_owner(kit: Kit) -> None:
-    await kit.claimed()
+    await kit.claim_new_job()
     claim = await taken_over(kit)
     assert await kit.store.jobs.release(claim, due=0)
-    assert await lost(kit) == 0
+    assert await count_lost_owners(kit) == 0
     again = await take_job(kit.store)
     assert again.lost_owners == 0
 
 
 async def test_a_job_let_go_of_in_the_middle_of_its_work_goes_on_counting(kit: Kit) -> None:
-    await kit.claimed()
+    await kit.claim_new_job()
     claim = await taken_over(kit)
     assert await kit.store.jobs.release(claim, due=0, counts_as_lost=None)
     again = await take_job(kit.store)
-    assert again.lost_owners == await lost(kit) == 1
+    assert again.lost_owners == await count_lost_owners(kit) == 1
     assert (await taken_over(kit)).lost_owners == 2
 
 
 async def test_an_instance_that_takes_up_its_own_job_again_lost_nobody(kit: Kit) -> None:
-    await kit.claimed()
+    await kit.claim_new_job()
     kit.advance(11)
     again = await take_job(kit.store)
-    assert again.lost_owners == await lost(kit) == 0
+    assert again.lost_owners == await count_lost_owners(kit) == 0
 
 
 async def test_an_owner_whose_work_broke_counts_as_lost_at_once(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     for count in (1, 2):
         assert await kit.store.jobs.release(claim, due=0, counts_as_lost=True)
         again = await take_job(kit.store)
-        assert again.lost_owners == await lost(kit) == count
+        assert again.lost_owners == await count_lost_owners(kit) == count
         claim = again
 
 
 async def test_to_see_to_a_young_message_is_progress(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     assert await kit.store.outbox.record_intent(claim, "card", "first")
     claim = await taken_over(kit)
     assert await kit.store.outbox.record_intent(claim, "card", "second")
-    assert await lost(kit) == 0, "it is not known yet whether it was sent"
+    assert await count_lost_owners(kit) == 0, "it is not known yet whether it was sent"
     claim = await taken_over(kit, lease=layout.INTENT_SECONDS)
     assert await kit.store.outbox.record_intent(claim, "card", "third")
-    assert await lost(kit) == 1, "that should be known by now"
+    assert await count_lost_owners(kit) == 1, "that should be known by now"
     assert await kit.store.outbox.record_intent(claim, "answer", "third")
-    assert await lost(kit) == 0
+    assert await count_lost_owners(kit) == 0
 
 
 async def test_an_owner_that_renews_late_is_not_lost(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     kit.advance(15)
     assert await kit.store.jobs.beat(claim, lease=10)
-    assert await lost(kit) == 0
+    assert await count_lost_owners(kit) == 0
 
 
 async def test_a_refused_commit_is_no_progress(kit: Kit) -> None:
-    first = await kit.claimed()
+    first = await kit.claim_new_job()
     assert kit.ok(await kit.store.jobs.commit(first, "a", 0, ["{}"]))
     second = await taken_over(kit)
     assert await kit.store.jobs.commit(first, "b", 1, ["{}"]) is Commit.FENCED
     assert await kit.store.jobs.commit(second, "a", 1, ["{}"]) is Commit.DUP
     assert await kit.store.jobs.commit(second, "c", 7, ["{}"]) is Commit.CONFLICT
-    assert await lost(kit) == 1
+    assert await count_lost_owners(kit) == 1
 
 
 async def test_a_job_set_aside_is_given_to_nobody(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, ["{}"], taken_entries=[1], fields={"state": "working"}))
     assert await kit.store.jobs.quarantine(claim, '{"why":1}', schema=2, fields={"state": "quarantined"})
     head = await read_head(kit.store)
@@ -126,7 +126,7 @@ async def test_a_job_set_aside_is_given_to_nobody(kit: Kit) -> None:
 
 
 async def test_the_schema_of_a_job_set_aside_never_falls(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     assert kit.ok(await kit.store.jobs.commit(claim, "a", 0, ["{}"], schema=3))
     assert await kit.store.jobs.quarantine(claim, "{}", schema=2)
     head = await read_head(kit.store)
@@ -134,7 +134,7 @@ async def test_the_schema_of_a_job_set_aside_never_falls(kit: Kit) -> None:
 
 
 async def test_only_its_owner_sets_a_job_aside_and_that_ends_the_claim(kit: Kit) -> None:
-    first = await kit.claimed()
+    first = await kit.claim_new_job()
     second = await taken_over(kit)
     before = await kit.store.jobs.read_head(JOB)
     assert not await kit.store.jobs.quarantine(first, "{}", schema=9)
@@ -151,11 +151,11 @@ async def test_only_its_owner_sets_a_job_aside_and_that_ends_the_claim(kit: Kit)
 
 
 async def test_a_job_set_aside_is_reinstated_once(kit: Kit) -> None:
-    await kit.claimed()
+    await kit.claim_new_job()
     assert not await kit.store.jobs.release_quarantined(JOB, "{}")
     claim = await taken_over(kit)
     assert await kit.store.jobs.quarantine(claim, "{}", schema=1)
-    assert await lost(kit) == 1
+    assert await count_lost_owners(kit) == 1
     assert await kit.store.jobs.release_quarantined(JOB, '{"released":1}')
     assert not await kit.store.jobs.release_quarantined(JOB, '{"released":2}')
     head = await read_head(kit.store)
@@ -171,7 +171,7 @@ async def test_a_job_set_aside_is_reinstated_once(kit: Kit) -> None:
 
 async def test_a_job_with_a_full_inbox_can_be_released(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "INBOX_LIMIT", 1)
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     assert await kit.store.jobs.quarantine(claim, "{}", schema=1)
     assert await kit.store.jobs.release_quarantined(JOB, "{}")
     assert len(await kit.store.jobs.read_inbox(JOB)) == 2
@@ -227,7 +227,7 @@ async def test_what_comes_in_for_a_newer_job_waits_for_who_knows_it(kit: Kit) ->
 
 
 async def test_a_late_owner_of_a_newer_job_that_was_put_by_is_fenced(kit: Kit) -> None:
-    claim = await kit.claimed()
+    claim = await kit.claim_new_job()
     assert kit.ok(await kit.store.jobs.commit(claim, "op", 0, ["{}"], schema=2))
     kit.advance(11)
     assert await kit.store.jobs.claim("old", lease=10, schema=1) is None

@@ -48,18 +48,18 @@ class Model:
 
     log: list[str] = field(default_factory=list)
     inbox: list[LogEntry] = field(default_factory=list)
-    arrived: int = 0
-    seen: set[str] = field(default_factory=set)
-    acknowledged: set[str] = field(default_factory=set)
-    done: dict[int, list[str]] = field(default_factory=dict)
+    arrival_count: int = 0
+    seen_marks: set[str] = field(default_factory=set)
+    acknowledged_payloads: set[str] = field(default_factory=set)
+    done_operations: dict[int, list[str]] = field(default_factory=dict)
     """The operations that are remembered, with what each appended."""
     forgets: bool = False
     """True once an owner has let go of it: its operations are forgotten after a while."""
     fields: dict[str, str] = field(default_factory=dict)
     schema: int = 0
     epoch: int = 0
-    lost: int = 0
-    quarantined: bool = False
+    lost_owners: int = 0
+    is_quarantined: bool = False
     due: float | None = None
     put_by: bool = False
     claim: Claim | None = None
@@ -71,17 +71,17 @@ class Model:
 
     def arrives(self, payload: str, now: float) -> None:
         """Something comes in."""
-        self.arrived += 1
-        self.inbox.append(LogEntry(self.arrived, payload))
-        self.acknowledged.add(payload)
-        if self.claim is None and not self.put_by and not self.quarantined:
+        self.arrival_count += 1
+        self.inbox.append(LogEntry(self.arrival_count, payload))
+        self.acknowledged_payloads.add(payload)
+        if self.claim is None and not self.put_by and not self.is_quarantined:
             self.due = now if self.due is None else min(self.due, now)
 
     def let_go(self) -> None:
         """Nobody owns it any more, and only its last operations are remembered."""
         self.claim, self.forgets = None, True
-        for operation in list(self.done)[: -layout.OPERATIONS_AFTER_RELEASE]:
-            del self.done[operation]
+        for operation in list(self.done_operations)[: -layout.OPERATIONS_AFTER_RELEASE]:
+            del self.done_operations[operation]
 
     def place(self, now: float) -> tuple[str, float] | None:
         """Where it is ready to be claimed, and what decides there who is first."""
@@ -109,7 +109,7 @@ class Machine(RuleBasedStateMachine):
         self.pauses = 5  # no finished job may come to its end
         self.real_time = time.time
         self.counter = 0
-        self.touched: set[JobKey] = set()
+        self.touched_keys: set[JobKey] = set()
 
     def wait(self, call: Any) -> Any:
         return self.loop.run_until_complete(call)
@@ -126,7 +126,7 @@ class Machine(RuleBasedStateMachine):
         holding = [job.claim for job in self.jobs.values() if job.claim is not None]
         claims = self.claims if number % 2 == 0 or not holding else holding
         claim = claims[number % len(claims)]
-        self.touched.add(claim.key)
+        self.touched_keys.add(claim.key)
         job = self.jobs[claim.key]
         return claim, job, job.claim is not None and job.claim.owner == claim.owner
 
@@ -142,12 +142,12 @@ class Machine(RuleBasedStateMachine):
     @rule(key=st.sampled_from(JOBS), event=st.integers(0, 5))
     def ingest(self, key: JobKey, event: int) -> None:
         payload, job = self.text(), self.jobs[key]
-        self.touched.add(key)
+        self.touched_keys.add(key)
         dedupe, fields = f"e{event}", {"first": str(event)}
         taken = self.wait(self.server.jobs.ingest(key, payload, dedupe=[dedupe], user="U1", fields=fields))
-        assert taken == (dedupe not in job.seen)
+        assert taken == (dedupe not in job.seen_marks)
         if taken:
-            job.seen.add(dedupe)
+            job.seen_marks.add(dedupe)
             job.fields = fields | job.fields
             self.tick()
             job.arrives(payload, self.time)
@@ -155,7 +155,7 @@ class Machine(RuleBasedStateMachine):
     @rule(key=st.sampled_from(JOBS))
     def signal(self, key: JobKey) -> None:
         payload = self.text()
-        self.touched.add(key)
+        self.touched_keys.add(key)
         assert self.wait(self.server.jobs.signal(key, payload, dedupe=[payload]))
         self.tick()
         self.jobs[key].arrives(payload, self.time)
@@ -163,10 +163,10 @@ class Machine(RuleBasedStateMachine):
     @rule(key=st.sampled_from(JOBS))
     def release_quarantined(self, key: JobKey) -> None:
         payload, job = self.text(), self.jobs[key]
-        self.touched.add(key)
-        assert self.wait(self.server.jobs.release_quarantined(key, payload)) == job.quarantined
-        if job.quarantined:
-            job.quarantined, job.lost = False, 0
+        self.touched_keys.add(key)
+        assert self.wait(self.server.jobs.release_quarantined(key, payload)) == job.is_quarantined
+        if job.is_quarantined:
+            job.is_quarantined, job.lost_owners = False, 0
             self.tick()
             job.arrives(payload, self.time)
 
@@ -174,7 +174,7 @@ class Machine(RuleBasedStateMachine):
     def forget_and_ask_again(self, key: JobKey) -> None:
         """All of it is gone at once, for its owner as well; what is asked for later makes a job like any other."""
         jobs, payload = self.server.jobs, self.text()
-        self.touched.add(key)
+        self.touched_keys.add(key)
         before = self.wait(self.server.read_time())
         assert self.wait(jobs.forget(key, users=["U1"]))
         assert not self.wait(jobs.forget(key, users=["U1"]))
@@ -184,7 +184,7 @@ class Machine(RuleBasedStateMachine):
         assert not self.wait(jobs.ingest(key, payload, dedupe=[payload], said_at=before))
         assert self.wait(jobs.ingest(key, payload, dedupe=[payload], said_at=self.wait(self.server.read_time()) + 1))
         self.tick()
-        self.jobs[key] = Model(seen=self.jobs[key].seen)
+        self.jobs[key] = Model(seen_marks=self.jobs[key].seen_marks)
         self.jobs[key].arrives(payload, self.time)
 
     # Time -------------------------------------------------------------------------------------------
@@ -204,9 +204,9 @@ class Machine(RuleBasedStateMachine):
             self.pauses -= 1
             self.wait(age(self.server, seconds))
             for job in self.jobs.values():
-                job.seen.clear()
+                job.seen_marks.clear()
                 if job.forgets:
-                    job.done.clear()
+                    job.done_operations.clear()
         self.tick()
 
     # Who works --------------------------------------------------------------------------------------
@@ -225,7 +225,7 @@ class Machine(RuleBasedStateMachine):
         claim = self.wait(self.server.jobs.claim(name, lease=LEASE, schema=schema, preferred_job=prefer))
         self.tick()
         ready = {key: place for key, job in self.jobs.items() if (place := job.place(self.time))}
-        self.touched.update(ready)
+        self.touched_keys.update(ready)
         self.too_new_are_put_by(schema, [*ready], name, all_of_them=claim is None)
         fit = {key: place for key, place in ready.items() if self.jobs[key].schema <= schema}
         assert (claim is not None) == bool(fit), f"of {ready} it gives {claim}"
@@ -237,8 +237,8 @@ class Machine(RuleBasedStateMachine):
             assert key == prefer
         elif schema == 2:
             assert self.rank(fit[key]) == min(map(self.rank, fit.values())), "others come first"
-        job.lost += fit[key][0] == "lease" and job.instance != name
-        assert (claim.lost_owners, claim.epoch) == (job.lost, job.epoch + 1)
+        job.lost_owners += fit[key][0] == "lease" and job.instance != name
+        assert (claim.lost_owners, claim.epoch) == (job.lost_owners, job.epoch + 1)
         assert claim.owner.startswith(f"{name}.")
         assert claim.owner not in {earlier.owner for earlier in self.claims}
         job.epoch, job.instance, job.claim, job.due, job.put_by = claim.epoch, name, claim, None, False
@@ -263,7 +263,7 @@ class Machine(RuleBasedStateMachine):
             if moved is None:
                 continue
             if job.claim is not None:
-                job.lost += job.instance != name
+                job.lost_owners += job.instance != name
                 job.claim, job.due = None, self.time
             job.put_by = True
 
@@ -283,17 +283,21 @@ class Machine(RuleBasedStateMachine):
             job.claim = Claim(claim.key, claim.epoch, claim.owner, self.time + LEASE)
 
     @precondition(lambda self: self.claims)
-    @rule(number=st.integers(0, 20), due=st.sampled_from([None, 0.0, DELAY]), lost=st.sampled_from([False, True, None]))
-    def release(self, number: int, due: float | None, lost: bool | None) -> None:  # noqa: FBT001 - drawn by Hypothesis
+    @rule(
+        number=st.integers(0, 20),
+        due=st.sampled_from([None, 0.0, DELAY]),
+        counts_as_lost=st.sampled_from([False, True, None]),
+    )
+    def release(self, number: int, due: float | None, counts_as_lost: bool | None) -> None:  # noqa: FBT001 - drawn by Hypothesis
         claim, job, holds = self.pick(number)
         at = None if due is None else self.server.clock() + due
-        assert self.wait(self.server.jobs.release(claim, due=at, counts_as_lost=lost)) == holds
+        assert self.wait(self.server.jobs.release(claim, due=at, counts_as_lost=counts_as_lost)) == holds
         self.tick()
         if holds:
             job.let_go()
             job.due = self.time if job.inbox else at
-            if lost is not None:
-                job.lost = job.lost + 1 if lost else 0
+            if counts_as_lost is not None:
+                job.lost_owners = job.lost_owners + 1 if counts_as_lost else 0
 
     @precondition(lambda self: self.claims)
     @rule(number=st.integers(0, 20), schema=st.sampled_from([1, 2]))
@@ -305,7 +309,7 @@ class Machine(RuleBasedStateMachine):
             job.let_go()
             job.log.append(payload)
             job.fields |= fields
-            job.schema, job.quarantined = max(job.schema, schema), True
+            job.schema, job.is_quarantined = max(job.schema, schema), True
 
     @precondition(lambda self: self.claims)
     @rule(
@@ -346,7 +350,7 @@ class Machine(RuleBasedStateMachine):
                 is_progress=progress,
             )
         )
-        if operation in job.done:
+        if operation in job.done_operations:
             assert reply is Commit.DUP
         elif not holds:
             assert reply is Commit.FENCED
@@ -354,12 +358,12 @@ class Machine(RuleBasedStateMachine):
             assert reply is Commit.CONFLICT
         else:
             assert reply is Commit.OK
-            job.done[operation] = payloads
+            job.done_operations[operation] = payloads
             job.log += payloads
             job.inbox = [] if take else job.inbox
             job.fields |= fields
             job.schema = schema
-            job.lost = 0 if progress else job.lost
+            job.lost_owners = 0 if progress else job.lost_owners
 
     # Messages and schedules -------------------------------------------------------------------------
 
@@ -375,7 +379,7 @@ class Machine(RuleBasedStateMachine):
             assert (intent.is_first, intent.ts, intent.draft_ts) == (by == operation, ts, "")
             assert abs(intent.began_at - began) < MARGIN
             if not ts and self.time - began < SETTLES_IN:
-                job.lost = 0
+                job.lost_owners = 0
 
     @precondition(lambda self: self.claims)
     @rule(number=st.integers(0, 20), message=st.sampled_from("ab"))
@@ -393,9 +397,9 @@ class Machine(RuleBasedStateMachine):
             by, _, began = job.messages.get(message, ("", "", self.time))
             job.messages[message] = (by, ts, began)
 
-    @rule(due=st.sampled_from([1.0, 2.0]), following=st.sampled_from([None, 1.0, 2.0]), put=st.booleans())
-    def schedule(self, due: float, following: float | None, put: bool) -> None:  # noqa: FBT001 - drawn by Hypothesis
-        if put:
+    @rule(due=st.sampled_from([1.0, 2.0]), following=st.sampled_from([None, 1.0, 2.0]), is_put=st.booleans())
+    def schedule(self, due: float, following: float | None, is_put: bool) -> None:  # noqa: FBT001 - drawn by Hypothesis
+        if is_put:
             self.wait(self.server.schedules.put("T1", "s", "payload", due))
             self.schedule_due = due
         else:
@@ -410,10 +414,10 @@ class Machine(RuleBasedStateMachine):
     @invariant()
     def the_promises_hold(self) -> None:
         """For the jobs of this step; `teardown` looks at all of them once more."""
-        for key in self.touched:
+        for key in self.touched_keys:
             self.check_events(key)
             self.check_place(key)
-        self.touched.clear()
+        self.touched_keys.clear()
 
     def check_events(self, key: JobKey) -> None:
         """Nothing acknowledged is lost or kept twice, and the log has no gap."""
@@ -422,7 +426,7 @@ class Machine(RuleBasedStateMachine):
         assert log == [LogEntry(seq, payload) for seq, payload in enumerate(job.log, 1)]
         assert inbox == job.inbox
         kept = [entry.payload for entry in (*log, *inbox)]
-        assert job.acknowledged <= set(kept)
+        assert job.acknowledged_payloads <= set(kept)
         assert len(kept) == len(set(kept))
 
     def check_place(self, key: JobKey) -> None:
@@ -430,7 +434,7 @@ class Machine(RuleBasedStateMachine):
         job, head = self.jobs[key], self.wait(self.server.jobs.read_head(key))
         assert head is not None
         known = head.seq, head.schema, head.epoch, head.lost_owners, head.is_quarantined, head.fields
-        assert known == (len(job.log), job.schema, job.epoch, job.lost, job.quarantined, job.fields)
+        assert known == (len(job.log), job.schema, job.epoch, job.lost_owners, job.is_quarantined, job.fields)
         assert head.owner == (job.claim.owner if job.claim else "")
         assert (head.due is None) == (job.due is None)
         assert head.due is None or job.due is None or abs(head.due - job.due) < MARGIN
@@ -445,13 +449,13 @@ class Machine(RuleBasedStateMachine):
         assert newer is None or float(newer) == head.schema
         places = [place for place in (due, lease, newer) if place is not None]
         assert len(places) <= 1
-        assert places or job.quarantined or not job.inbox, "work that nobody would find"
-        assert not places or not job.quarantined
+        assert places or job.is_quarantined or not job.inbox, "work that nobody would find"
+        assert not places or not job.is_quarantined
         assert abs(self.server.clock() - self.wait(self.server.read_time())) < MARGIN
 
     def teardown(self) -> None:
         try:
-            self.touched = set(JOBS)
+            self.touched_keys = set(JOBS)
             self.the_promises_hold()
         finally:
             time.time = self.real_time
@@ -487,7 +491,7 @@ def test_random_histories(server_url: str) -> None:
 
 
 @pytest.mark.parametrize(  # the guards of `commit` and of the outbox are those of tests/mutants
-    ("script", "kept", "broken"),
+    ("script", "script_part", "broken"),
     [
         ("beat", "not owns(ARGV[3], ARGV[4])", "false"),
         ("release", "redis.call('XLEN', INBOX) > 0", "false"),
@@ -501,11 +505,11 @@ def test_random_histories(server_url: str) -> None:
     ],
 )
 def test_random_histories_notice_a_broken_script(
-    server_url: str, monkeypatch: pytest.MonkeyPatch, script: str, kept: str, broken: str
+    server_url: str, monkeypatch: pytest.MonkeyPatch, script: str, script_part: str, broken: str
 ) -> None:
     sound = load_script(script)
-    assert kept in sound.text
-    text = sound.text.replace(kept, broken)
+    assert script_part in sound.text
+    text = sound.text.replace(script_part, broken)
     mutant = Script(script, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
     monkeypatch.setattr(
         "bot.store.redis.script_runner.load_script", lambda name: mutant if name == script else load_script(name)

@@ -21,10 +21,10 @@ from handoff.planning.plan_brief import PlanBrief
 from specialists.crew import Crew
 from specialists.model import ModelCall, ModelError
 from specialists.registry import load_crew
-from tests.handoff.kit import R, ask, asked, job, planned, started, subtask
-from tests.specialists.scripted_model import Looker, ScriptedModel, saying
+from tests.handoff.kit import R, ask, job, make_plan_event, make_request_event, make_start_event, subtask
+from tests.specialists.scripted_model import Looker, ScriptedModel, make_text_turn
 
-GARBAGE = saying("{ I would ask the")
+GARBAGE = make_text_turn("{ I would ask the")
 FAULTS = ("The reply is no JSON.",)
 
 
@@ -57,8 +57,8 @@ async def plan_of(crew: Crew, effect: MakePlan, *moves: Any, text: str = "find t
     model: Any = Costless(list(moves))
     planning = CrewPlanner(crew, model, TrackRecord(), Terms())
     members = (Member(name="legal", crew=Terms()),)
-    plan = planned(subtask("law", specialist="legal")).model_copy(update={"members": members})
-    state = job(asked(), plan, started("law").model_copy(update={"specialist": "legal"}))
+    plan = make_plan_event(subtask("law", specialist="legal")).model_copy(update={"members": members})
+    state = job(make_request_event(), plan, make_start_event("law").model_copy(update={"specialist": "legal"}))
     level = planning.find_by_path("legal") if effect.within else planning
     assert level is not None
     event = await level.make_plan(effect, PlanBrief(text), ask(state), now=lambda: 9.0)
@@ -68,20 +68,20 @@ async def plan_of(crew: Crew, effect: MakePlan, *moves: Any, text: str = "find t
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"), [("default: reader", "reader"), ("", "reader"), ("default: legal", "legal")]
+    ("crew_text", "expected"), [("default: reader", "reader"), ("", "reader"), ("default: legal", "legal")]
 )
 async def test_what_cannot_be_planned_in_two_tries_goes_to_the_default(
-    tmp_path: Path, said: str, expected: str
+    tmp_path: Path, crew_text: str, expected: str
 ) -> None:
-    event = await plan_of(crew_in(tmp_path, said), MakePlan(R, FAULTS), GARBAGE)
+    event = await plan_of(crew_in(tmp_path, crew_text), MakePlan(R, FAULTS), GARBAGE)
     (part,) = event.plan.subtasks
     assert (part.specialist, part.intent) == (expected, "find the lease")
     assert f"no usable plan in two tries, so {expected} gets it as it stands" in event.reasons[0]
 
 
-@pytest.mark.parametrize(("said", "expected"), [("default: clerk", "legal/clerk"), ("", "legal/archivist")])
-async def test_a_crew_inside_has_a_default_of_its_own(tmp_path: Path, said: str, expected: str) -> None:
-    event = await plan_of(crew_in(tmp_path, inner=said), MakePlan(R, FAULTS, "law", 1), GARBAGE)
+@pytest.mark.parametrize(("crew_text", "expected"), [("default: clerk", "legal/clerk"), ("", "legal/archivist")])
+async def test_a_crew_inside_has_a_default_of_its_own(tmp_path: Path, crew_text: str, expected: str) -> None:
+    event = await plan_of(crew_in(tmp_path, inner=crew_text), MakePlan(R, FAULTS, "law", 1), GARBAGE)
     assert [(one.id, one.specialist) for one in event.plan.subtasks] == [("law/request", expected)]
 
 
@@ -203,7 +203,7 @@ def told_of(name: str, *members: Member) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "members", "told"),
+    ("name", "members", "expected_text"),
     [
         ("orders.csv", (ANALYST, NO_READER), "- orders.csv (text/csv, 12 bytes, for analyst)"),
         ("ORDERS.CSV", (ANALYST, NO_READER), "- ORDERS.CSV (text/csv, 12 bytes, for analyst)"),
@@ -215,9 +215,9 @@ def told_of(name: str, *members: Member) -> str:
     ],
 )
 def test_a_file_names_those_whose_tools_read_it_unless_all_do(
-    name: str, members: tuple[Member, ...], told: str
+    name: str, members: tuple[Member, ...], expected_text: str
 ) -> None:
-    assert told_of(name, *members) == told
+    assert told_of(name, *members) == expected_text
 
 
 async def test_what_a_specialist_reads_is_what_its_tools_read_also_in_a_crew_inside(tmp_path: Path) -> None:
@@ -228,9 +228,9 @@ async def test_what_a_specialist_reads_is_what_its_tools_read_also_in_a_crew_ins
         page = f"---\nname: {path.stem}\ndescription: Works.\ntools: [{tools}]\nmodel: fast\n---\nYou work.\n"
         path.write_text(page, encoding="utf-8")
     (tmp_path / "figures" / "crew.yml").write_text("description: Knows figures.\n", encoding="utf-8")
-    model: Any = Costless([saying('{"why":"a sum","next":{"who":"figures"}}')])
+    model: Any = Costless([make_text_turn('{"why":"a sum","next":{"who":"figures"}}')])
     planning = CrewPlanner(load_crew(tmp_path, {"tabulate": table}), model, TrackRecord(), Terms())
     file = Artifact(id="1" * 64, name="orders.csv", media_type="text/csv", size=12)
-    state = ask(job(asked()))
+    state = ask(job(make_request_event()))
     await planning.make_plan(MakePlan("1.0"), PlanBrief("Sum?", files=(file,)), state, now=lambda: 9.0)
     assert "- orders.csv (text/csv, 12 bytes, for figures)" in model.calls[0].messages[0].text

@@ -17,7 +17,7 @@ from handoff.planning.adhoc import AdhocAllowance
 
 CREW = ("analyst", "writer")
 LENDING = AdhocAllowance(tools=("calculate", "web_search"), tiers=("fast", "balanced"), at_most=3)
-GIVEN = {
+SCHEMAS = {
     "decision": make_decision_schema(CREW),
     "decision_inside": make_decision_schema(CREW, may_answer=False, may_ask=False),
     "plan": make_plan_schema(CREW),
@@ -27,11 +27,11 @@ GIVEN = {
 }
 
 
-@pytest.mark.parametrize("name", GIVEN)
+@pytest.mark.parametrize("name", SCHEMAS)
 def test_a_schema_is_the_one_that_is_kept_with_its_properties_in_order(name: str) -> None:
     kept = Path(__file__).parent / "schemas" / f"{name}.json"
-    assert json.dumps(GIVEN[name], indent=2) + "\n" == kept.read_text(encoding="utf-8")
-    jsonschema.Draft202012Validator.check_schema(GIVEN[name])
+    assert json.dumps(SCHEMAS[name], indent=2) + "\n" == kept.read_text(encoding="utf-8")
+    jsonschema.Draft202012Validator.check_schema(SCHEMAS[name])
 
 
 class Leaf(BaseModel):
@@ -49,7 +49,7 @@ class Tree(BaseModel):
     words: tuple[str, ...] = ()
 
 
-def closed(**properties: Any) -> dict[str, Any]:
+def make_closed_object(**properties: Any) -> dict[str, Any]:
     names = list(properties)
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
 
@@ -59,9 +59,9 @@ def test_a_part_stands_where_it_is_used_with_what_was_asked_for_there() -> None:
         Tree, enums={"rest.kind": ["oak"], "words": ["a", "b"]}, max_items={"words": 2}, excluded_paths={"rest.size"}
     )
     size = {"anyOf": [{"type": "integer"}, {"type": "null"}]}
-    assert made == closed(
-        first=closed(kind={"type": "string"}, size=size),
-        rest={"type": "array", "items": closed(kind={"type": "string", "enum": ["oak"]})},
+    assert made == make_closed_object(
+        first=make_closed_object(kind={"type": "string"}, size=size),
+        rest={"type": "array", "items": make_closed_object(kind={"type": "string", "enum": ["oak"]})},
         words={"type": "array", "items": {"type": "string", "enum": ["a", "b"]}, "maxItems": 2},
     )
 

@@ -55,8 +55,8 @@ CREW = load_crew(ROOT / "specialists/crews/general", all_tools())
 RATES: dict[Tier, float] = {"fast": 1e-6, "balanced": 3e-6, "deep": 15e-6}
 
 
-def at(**changed: float) -> float | None:
-    rates = {**RATES, **changed}
+def at(**changed_rates: float) -> float | None:
+    rates = {**RATES, **changed_rates}
     return estimate_typical_plan(CREW, Terms(), lambda tier, given, out, *_: (given + 5 * out) * rates[tier]).cost
 
 

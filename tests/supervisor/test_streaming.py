@@ -24,7 +24,7 @@ def clean(line: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("text", "seen"),
+    ("text", "shown_text"),
     [
         ("All is calm there.\nNext line. ", "All is calm there.\nNext line. "),
         ("Calm.\n47,231 units sold.\nMore.\n", "Calm.\n"),
@@ -37,12 +37,12 @@ def clean(line: str) -> bool:
     ],
 )
 @pytest.mark.parametrize("size", [1, 4, 1000])
-async def test_what_is_shown_while_it_is_written(text: str, seen: str, size: int) -> None:
+async def test_what_is_shown_while_it_is_written(text: str, shown_text: str, size: int) -> None:
     screen = Screen()
     stream = AnswerStreamer(screen.show, clean)
     for start in range(0, len(text), size):
         await stream.write(text[start : start + size])
-    assert screen.text == seen
+    assert screen.text == shown_text
 
 
 async def test_the_rest_is_shown_in_the_end_where_the_answer_goes_on() -> None:

@@ -18,28 +18,30 @@ CONTRACT = SourceDocument(
     (Section(name="3. Notice", start=0), Section(name="5. Fees", start=58)),
 )
 BOARD = SourceDocument("board.md", "The board was told of a notice of 30 days.")
-SAID = ("The notice is 60 days.", "The fee rises by 4 % a year at most.", "The weather was fine.")
+SENTENCES = ("The notice is 60 days.", "The fee rises by 4 % a year at most.", "The weather was fine.")
 REQUEST = "What is the notice, and who signs?"
 
 
-def told(*sentences: tuple[int, str, str], **more: Any) -> dict[str, Any]:
+def make_verdicts(*sentences: tuple[int, str, str], **more: Any) -> dict[str, Any]:
     given = [{"number": number, "quotation": quotation, "verdict": verdict} for number, quotation, verdict in sentences]
-    return parse_verdicts(json.dumps({"sentences": given, **more}), REQUEST, SAID, (CONTRACT, BOARD))
+    return parse_verdicts(json.dumps({"sentences": given, **more}), REQUEST, SENTENCES, (CONTRACT, BOARD))
 
 
 def test_what_refutes_a_sentence_stands_in_the_evidence_and_code_finds_the_place() -> None:
-    found = told((1, "Either party may end it with 90 days\u2019 notice", "contradicted"), (3, "", "not_found"))
+    found = make_verdicts(
+        (1, "Either party may end it with 90 days\u2019 notice", "contradicted"), (3, "", "not_found")
+    )
     (refuted,) = found["refuted"]
-    assert (refuted.sentence, refuted.evidence.source) == (SAID[0], "contract.txt")
+    assert (refuted.sentence, refuted.evidence.source) == (SENTENCES[0], "contract.txt")
     assert "3. Notice" in refuted.evidence.place
-    assert (found["unfound"], found["doubt"]) == ((SAID[2],), "")
+    assert (found["unfound"], found["doubt"]) == ((SENTENCES[2],), "")
 
 
 @pytest.mark.parametrize("quotation", ["", "The notice is 120 days", "60 days", "The fee rises by 4 % a year at most."])
 def test_a_refutation_that_nothing_bears_out_is_not_taken(quotation: str) -> None:
-    found = told((1, quotation, "contradicted"), (2, quotation, "contradicted"))
+    found = make_verdicts((1, quotation, "contradicted"), (2, quotation, "contradicted"))
     assert found["refuted"] == ()
-    assert SAID[0] in found["doubt"]
+    assert SENTENCES[0] in found["doubt"]
 
 
 def test_what_stands_word_for_word_is_not_missing_whatever_the_verifier_says() -> None:
@@ -53,7 +55,7 @@ def test_what_stands_word_for_word_is_not_missing_whatever_the_verifier_says() -
 
 
 @pytest.mark.parametrize(
-    ("said", "quotation", "borne_out"),
+    ("sentence", "quotation", "borne_out"),
     [
         ("Orders grew by 15 %.", "Orders rose from 1,200 in April to 1,380 in May", ("15 %",)),
         ("Orders grew by 16 %.", "Orders rose from 1,200 in April to 1,380 in May", ()),
@@ -64,25 +66,27 @@ def test_what_stands_word_for_word_is_not_missing_whatever_the_verifier_says() -
     ],
 )
 def test_a_doubt_is_cleared_by_words_of_the_material_that_the_figure_follows_from(
-    said: str, quotation: str, borne_out: tuple[str, ...]
+    sentence: str, quotation: str, borne_out: tuple[str, ...]
 ) -> None:
     orders = SourceDocument("orders.md", "Orders rose from 1,200 in April to 1,380 in May. Returns stayed at 60.")
     result = SourceDocument("the result", "A colleague has 1,380.", is_material=False, is_brief=True)
     reply = json.dumps({"sentences": [{"number": 1, "quotation": quotation, "verdict": "supported"}]})
-    found = parse_verdicts(reply, "How many?", (said,), (orders, result), ("15 %", "16 %", "1,380"))
+    found = parse_verdicts(reply, "How many?", (sentence,), (orders, result), ("15 %", "16 %", "1,380"))
     assert found["borne_out"] == borne_out
 
 
 def test_only_words_of_the_request_are_unanswered() -> None:
-    assert told(unanswered=["who signs", "what it costs", 7])["unanswered"] == ("who signs",)
+    assert make_verdicts(unanswered=["who signs", "what it costs", 7])["unanswered"] == ("who signs",)
 
 
 def test_both_sides_of_a_contradiction_are_quoted() -> None:
     pair = {"one": "with 90 days' notice", "other": "a notice of 30 days"}
-    (found,) = told(contradictions=[pair, {"one": "with 90 days' notice", "other": "60 days"}, "x"])["contradictions"]
+    (found,) = make_verdicts(contradictions=[pair, {"one": "with 90 days' notice", "other": "60 days"}, "x"])[
+        "contradictions"
+    ]
     assert (found.one.source, found.other.source) == ("contract.txt", "board.md")
 
 
 @pytest.mark.parametrize("reply", ["", "Bananas!", "[]", '{"sentences": 3}', '{"verdict": "fine"}'])
 def test_a_reply_without_verdicts_is_told_as_none(reply: str) -> None:
-    assert parse_verdicts(reply, REQUEST, SAID, (CONTRACT,)) == {"doubt": "the verifier gave no verdict"}
+    assert parse_verdicts(reply, REQUEST, SENTENCES, (CONTRACT,)) == {"doubt": "the verifier gave no verdict"}

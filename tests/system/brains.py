@@ -40,19 +40,19 @@ class Gate:
     def __init__(self, reply: Reply | None = None) -> None:
         self._reply = reply
         self._open = asyncio.Event()
-        self.reached = asyncio.Event()
+        self.arrival_event = asyncio.Event()
 
     def open(self) -> None:
         """Let everything through."""
         self._open.set()
 
     async def __call__(self, _: WireRequest) -> Reply | None:
-        self.reached.set()
+        self.arrival_event.set()
         await self._open.wait()
         return self._reply
 
 
-def rehearsed(**words: Words) -> Brain:
+def make_rehearsal_brain(**words: Words) -> Brain:
     """The rehearsal, but for some purposes: `planner`, `synthesizer`, `specialist` (any) or a specialist's name."""
     rehearsal = brain_from_model(RehearsalModel())
 
@@ -110,20 +110,20 @@ def connect(api: Api, server: ProviderServer, **options: Any) -> ChosenModel:
 
 @asynccontextmanager
 async def provider(**words: Words) -> AsyncIterator[ProviderServer]:
-    """A server with the rehearsal behind it, see `rehearsed`. `connect` gives a model for it."""
-    async with ProviderServer(rehearsed(**words)) as server:
+    """A server with the rehearsal behind it, see `make_rehearsal_brain`. `connect` gives a model for it."""
+    async with ProviderServer(make_rehearsal_brain(**words)) as server:
         yield server
 
 
 @asynccontextmanager
-async def played(
-    scene: Scene, *, api: Api = "chat", verified: bool = True, **words: Words
+async def bot_with_provider(
+    scene: Scene, *, api: Api = "chat", is_verified: bool = True, **words: Words
 ) -> AsyncIterator[ProviderServer]:
-    """A bot in the scene with a provider behind it, whose words are those of `rehearsed`.
+    """A bot in the scene with a provider behind it, whose words are those of `make_rehearsal_brain`.
 
-    Unless its answers are `verified`, the verifier reads none of them, and they are streamed.
+    Unless its answers are `is_verified`, the verifier reads none of them, and they are streamed.
     """
-    async with provider(**words) as server, scene.bot(connect(api, server), terms=Terms(verifier=verified)):
+    async with provider(**words) as server, scene.bot(connect(api, server), terms=Terms(verifier=is_verified)):
         yield server
 
 

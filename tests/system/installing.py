@@ -46,7 +46,7 @@ class Browser:
             named = response.headers.get("Set-Cookie", "").partition(";")[0]
             return response.status, await response.text(), named
 
-    async def allowed(self, label: str) -> tuple[str, str]:
+    async def allow_install(self, label: str) -> tuple[str, str]:
         """Begin at /slack/install and choose on Slack's page: the address to come back to, and the browser's cookie."""
         status, page, cookie = await self.get("/slack/install")
         assert status == 200
@@ -61,7 +61,7 @@ class Browser:
 
     async def install(self, label: str) -> str:
         """Install it where Slack's page says so; the page at the end."""
-        address, cookie = await self.allowed(label)
+        address, cookie = await self.allow_install(label)
         status, page, _ = await self.get(address, cookie)
         assert status == 200, page
         return page
@@ -108,7 +108,7 @@ class Town(Browser):
         """People and threads of one of the workspaces."""
         return Scene(workspace, self.url, self.store, self.prefix)
 
-    def used(self, workspace: Workspace) -> set[str]:
+    def list_posted_texts(self, workspace: Workspace) -> set[str]:
         """The texts that the bot posted in a workspace: what its own token did."""
         return {str(call.args.get("text")) for call in workspace.calls("chat.postMessage") if call.ok}
 
@@ -126,7 +126,7 @@ async def town_at(url: str, folder: Path, *, organisation: str = "", rotates: bo
         request_url=f"http://127.0.0.1:{port}/slack/events",
         retry_scale=0.02,
         ack_seconds=patience(3),
-        installed=False,
+        is_installed=False,
         organisation=organisation,
     )
     second = await first.start_further_workspace("Second")

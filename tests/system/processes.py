@@ -31,7 +31,7 @@ PATIENCE = patience(60)
 class BotProcess:
     """A bot, and what it logs: one JSON object a line."""
 
-    process: asyncio.subprocess.Process | forked.Forked
+    process: asyncio.subprocess.Process | forked.ForkedCommand
     log: Path
 
     def records(self, event: str = "") -> list[dict[str, Any]]:
@@ -44,7 +44,7 @@ class BotProcess:
         found = next(each for each in self.records() if each["message"].startswith(words))
         return datetime.fromisoformat(found["time"]).timestamp()
 
-    async def logged(self, event: str) -> dict[str, Any]:
+    async def wait_for_record(self, event: str) -> dict[str, Any]:
         """The first record of that event."""
 
         async def look() -> list[dict[str, Any]]:

@@ -146,7 +146,7 @@ async def scene_on(url: str, **options: Any) -> AsyncIterator[Scene]:
         await store.close()
 
 
-async def emptied(url: str) -> Store:
+async def open_empty_store(url: str) -> Store:
     """The store of whole processes, which all use one prefix, with nothing of another test's workspace in it."""
     store = await Store.connect(url)
     for name in await store._server.run_command("KEYS", f"{store._keys.prefix}:*"):
@@ -194,15 +194,15 @@ class Talk:
             return await eventually(look, patience)
         except TimeoutError:
             lines = "\n  ".join(f"{event.type} {str(event)[:200]}" for event in await self.events())
-            raise TimeoutError(f"not within {patience:g} s; the log:\n  {lines}\n{self.said()}") from None
+            raise TimeoutError(f"not within {patience:g} s; the log:\n  {lines}\n{self.join_bot_texts()}") from None
 
     async def over(self, requests: int = 1, patience: float = PATIENCE) -> Job:
         """The job once so many requests of it have ended, and none is under way."""
 
-        def ended(job: Job) -> Job | None:
+        def find_ended_job(job: Job) -> Job | None:
             return job if job.current_request is None and len(job.requests) >= requests else None
 
-        job = await self.until(ended, patience)
+        job = await self.until(find_ended_job, patience)
         assert job is not None
         return job
 
@@ -225,13 +225,13 @@ class Talk:
         """The bot's messages that are neither a card nor a file: questions and ends."""
         return [message for message in self.replies() if not block_of(message, "plan") and not message.get("files")]
 
-    def said(self) -> str:
+    def join_bot_texts(self) -> str:
         """Everything that the bot's words show, as one text."""
-        return "\n\n".join(shown(message) for message in self.words())
+        return "\n\n".join(extract_shown_text(message) for message in self.words())
 
-    def told(self, who: str = "ana") -> str:
+    def join_private_texts(self, who: str = "ana") -> str:
         """What the bot said to one person alone in the thread's channel."""
-        return "\n\n".join(shown(message) for message in self.scene.person(who).ephemerals(self.channel))
+        return "\n\n".join(extract_shown_text(message) for message in self.scene.person(who).ephemerals(self.channel))
 
     def reactions(self, ts: str = "") -> list[str]:
         """The names of the reactions to one message of the thread, the first unless it is given."""
@@ -247,7 +247,7 @@ class Talk:
         """The trace of the job, as `/leadhand trace` shows it."""
         return render_timeline(self.key.job, list_steps(await self.scene.store.jobs.read_log(self.key)))
 
-    async def seen(self, predicate: Callable[[], T], patience: float = PATIENCE) -> T:
+    async def wait_until_seen(self, predicate: Callable[[], T], patience: float = PATIENCE) -> T:
         """Wait until people can see something."""
         return await self.scene.workspace.until(predicate, timeout=patience)
 
@@ -265,7 +265,7 @@ class Talk:
         """The thread's question of that number, once it is there and the job knows of it."""
         await self.wait_for_question(number)
         asks = ("Waits for ", "Was this carried out?")
-        return [message for message in self.words() if any(words in shown(message) for words in asks)][-1]
+        return [message for message in self.words() if any(words in extract_shown_text(message) for words in asks)][-1]
 
 
 async def eventually(look: Callable[[], Awaitable[T | None]], patience: float = PATIENCE) -> T:
@@ -283,7 +283,7 @@ def block_of(message: Json, kind: str) -> Json | None:
     return next((block for block in message.get("blocks") or () if block["type"] == kind), None)
 
 
-def shown(message: Json) -> str:
+def extract_shown_text(message: Json) -> str:
     """All texts of a message's blocks, in order."""
     return "\n".join(_texts(message.get("blocks") or []) or [str(message.get("text", ""))])
 

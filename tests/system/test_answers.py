@@ -15,27 +15,27 @@ from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
 from tests.system.brains import (
     Words,
+    bot_with_provider,
     connect,
     escalation,
     in_turn,
     plan,
-    played,
     provider,
     purposes,
     result,
     subtask,
     tool_call,
 )
-from tests.system.scene import Scene, shown
+from tests.system.scene import Scene, extract_shown_text
 
 LOW = "Churn in May 2026 was 4.2 %"
 HIGH = "In May 2026, churn came to 6.1 percent"
-ASKED = "What was churn in May 2026: 4.2 % or 6.1 %?"
+CHURN_QUESTION = "What was churn in May 2026: 4.2 % or 6.1 %?"
 """It names both figures, so that they have a source: the specialists here use no tools."""
 TWO = (subtask("file", "analyst"), subtask("page", "researcher"))
 
 
-def found(text: str, source: str = "", confidence: int = 90) -> Reply:
+def make_finding_result(text: str, source: str = "", confidence: int = 90) -> Reply:
     """A specialist's result with one finding."""
     return result(text, confidence, findings=[{"message": text, "source": source, "confidence": confidence}])
 
@@ -46,12 +46,12 @@ def strategy(name: str, *subtasks: dict[str, Any]) -> Reply:
 
 
 def verdicts(
-    *sentences: tuple[int, str, str], unanswered: tuple[str, ...] = (), apart: tuple[str, str] | None = None
+    *sentences: tuple[int, str, str], unanswered_questions: tuple[str, ...] = (), apart: tuple[str, str] | None = None
 ) -> Reply:
     """What the verifier says: of sentences by their numbers, with the words that decide."""
     said = [{"number": number, "quotation": quotation, "verdict": verdict} for number, quotation, verdict in sentences]
     pairs = [{"one": apart[0], "other": apart[1]}] if apart is not None else []
-    return Reply(json.dumps({"sentences": said, "unanswered": unanswered, "contradictions": pairs}))
+    return Reply(json.dumps({"sentences": said, "unanswered": unanswered_questions, "contradictions": pairs}))
 
 
 def of(server: ProviderServer, purpose: str) -> list[WireRequest]:
@@ -60,11 +60,11 @@ def of(server: ProviderServer, purpose: str) -> list[WireRequest]:
 
 async def test_of_two_specialists_on_one_question_one_is_chosen_and_the_other_stays_in_the_trace(scene: Scene) -> None:
     chosen = Reply(json.dumps({"chosen": "page", "reason": "It names its source."}))
-    async with played(
+    async with bot_with_provider(
         scene,
         planner=lambda _: strategy("select", *TWO),
-        analyst=lambda _: found("The office opens at nine, I believe."),
-        researcher=lambda _: found("The office opens at 8:30 (handbook)."),
+        analyst=lambda _: make_finding_result("The office opens at nine, I believe."),
+        researcher=lambda _: make_finding_result("The office opens at 8:30 (handbook)."),
         selector=lambda _: chosen,
     ) as server:
         talk = await scene.ask("When does the office open?")
@@ -83,11 +83,11 @@ async def test_of_two_specialists_on_one_question_one_is_chosen_and_the_other_st
 
 
 async def test_a_choice_that_names_nobody_takes_the_surest_and_says_so(scene: Scene) -> None:
-    async with played(
+    async with bot_with_provider(
         scene,
         planner=lambda _: strategy("select", *TWO),
-        analyst=lambda _: found("Nine.", confidence=95),
-        researcher=lambda _: found("Half past eight.", confidence=85),
+        analyst=lambda _: make_finding_result("Nine.", confidence=95),
+        researcher=lambda _: make_finding_result("Half past eight.", confidence=85),
         selector=lambda _: Reply(json.dumps({"chosen": "nobody", "reason": ""})),
     ):
         talk = await scene.ask("When does the office open?")
@@ -97,15 +97,15 @@ async def test_a_choice_that_names_nobody_takes_the_surest_and_says_so(scene: Sc
     assert "the choice could not be read" in (job.latest_request.run.answer or "")
 
 
-SOLD = "We sold 41,237 units at a price of $12."
+SALES_SENTENCE = "We sold 41,237 units at a price of $12."
 
 
 async def test_a_wrong_figure_in_the_answer_is_written_again_and_then_marked(scene: Scene) -> None:
-    async with played(
+    async with bot_with_provider(
         scene,
         planner=lambda _: plan(*TWO),
-        analyst=lambda _: found(SOLD, "sales.csv"),
-        researcher=lambda _: found("The market is calm."),
+        analyst=lambda _: make_finding_result(SALES_SENTENCE, "sales.csv"),
+        researcher=lambda _: make_finding_result("The market is calm."),
         synthesizer=in_turn(
             Reply("All is calm there, they say.\n\nThey sold 47,231 units at $21.", piece=8, pause=0.1),
             Reply("They sold 41,237 units at $21."),
@@ -117,9 +117,9 @@ async def test_a_wrong_figure_in_the_answer_is_written_again_and_then_marked(sce
     _, again = of(server, "synthesizer")
     assert "47,231" in again.messages[0].text.partition("# Write it again")[2]
     assert job.latest_request.run.answer == "They sold 41,237 units at $21."
-    assert "Not from your files: $21" in talk.said()
-    assert "47,231" not in talk.said(), "nobody saw it, not even while it was written"
-    assert shown(talk.words()[0]).count("They sold 41,237") == 1
+    assert "Not from your files: $21" in talk.join_bot_texts()
+    assert "47,231" not in talk.join_bot_texts(), "nobody saw it, not even while it was written"
+    assert extract_shown_text(talk.words()[0]).count("They sold 41,237") == 1
     assert [one.what for one in job.latest_request.decisions if "figures" in one.what] == ["figures of no source"]
     told = await talk.timeline()
     assert "figures of no source: 47,231, $21" in told
@@ -130,7 +130,7 @@ async def test_what_is_too_much_is_condensed_part_by_part_and_the_figure_asked_f
     long = "\n\n".join(
         [*(f"Remark r{n}: all of it is well and nothing of note came up there." for n in range(1300)), figure]
     )
-    async with played(
+    async with bot_with_provider(
         scene,
         planner=lambda _: strategy("reduce", *TWO),
         analyst=lambda _: result(long[:60_000] + f"\n\n{figure}", 90, findings=[{"message": "The tap drips."}]),
@@ -153,12 +153,12 @@ async def test_what_is_too_much_is_condensed_part_by_part_and_the_figure_asked_f
 
 
 async def test_what_stays_refuted_is_shown_beside_the_words_that_refute_it(scene: Scene) -> None:
-    async with played(
+    async with bot_with_provider(
         scene,
         planner=lambda _: plan(TWO[0]),
-        analyst=lambda _: found("The notice is 60 days."),
+        analyst=lambda _: make_finding_result("The notice is 60 days."),
         synthesizer=lambda _: Reply("The notice is 60 days."),
-        verifier=lambda _: verdicts((1, "with 90 days' notice", "contradicted"), unanswered=("who signs",)),
+        verifier=lambda _: verdicts((1, "with 90 days' notice", "contradicted"), unanswered_questions=("who signs",)),
     ) as server:
         contract = ("contract.txt", b"Either party may end it with 90 days' notice.\n")
         talk = await scene.ask("What is the notice, and who signs it?", files=[contract])
@@ -166,7 +166,7 @@ async def test_what_stays_refuted_is_shown_beside_the_words_that_refute_it(scene
 
     assert purposes(server).count("verifier") == 2
     assert "with 90 days' notice" in of(server, "verifier")[0].messages[0].text, "it has the material"
-    answer = talk.said()
+    answer = talk.join_bot_texts()
     assert "What was read says otherwise" in answer
     assert "contract.txt" in answer
     assert "Not answered: “who signs”" in answer
@@ -174,7 +174,7 @@ async def test_what_stays_refuted_is_shown_beside_the_words_that_refute_it(scene
 
 async def test_a_part_that_nobody_could_condense_is_named_in_the_answer(scene: Scene) -> None:
     lines = "\n\n".join(f"Remark r{n}: all of it is well and nothing of note came up there." for n in range(600))
-    async with played(
+    async with bot_with_provider(
         scene,
         planner=lambda _: strategy("reduce", *TWO),
         analyst=lambda _: result(lines, 90),
@@ -192,7 +192,7 @@ async def test_a_part_that_nobody_could_condense_is_named_in_the_answer(scene: S
         "could not be read or kept in full" in gap
         for gap in list_answer_gaps(job.latest_request, job.latest_request.run)
     )
-    assert "could not be read or kept in full" in talk.said()
+    assert "could not be read or kept in full" in talk.join_bot_texts()
 
 
 async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_how_much(scene: Scene) -> None:
@@ -203,14 +203,14 @@ async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_h
     terms = Terms(context=ContextLimits(fast=2_000, balanced=2_000, deep=2_000))
     words: dict[str, Words] = {
         "planner": lambda _: plan(file, page),
-        "analyst": in_turn(musing, found(f"{LOW}.\n\n{long}")),
-        "researcher": in_turn(unsure, found(HIGH)),
+        "analyst": in_turn(musing, make_finding_result(f"{LOW}.\n\n{long}")),
+        "researcher": in_turn(unsure, make_finding_result(HIGH)),
         "refiner": lambda _: Reply(json.dumps({"intent": "Find what churn was in May 2026, with its source."})),
         "reducer": lambda _: Reply("- All is well."),
         "synthesizer": lambda _: Reply("Churn is disputed there."),
     }
     async with provider(**words) as server, scene.bot(connect("chat", server), terms=terms):
-        talk = await scene.ask(ASKED)
+        talk = await scene.ask(CHURN_QUESTION)
         await talk.over()
 
     roles = ("refiner", "reducer", "synthesizer", "verifier")

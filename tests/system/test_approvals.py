@@ -29,14 +29,14 @@ from tests.specialists.far_side import FarSide, far_side
 from tests.system.brains import (
     after_calls,
     connect,
+    make_rehearsal_brain,
     plan,
     provider,
-    rehearsed,
     subtask,
     tool_call,
     tool_calls_of,
 )
-from tests.system.scene import Json, Scene, Talk, buttons, card_title, rows, shown
+from tests.system.scene import Json, Scene, Talk, buttons, card_title, extract_shown_text, rows
 
 PAGE = """\
 ---
@@ -80,11 +80,11 @@ class Office:
     async def ask(self) -> Talk:
         return await self.scene.ask("Tell everybody that there is tea")
 
-    def told(self, who: str) -> list[str]:
-        return [shown(message) for message in self.scene.person(who).ephemerals("#general")]
+    def list_private_texts(self, who: str) -> list[str]:
+        return [extract_shown_text(message) for message in self.scene.person(who).ephemerals("#general")]
 
     async def told_alone(self, who: str, words: str) -> None:
-        await self.scene.workspace.until(lambda: any(words in text for text in self.told(who)))
+        await self.scene.workspace.until(lambda: any(words in text for text in self.list_private_texts(who)))
 
 
 @pytest.fixture
@@ -103,7 +103,9 @@ async def card(talk: Talk, number: int = 1) -> Json:
 
 def cards(talk: Talk) -> list[Json]:
     return [
-        one for one in talk.words() if "unless that is approved" in shown(one) or "asked for approval" in shown(one)
+        one
+        for one in talk.words()
+        if "unless that is approved" in extract_shown_text(one) or "asked for approval" in extract_shown_text(one)
     ]
 
 
@@ -119,9 +121,11 @@ async def window(office: Office, talk: Talk, message: Json, action: str, who: st
     return str(view["id"])
 
 
-async def closed(talk: Talk, words: str) -> Json:
+async def wait_for_closed_card(talk: Talk, words: str) -> Json:
     """The card once it has no buttons and says so."""
-    return await talk.seen(lambda: next((one for one in cards(talk) if not buttons(one) and words in shown(one)), None))
+    return await talk.wait_until_seen(
+        lambda: next((one for one in cards(talk) if not buttons(one) and words in extract_shown_text(one)), None)
+    )
 
 
 async def test_an_approved_call_is_made_and_the_card_says_who_approved_it(office: Office) -> None:
@@ -130,19 +134,19 @@ async def test_an_approved_call_is_made_and_the_card_says_who_approved_it(office
         message = await card(talk)
         ana = office.scene.person()
         assert tuple(buttons(message)) == ALL
-        text = shown(message)
+        text = extract_shown_text(message)
         assert f"<@{ana.id}>" in text
         assert "text: \ntea" in text
         assert "*To:* the board" in text
-        await talk.seen(lambda: talk.status() == "suspended")
-        await talk.seen(lambda: "Waiting for approval by" in row(talk))
-        await talk.seen(lambda: card_title(talk.cards()[0]).startswith("Waiting for approval"))
+        await talk.wait_until_seen(lambda: talk.status() == "suspended")
+        await talk.wait_until_seen(lambda: "Waiting for approval by" in row(talk))
+        await talk.wait_until_seen(lambda: card_title(talk.cards()[0]).startswith("Waiting for approval"))
         assert office.side.calls == 0
         status = await office.scene.command(f"status {talk.key.job}")
-        assert f"waiting for approval by <@{ana.id}>" in shown(status)
+        assert f"waiting for approval by <@{ana.id}>" in extract_shown_text(status)
         await ana.click(talk.channel, message["ts"], "approval:approve")
         job = await talk.over()
-        await closed(talk, f":white_check_mark: <@{ana.id}> approved this")
+        await wait_for_closed_card(talk, f":white_check_mark: <@{ana.id}> approved this")
     assert office.side.notes == ["tea"]
     assert job.latest_request.state == "completed"
     assert list_answer_gaps(job.latest_request, job.latest_request.run) == ()
@@ -157,22 +161,22 @@ async def test_an_approved_call_is_made_and_the_card_says_who_approved_it(office
 
 async def test_several_calls_of_a_turn_are_one_card_that_can_be_taken_apart(office: Office) -> None:
     planner = lambda _: plan(subtask("note", "clerk"))  # noqa: E731 - as the others of this kind
-    office.server.brain = rehearsed(planner=planner, clerk=after_calls(BOTH))
+    office.server.brain = make_rehearsal_brain(planner=planner, clerk=after_calls(BOTH))
     async with office.two_bots():
         talk = await office.ask()
         message = await card(talk)
         ana, ben = office.scene.person(), office.scene.person("ben")
         assert tuple(buttons(message)) == ("Approve all 2", ALL[1], "Decide one by one", "Deny all")
-        assert "wants to make 2 changes" in shown(message)
+        assert "wants to make 2 changes" in extract_shown_text(message)
         await ana.click(talk.channel, message["ts"], "approval:apart")
         second = await card(talk, 2)
         assert tuple(buttons(second)) == ALL
-        await closed(talk, f"<@{ana.id}> chose to decide on these one by one")
+        await wait_for_closed_card(talk, f"<@{ana.id}> chose to decide on these one by one")
         await ben.click(talk.channel, message["ts"], "approval:approve")
         await office.told_alone("ben", "decide on these one by one")
         await ana.click(talk.channel, second["ts"], "approval:approve")
         third = await card(talk, 3)
-        assert "cake" in shown(third)
+        assert "cake" in extract_shown_text(third)
         await ana.click(talk.channel, third["ts"], "approval:approve")
         job = await talk.over()
     assert office.side.notes == ["tea", "cake"]
@@ -185,11 +189,11 @@ async def test_a_denial_reaches_the_specialist_and_is_named_as_a_gap(office: Off
         view = await window(office, talk, await card(talk), "deny")
         assert await office.scene.person().submit(view, {"text": "Not <@U1> before noon."})
         job = await talk.over()
-        message = await closed(talk, "denied this")
-        assert ":no_entry:" in shown(message)
-        assert "&lt;@U1&gt; before noon" in shown(message)
+        message = await wait_for_closed_card(talk, "denied this")
+        assert ":no_entry:" in extract_shown_text(message)
+        assert "&lt;@U1&gt; before noon" in extract_shown_text(message)
     assert office.side.calls == 0
-    answer = shown(talk.words()[-1])
+    answer = extract_shown_text(talk.words()[-1])
     assert "a person denied it. Their reason:" in answer
     assert "not done, as a person denied it: post_note(text='tea')" in answer
     assert job.latest_request.state == "completed"
@@ -205,7 +209,9 @@ async def test_foreign_and_late_clicks_are_told_why_alone_and_change_nothing(off
         await ben.click(talk.channel, message["ts"], "approval:deny")
         assert ben.views() == []
         await talk.say("yes, approve", who="ana")
-        await talk.seen(lambda: "A reply decides nothing here: please use the buttons" in talk.told())
+        await talk.wait_until_seen(
+            lambda: "A reply decides nothing here: please use the buttons" in talk.join_private_texts()
+        )
         assert office.side.calls == 0, "words decide nothing"
         await ana.click(talk.channel, message["ts"], "approval:approve")
         await talk.over()
@@ -224,14 +230,14 @@ async def test_a_quorum_of_two_shows_how_far_it_is_and_nobody_approves_their_own
         await office.scene.person("ana").click(talk.channel, message["ts"], "approval:approve")
         await office.told_alone("ana", "you made this request")
         await office.scene.person("ben").click(talk.channel, message["ts"], "approval:approve")
-        await talk.seen(lambda: "1 of 2 have approved" in shown(cards(talk)[0]))
-        await talk.seen(lambda: "(1 of 2 so far)" in row(talk))
+        await talk.wait_until_seen(lambda: "1 of 2 have approved" in extract_shown_text(cards(talk)[0]))
+        await talk.wait_until_seen(lambda: "(1 of 2 so far)" in row(talk))
         await office.scene.person("ben").click(talk.channel, message["ts"], "approval:approve")
         await office.told_alone("ben", "You have approved this already")
         assert office.side.calls == 0
         await office.scene.person("cleo").click(talk.channel, message["ts"], "approval:approve")
         await talk.over()
-        await closed(talk, f"<@{people[1]}> and <@{people[2]}> approved this")
+        await wait_for_closed_card(talk, f"<@{people[1]}> and <@{people[2]}> approved this")
     assert office.side.notes == ["tea"]
 
 
@@ -247,7 +253,9 @@ async def test_of_two_people_who_click_at_once_one_counts_and_the_other_is_told(
             office.scene.person("ben").submit(view, {"text": "No."}),
         )
         await talk.over()
-        told = await office.scene.workspace.until(lambda: [one for name in names for one in office.told(name)])
+        told = await office.scene.workspace.until(
+            lambda: [one for name in names for one in office.list_private_texts(name)]
+        )
     assert len(told) == 1
     assert "before your click. Your click changed nothing." in told[0]
     assert office.side.calls == ("denied it" not in told[0])
@@ -259,19 +267,19 @@ async def test_stop_while_it_waits_says_that_nothing_was_done(office: Office) ->
         message = await card(talk)
         await talk.say("@leadhand stop")
         job = await talk.over()
-        await closed(talk, "ended before anybody decided, so it was not done")
+        await wait_for_closed_card(talk, "ended before anybody decided, so it was not done")
         await office.scene.person().click(talk.channel, message["ts"], "approval:approve")
         await office.told_alone("ana", "ended before anybody decided")
     assert job.latest_request.state == "cancelled"
     assert office.side.calls == 0
 
 
-@pytest.mark.parametrize(("typed", "code", "notes"), [("yes\n", 0, ["tea"]), ("Not today.\n", 3, [])])
+@pytest.mark.parametrize(("typed_text", "code", "notes"), [("yes\n", 0, ["tea"]), ("Not today.\n", 3, [])])
 async def test_who_sits_at_a_terminal_is_asked_there(
     office: Office,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    typed: str,
+    typed_text: str,
     code: int,
     notes: list[str],
 ) -> None:
@@ -282,7 +290,7 @@ async def test_who_sits_at_a_terminal_is_asked_there(
     with os.fdopen(ours, "r", closefd=True) as terminal:
         monkeypatch.setattr(sys, "stdin", terminal)
         async with office.bot() as app:
-            os.write(keys, typed.encode())
+            os.write(keys, typed_text.encode())
             assert await run_one_job(office.scene.workspace, app, options, []) == code
     os.close(keys)
     assert office.side.notes == notes
@@ -298,11 +306,13 @@ async def test_an_approval_is_decided_in_the_home(office: Office) -> None:
         await office.scene.workspace.until(ana.home)
         talk = await office.ask()
         await card(talk)
-        view = await office.scene.workspace.until(lambda: (v := ana.home()) and "wants to make" in shown(v) and v)
+        view = await office.scene.workspace.until(
+            lambda: (v := ana.home()) and "wants to make" in extract_shown_text(v) and v
+        )
         await ana.click_in_view(view["id"], "approval:approve")
         await talk.over()
-        await closed(talk, "approved this")
-        await office.scene.workspace.until(lambda: "Nothing waits for you" in shown(ana.home() or {}))
+        await wait_for_closed_card(talk, "approved this")
+        await office.scene.workspace.until(lambda: "Nothing waits for you" in extract_shown_text(ana.home() or {}))
     assert office.side.notes == ["tea"]
 
 
@@ -337,7 +347,7 @@ async def asks_again(office: Office, talk: Talk, who: str) -> str:
     await talk.say("@leadhand Tell everybody once more that there is tea", who=who)
     second = await card(talk, 2)
     assert office.side.calls == made
-    return shown(second)
+    return extract_shown_text(second)
 
 
 async def test_a_yes_for_one_person_is_none_for_another(office: Office) -> None:
@@ -383,6 +393,6 @@ async def test_what_became_private_since_is_asked_about_by_name(office: Office) 
         talk = await office.ask()
         await approve(office, talk, "ana")
         await talk.say("@leadhand Tell everybody what this says", who="ana", files=[SALARIES])
-        told = shown(await card(talk, 2))
+        told = extract_shown_text(await card(talk, 2))
         assert office.side.calls == 1
     assert "Similar calls were approved before these could be seen: *salaries.txt*." in told

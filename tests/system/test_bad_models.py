@@ -18,8 +18,19 @@ from tests.own_tools import all_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
-from tests.system.brains import Words, connect, in_turn, plan, played, provider, purposes, result, subtask, tool_call
-from tests.system.scene import SAMPLE, Scene, Talk, card_title, rows, shown
+from tests.system.brains import (
+    Words,
+    bot_with_provider,
+    connect,
+    in_turn,
+    plan,
+    provider,
+    purposes,
+    result,
+    subtask,
+    tool_call,
+)
+from tests.system.scene import SAMPLE, Scene, Talk, card_title, extract_shown_text, rows
 
 GOOD = plan(subtask("text", "writer"))
 TEA = in_turn(result("Tea is calm."))
@@ -29,11 +40,11 @@ WORDS = tuple("".join(letters) for letters in product("abcdefgh", repeat=6))
 HALF = Reply('{"goal": "half a plan", "subtasks": [{"id": "a"', stop="max_tokens")
 
 
-def failed(talk: Talk, job: Job, step: str, *parts: str) -> str:
+def check_failure(talk: Talk, job: Job, step: str, *parts: str) -> str:
     """One message that says the step, the reason and what to do."""
     assert job.latest_request.state == "failed"
     (end,) = talk.words()
-    text = shown(end)
+    text = extract_shown_text(end)
     failure = job.latest_request.run.failure
     assert failure is not None
     assert (failure.step, bool(failure.advice)) == (step, True)
@@ -58,7 +69,7 @@ def no_bug_is_logged(request: pytest.FixtureRequest, caplog: pytest.LogCaptureFi
 
 async def test_a_bad_plan_goes_back_once_with_its_exact_faults(scene: Scene) -> None:
     fault = "cut off, as it was too long or repeated itself"
-    async with played(scene, planner=in_turn(HALF, GOOD), writer=TEA) as server:
+    async with bot_with_provider(scene, planner=in_turn(HALF, GOOD), writer=TEA) as server:
         talk = await scene.ask("Draft a short note about tea")
         job = await talk.over()
 
@@ -72,7 +83,7 @@ async def test_a_bad_plan_goes_back_once_with_its_exact_faults(scene: Scene) -> 
 
 
 @pytest.mark.parametrize(
-    ("said", "parts", "options"),
+    ("planner_reply", "parts", "options"),
     [
         (Reply("I can't help with that.", stop="refused"), ["the model declined this request"], {}),
         (Fault("bad_key"), ["leadhand check"], {}),
@@ -81,22 +92,22 @@ async def test_a_bad_plan_goes_back_once_with_its_exact_faults(scene: Scene) -> 
     ids=["the request", "the key", "every word"],
 )
 async def test_a_planner_that_refuses(
-    scene: Scene, said: Reply | Fault, parts: list[str], options: dict[str, Any]
+    scene: Scene, planner_reply: Reply | Fault, parts: list[str], options: dict[str, Any]
 ) -> None:
     async with (
-        provider(planner=lambda _: said) as server,
+        provider(planner=lambda _: planner_reply) as server,
         scene.bot(connect("anthropic", server, **options)),
     ):
         talk = await scene.ask("Draft something odd about tea")
         job = await talk.over()
-        await talk.seen(lambda: talk.status() == "active")
-    assert "sk-12345" not in failed(talk, job, "planning", *parts)
+        await talk.wait_until_seen(lambda: talk.status() == "active")
+    assert "sk-12345" not in check_failure(talk, job, "planning", *parts)
     assert purposes(server) == ["planner"]
 
 
 async def test_a_synthesizer_that_refuses(scene: Scene) -> None:
     both = plan(subtask("a", "writer"), subtask("b", "reviewer"))
-    async with played(
+    async with bot_with_provider(
         scene,
         api="anthropic",
         planner=lambda _: both,
@@ -108,32 +119,32 @@ async def test_a_synthesizer_that_refuses(scene: Scene) -> None:
         job = await talk.over()
     assert job.latest_request.state == "completed"
     (answer,) = talk.words()
-    assert "The parts could not be put together" in shown(answer)
-    assert "Alpha." in shown(answer)
-    assert "Beta." in shown(answer)
+    assert "The parts could not be put together" in extract_shown_text(answer)
+    assert "Alpha." in extract_shown_text(answer)
+    assert "Beta." in extract_shown_text(answer)
 
 
-@pytest.mark.parametrize("said", ["", " ".join(WORDS[:57_000])], ids=["nothing", "64 KB"])
-async def test_a_specialist_that_talks_nonsense_still_ends_in_one_message(scene: Scene, said: str) -> None:
-    async with played(scene, planner=lambda _: GOOD, specialist=lambda _: Reply(said)):
+@pytest.mark.parametrize("reply_text", ["", " ".join(WORDS[:57_000])], ids=["nothing", "64 KB"])
+async def test_a_specialist_that_talks_nonsense_still_ends_in_one_message(scene: Scene, reply_text: str) -> None:
+    async with bot_with_provider(scene, planner=lambda _: GOOD, specialist=lambda _: Reply(reply_text)):
         talk = await scene.ask("Draft a short note about tea")
         job = await talk.over()
     assert job.latest_request.is_over
-    if said:
+    if reply_text:
         assert job.latest_request.state == "completed"
         assert len(talk.words()) == 5, "in parts"
     else:
-        failed(talk, job, "Do part text", "no answer")
+        check_failure(talk, job, "Do part text", "no answer")
 
 
 async def test_a_tool_that_breaks(scene: Scene, request: pytest.FixtureRequest) -> None:
-    async def broken(arguments: object, workbench: object) -> None:
+    async def raise_error(arguments: object, workbench: object) -> None:
         """Break."""
         raise ZeroDivisionError(f"{arguments} {workbench}"[:5])
 
     tools = all_tools()
     real = tools["publish_document"]
-    tools["publish_document"] = Tool(real.name, real.access, real.arguments, broken)  # type: ignore[arg-type]
+    tools["publish_document"] = Tool(real.name, real.access, real.arguments, raise_error)  # type: ignore[arg-type]
     crew = load_crew(CREWS_FOLDER / "general", tools)
     request.node.expected_faults = ["the tool publish_document broke"]
     say = tool_call("publish_document", title="Tea", markdown="# Tea")
@@ -162,11 +173,11 @@ async def test_calls_written_as_text_do_the_work_all_the_same(scene: Scene) -> N
     def writes(request: WireRequest) -> Reply:
         return Reply(json.dumps(held) if request.answer_schema else f"<tool_call>{json.dumps(step)}</tool_call>")
 
-    async with played(scene, planner=lambda _: both, specialist=writes) as server:
+    async with bot_with_provider(scene, planner=lambda _: both, specialist=writes) as server:
         talk = await scene.ask("Draft a short note about tea")
         job = await talk.over()
     assert job.latest_request.state == "completed"
-    assert "tool_call" not in "".join(map(shown, talk.words()))
+    assert "tool_call" not in "".join(map(extract_shown_text, talk.words()))
     first, second = (request for request in server.requests if request.system.count("return_result"))
     assert first.tools
     assert second.answer_schema is not None
@@ -176,31 +187,31 @@ SALES = plan(subtask("sales", "analyst", intent="Work out the revenue by region 
 REFUSAL = "I cannot calculate the median because the pandas module is missing."
 
 
-def written(name: str, **arguments: Any) -> Reply:
+def write_tool_call(name: str, **arguments: Any) -> Reply:
     call = json.dumps({"name": name, "arguments": arguments})
     return Reply(f"<tool_call>\n{call}\n</tool_call>")
 
 
 def no_talk(talk: Talk, *words: str) -> None:
     """Nothing that people see holds a tool call, a schema or any of these words."""
-    said = talk.said()
+    said = talk.join_bot_texts()
     for sign in ("tool_call", '"name"', '"arguments"', "return_result", "{", *words):
         assert sign not in said, said
 
 
-async def asked(scene: Scene, words: Words) -> tuple[Talk, Job, list[str]]:
-    async with played(scene, planner=lambda _: SALES, specialist=words) as server:
+async def ask_question(scene: Scene, words: Words) -> tuple[Talk, Job, list[str]]:
+    async with bot_with_provider(scene, planner=lambda _: SALES, specialist=words) as server:
         talk = await scene.ask("What comes of it?", files=[SAMPLE])
         job = await talk.over()
-        await talk.seen(lambda: len(talk.words()) == 1)
+        await talk.wait_until_seen(lambda: len(talk.words()) == 1)
     return talk, job, purposes(server)
 
 
 async def test_talk_without_work_is_sent_back_and_ends_as_a_failure(scene: Scene) -> None:
-    talk, job, asked_by = await asked(scene, lambda _: Reply(REFUSAL))
+    talk, job, asked_by = await ask_question(scene, lambda _: Reply(REFUSAL))
     assert job.latest_request.state == "failed"
     assert card_title(talk.cards()[0]).startswith("Failed after ")
-    assert "No tool was used for it" in talk.said()
+    assert "No tool was used for it" in talk.join_bot_texts()
     no_talk(talk, REFUSAL)
     assert not await talk.of(ev.ResultReturned)
     assert "verifier" not in asked_by
@@ -208,9 +219,9 @@ async def test_talk_without_work_is_sent_back_and_ends_as_a_failure(scene: Scene
 
 async def test_a_call_as_the_content_of_a_result_ends_in_one_message_without_it(scene: Scene) -> None:
     inside = json.dumps({"name": "query_table", "arguments": {"query": "select 1"}})
-    talk, job, _ = await asked(scene, lambda _: written("return_result", content=inside, confidence=90))
+    talk, job, _ = await ask_question(scene, lambda _: write_tool_call("return_result", content=inside, confidence=90))
     assert job.latest_request.is_over
     assert job.latest_request.state == "failed"
     assert len(talk.words()) == 1
-    assert re.search(r"I could not answer this|Answered in part", shown(talk.words()[0]))
+    assert re.search(r"I could not answer this|Answered in part", extract_shown_text(talk.words()[0]))
     no_talk(talk, "select 1")

@@ -14,7 +14,7 @@ from handoff import events as ev
 from tests.providers.scripts import purpose_of
 from tests.providers.server import ProviderServer
 from tests.system.brains import Gate, Words, connect, escalation, in_turn, plan, provider, result, subtask
-from tests.system.scene import Scene, block_of, shown
+from tests.system.scene import Scene, block_of, extract_shown_text
 from tests.system.settings_windows import change
 
 RULE = "Amounts in EUR, and no tables."
@@ -44,7 +44,7 @@ async def test_instructions_reach_those_who_plan_and_write_in_that_channel_alone
     async with bot(scene, **words) as server:
         await change(scene, "work", instructions=RULE)
         talk = await scene.ask("Do both", channel="#sales", who="ben")
-        await slow.reached.wait()
+        await slow.arrival_event.wait()
         await change(scene, "work", instructions="In French.")  # the request under way keeps what held at its start
         slow.open()
         assert (await talk.over()).latest_request.state == "completed"
@@ -56,7 +56,7 @@ async def test_instructions_reach_those_who_plan_and_write_in_that_channel_alone
         assert RULE not in here["specialist:analyst"] + here["specialist:writer"], "they see parts of the work"
         (known,) = await talk.of(ev.SettingKnown)
         assert known.setting.here.instructions == RULE
-        assert "the channel asks for instructions of 30 characters" in shown(
+        assert "the channel asks for instructions of 30 characters" in extract_shown_text(
             await scene.command(f"trace {talk.key.job}")
         )
 
@@ -104,13 +104,15 @@ async def test_the_budget_of_one_channel_ends_there_and_an_admin_allows_more(sce
     async with bot(scene, **words):
         await change(scene, "work", budget="2k tokens")
         await (await scene.ask("Write it", channel="#sales", who="ben")).over()
-        assert "Budget of this channel today: " in shown(await scene.command("status", who="ben", channel="#sales"))
-        assert "Budget of this channel" not in shown(await scene.command("status", who="ben"))
+        assert "Budget of this channel today: " in extract_shown_text(
+            await scene.command("status", who="ben", channel="#sales")
+        )
+        assert "Budget of this channel" not in extract_shown_text(await scene.command("status", who="ben"))
         before = len(ben.ephemerals("#sales"))
         await scene.ask("Write more", channel="#sales", who="ben")
         told = (await scene.workspace.until(lambda: ben.ephemerals("#sales")[before:]))[-1]
-        assert "budget for today of this channel (2,000 tokens) is used up" in shown(told)
-        assert "`/leadhand settings`" in shown(told)
+        assert "budget for today of this channel (2,000 tokens) is used up" in extract_shown_text(told)
+        assert "`/leadhand settings`" in extract_shown_text(told)
         await (await scene.ask("Write elsewhere", channel="#general", who="ben")).over()
         ask = block_of(told, "actions")["elements"][0]  # type: ignore[index]
         await ben.click("#sales", told["ts"], ask["action_id"], ask["value"])
@@ -118,7 +120,9 @@ async def test_the_budget_of_one_channel_ends_there_and_an_admin_allows_more(sce
         (wanted,) = await scene.workspace.until(lambda: scene.workspace.messages(direct))
         allow = block_of(wanted, "actions")["elements"][0]  # type: ignore[index]
         await ana.click("@leadhand", wanted["ts"], allow["action_id"], allow["value"])
-        await scene.workspace.until(lambda: "is now 4,000 tokens" in shown(scene.workspace.messages(direct)[0]))
+        await scene.workspace.until(
+            lambda: "is now 4,000 tokens" in extract_shown_text(scene.workspace.messages(direct)[0])
+        )
         await change(scene, "work", budget="off")
         assert (
             await (await scene.ask("Write again", channel="#sales", who="ben")).over()

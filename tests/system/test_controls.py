@@ -10,7 +10,7 @@ from bot.features.job_controls.service import StopOutcome
 from bot.features.job_controls.view import describe_stop
 from handoff import events as ev
 from tests.system.brains import Gate, Words, connect, plan, provider, purposes, result, subtask
-from tests.system.scene import Scene, Talk, block_of, buttons, card_title, eventually, rows, shown
+from tests.system.scene import Scene, Talk, block_of, buttons, card_title, eventually, extract_shown_text, rows
 
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"), subtask("third", "writer", ["second"]))
 
@@ -25,8 +25,8 @@ async def at_work(scene: Scene) -> AsyncIterator[Talk]:
         await talk.until(
             lambda job: job.latest_request.subtasks and job.latest_request.subtasks["first"].state == "complete"
         )
-        await gate.reached.wait()
-        await talk.seen(talk.cards)
+        await gate.arrival_event.wait()
+        await talk.wait_until_seen(talk.cards)
         yield talk
         said = [message["ts"] for message in talk.replies()]
         gate.open()
@@ -35,13 +35,13 @@ async def at_work(scene: Scene) -> AsyncIterator[Talk]:
         assert purposes(server).count("synthesizer") == 0
 
 
-async def stopped(talk: Talk) -> None:
+async def check_stop_report(talk: Talk) -> None:
     """The job ended with a report of what was done."""
     job = await talk.over()
     person = talk.scene.person().id
     assert job.latest_request.state == "cancelled"
     (report,) = talk.words()
-    text = shown(report)
+    text = extract_shown_text(report)
     assert f"*Stopped* by <@{person}>" in text
     assert "*Done:* Do part first" in text
     assert "*Not finished:* Do part second" in text
@@ -55,42 +55,42 @@ async def stopped(talk: Talk) -> None:
     }
     assert rows(card)["second"][1].startswith("reviewer · stopped")
     assert not buttons(card)
-    await talk.seen(lambda: talk.status() == "active")
+    await talk.wait_until_seen(lambda: talk.status() == "active")
     assert [event.user for event in await talk.of(ev.CancelRequested)] == [person]
 
 
 async def test_one_stop_button_at_a_time(scene: Scene) -> None:
     async with at_work(scene) as talk:
-        await talk.seen(lambda: talk.status() == "processing")
+        await talk.wait_until_seen(lambda: talk.status() == "processing")
         assert not buttons(talk.cards()[0]), "Slack's own stands in the thread"
         await scene.person().stop(talk.channel, talk.ts)
-        await stopped(talk)
+        await check_stop_report(talk)
 
 
 async def test_the_cards_own_stop_button_where_slack_shows_none(scene: Scene) -> None:
     scene.workspace.faults.add("agents.sessions.setStatus", "error", error="feature_not_enabled")
     async with at_work(scene) as talk:
-        await talk.seen(lambda: buttons(talk.cards()[0]))
+        await talk.wait_until_seen(lambda: buttons(talk.cards()[0]))
         await scene.person().click(talk.channel, talk.cards()[0]["ts"], "stop")
-        told = await talk.seen(lambda: scene.person().ephemerals(talk.channel))
+        told = await talk.wait_until_seen(lambda: scene.person().ephemerals(talk.channel))
         assert told[0]["text"].startswith("Stopping.")
-        await stopped(talk)
+        await check_stop_report(talk)
 
 
 async def test_the_commands_status_and_cancel(scene: Scene) -> None:
     async with at_work(scene) as talk:
-        listed = shown(await scene.command("status"))
+        listed = extract_shown_text(await scene.command("status"))
         assert f":gear: `{talk.key.job}` <" in listed
         assert f"/p{talk.ts.replace('.', '')}|Get it done> · working" in listed
-        detail = shown(await scene.command(f"status {talk.key.job}"))
+        detail = extract_shown_text(await scene.command(f"status {talk.key.job}"))
         assert f"Job {talk.key.job}" in detail
         assert "Do part first · writer · done" in detail
         assert "Do part second · reviewer · under way" in detail
         assert "Do part third · writer · not started" in detail
-        assert "no jobs yet" in shown(await scene.command("status", who="ben"))
+        assert "no jobs yet" in extract_shown_text(await scene.command("status", who="ben"))
         told = await scene.command(f"cancel {talk.key.job.lower()}")
         assert told["text"].startswith("Stopping.")
-        await stopped(talk)
+        await check_stop_report(talk)
         again = await scene.command(f"cancel {talk.key.job}")
         assert again["text"] == f"{talk.key.job} is over already."
 
@@ -100,9 +100,9 @@ async def test_a_mention_in_somebodys_thread_gives_rights_over_that_alone(scene:
         ana, ben = scene.person(), scene.person("ben")
         await talk.say("@leadhand also say hello", who="ben")
         await talk.until(lambda job: len(job.requests) == 2)
-        await talk.seen(lambda: "Noted" in talk.told("ben"))
-        assert f"asked by <@{ana.id}>" in shown(await scene.command(f"status {talk.key.job}", who="ben"))
-        traced = shown(await scene.command(f"trace {talk.key.job}", who="ben"))
+        await talk.wait_until_seen(lambda: "Noted" in talk.join_private_texts("ben"))
+        assert f"asked by <@{ana.id}>" in extract_shown_text(await scene.command(f"status {talk.key.job}", who="ben"))
+        traced = extract_shown_text(await scene.command(f"trace {talk.key.job}", who="ben"))
         assert "asked by @Ben Okafor" in traced
         assert ana.id not in traced
         assert "writer" not in traced, "no step of ana's"
@@ -114,7 +114,7 @@ async def test_a_mention_in_somebodys_thread_gives_rights_over_that_alone(scene:
         assert b"Write and check" not in data + page
 
         await ben.stop(talk.channel, talk.ts)
-        told = await talk.seen(
+        told = await talk.wait_until_seen(
             lambda: [each["text"] for each in ben.ephemerals(talk.channel) if "Stop" in each["text"]]
         )
         assert told == [describe_stop(StopOutcome("cancelling", (ana.id,)))]
@@ -131,18 +131,18 @@ async def test_a_job_can_be_stopped_while_it_waits_for_an_answer(scene: Scene) -
     async with scene.bot():
         talk = await scene.ask("total revenue", files=[("a.csv", b"revenue\n1\n"), ("b.csv", b"revenue\n2\n")])
         await talk.question()
-        await talk.seen(lambda: talk.status() == "suspended")
+        await talk.wait_until_seen(lambda: talk.status() == "suspended")
         await scene.command(f"cancel {talk.key.job}")
         job = await talk.over()
-        await talk.seen(lambda: talk.status() == "active")
+        await talk.wait_until_seen(lambda: talk.status() == "active")
         question, report = talk.words()
         assert job.latest_request.state == "cancelled"
-        assert "*Stopped*" in shown(report)
+        assert "*Stopped*" in extract_shown_text(report)
         await scene.person().click(talk.channel, question["ts"], "answer:0")
-        told = await talk.seen(lambda: scene.person().ephemerals(talk.channel)[1:])
+        told = await talk.wait_until_seen(lambda: scene.person().ephemerals(talk.channel)[1:])
         assert "closed" in told[0]["text"]
-        await talk.seen(lambda: not buttons(talk.words()[0]))
-        assert "No answer is needed any more" in shown(talk.words()[0])
+        await talk.wait_until_seen(lambda: not buttons(talk.words()[0]))
+        assert "No answer is needed any more" in extract_shown_text(talk.words()[0])
 
 
 async def test_trace_gives_a_timeline_a_picture_a_page_and_the_whole_log_as_json(scene: Scene) -> None:
@@ -150,7 +150,7 @@ async def test_trace_gives_a_timeline_a_picture_a_page_and_the_whole_log_as_json
         talk = await scene.ask("What is 3 * 4?")
         await talk.over()
         link = f"https://x.slack.com/archives/{talk.channel}/p{talk.ts.replace('.', '')}"
-        told = shown(await scene.command(f"trace {link}"))
+        told = extract_shown_text(await scene.command(f"trace {link}"))
         dm = scene.person().dm
         (message,) = await scene.workspace.until(lambda: [m for m in scene.workspace.messages(dm) if m.get("files")])
         job = talk.key.job
@@ -186,10 +186,10 @@ async def test_thumbs_count_once_a_person(scene: Scene) -> None:
         for person, value in [*[(ben, up)] * 5, (ben, down), (ana, up), *[(ben, up), (ben, down)] * 4]:
             await person.click(talk.channel, answer["ts"], "feedback", value)
 
-        async def recorded() -> bool:
+        async def is_recorded() -> bool:
             return len(await talk.of(ev.FeedbackGiven)) == 6
 
-        await eventually(recorded)
+        await eventually(is_recorded)
         given = await talk.of(ev.FeedbackGiven)
     assert {one.request for one in given} == {talk.ts}
     assert [one.good for one in given if one.user == ana.id] == [True]

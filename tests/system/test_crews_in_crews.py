@@ -19,7 +19,7 @@ from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
 from tests.system.brains import Gate, Words, plan, played_by, purposes, result, subtask
-from tests.system.scene import Scene, block_of, card_title, rows, shown
+from tests.system.scene import Scene, block_of, card_title, extract_shown_text, rows
 
 ROOT, LEGAL, CONTRACTS = ("- legal:", "- legal/reader:", "- legal/contracts/clerk:")
 """What only the planner of that crew sees."""
@@ -78,7 +78,7 @@ def synthesizers(request: WireRequest) -> Reply:
     return Reply(INSIDE if inner else "The note, put together outside.")
 
 
-SAID: Mapping[str, Words] = {
+SPECIALIST_WORDS: Mapping[str, Words] = {
     "analyst": lambda _: result("Figures: four thousand.", 90),
     "reader": lambda _: result("The terms were read.", 85),
     "checker": lambda _: result("The terms were checked.", 70, gaps=[]),
@@ -89,7 +89,7 @@ SAID: Mapping[str, Words] = {
 
 
 async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> None:
-    words = {**SAID, "planner": planners()}
+    words = {**SPECIALIST_WORDS, "planner": planners()}
     async with played_by(scene, crew_in(tmp_path), **words) as server:
         talk = await scene.ask("Write a note on the terms, with the figures")
         job = await talk.over()
@@ -117,9 +117,9 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
     terms = request.subtasks["terms"].result
     assert terms is not None
     assert (terms.content, terms.confidence) == (INSIDE, 70)
-    assert "The note, put together outside." in talk.said()
+    assert "The note, put together outside." in talk.join_bot_texts()
     assert len(talk.words()) == 1
-    assert INSIDE not in talk.said()
+    assert INSIDE not in talk.join_bot_texts()
     assert request.usage.calls == len(server.requests)
     seen = next(first_text(one) for one in server.requests if purpose_of(one) == "specialist:writer")
     assert "The terms, put together inside." in seen
@@ -150,13 +150,13 @@ async def test_three_levels_bring_one_answer(scene: Scene, tmp_path: Path) -> No
 
 async def test_the_card_shows_the_levels_and_stop_reaches_down(scene: Scene, tmp_path: Path) -> None:
     gate = Gate(result("Too late."))
-    words: dict[str, Words] = {**SAID, "planner": planners(), "clerk": gate}
+    words: dict[str, Words] = {**SPECIALIST_WORDS, "planner": planners(), "clerk": gate}
     async with played_by(scene, crew_in(tmp_path), **words) as server:
         talk = await scene.ask("Write a note on the terms, with the figures")
-        await gate.reached.wait()
+        await gate.arrival_event.wait()
         await talk.until(lambda job: job.latest_request.subtasks["terms/check"].state == "complete")
         shows = "terms/find/search"
-        await talk.seen(
+        await talk.wait_until_seen(
             lambda: shows in rows(talk.cards()[0]) and rows(talk.cards()[0])["terms/check"][0] == "complete"
         )
         plan_block = block_of(talk.cards()[0], "plan")
@@ -188,7 +188,7 @@ async def test_the_card_shows_the_levels_and_stop_reaches_down(scene: Scene, tmp
         await scene.barrier()
     assert job.latest_request.state == "cancelled"
     assert len(server.requests) == before, "nothing was asked after it"
-    report = shown(talk.words()[0])
+    report = extract_shown_text(talk.words()[0])
     assert f"*Done:* Do part figures, Legal{TITLE_SEPARATOR}Do part read, Legal{TITLE_SEPARATOR}Do part check" in report
     assert f"*Not finished:* Legal{TITLE_SEPARATOR}Contracts{TITLE_SEPARATOR}Do part search" in report
     assert await talk.of(ev.ResultReturned) == [
@@ -198,7 +198,7 @@ async def test_the_card_shows_the_levels_and_stop_reaches_down(scene: Scene, tmp
 
 async def test_a_crew_in_which_nobody_can_do_it_says_so(scene: Scene, tmp_path: Path) -> None:
     nobody = Reply(json.dumps({"goal": "", "subtasks": [], "strategy": "merge", "instruction": "", "missing": ["sue"]}))
-    words = {**SAID, "planner": planners(legal=nobody)}
+    words = {**SPECIALIST_WORDS, "planner": planners(legal=nobody)}
     async with played_by(scene, crew_in(tmp_path), **words):
         talk = await scene.ask("Write a note on the terms, with the figures")
         job = await talk.over()

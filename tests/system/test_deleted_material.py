@@ -21,7 +21,7 @@ async def scene(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         yield made
 
 
-async def dropped(talk: Talk) -> list[ev.CopiesDropped]:
+async def list_dropped_copies(talk: Talk) -> list[ev.CopiesDropped]:
     found = await talk.of(ev.CopiesDropped)
     job = await talk.job()
     return found if job is not None and not job.copies_to_delete else []
@@ -31,7 +31,7 @@ async def materials(talk: Talk) -> list[ev.Material]:
     return [one for event in await talk.of(ev.MaterialGathered) for one in event.materials]
 
 
-async def kept(talk: Talk, digest: str) -> bytes:
+async def read_kept_bytes(talk: Talk, digest: str) -> bytes:
     try:
         return await talk.scene.store.blobs.get(talk.key, digest)
     except KeyError:
@@ -49,12 +49,12 @@ async def test_a_deleted_file_takes_its_copies_and_cached_tables(scene: Scene) -
         await talk.over()
         (table,) = await materials(talk)
         assert table.file is not None
-        assert await kept(talk, table.file.id) == TABLE
+        assert await read_kept_bytes(talk, table.file.id) == TABLE
         cache = TableCache(find_cache_folder())
         assert await asyncio.to_thread(cache.find_entry, make_entry_key(table.file.id, table.name)) is not None
         await scene.person().delete_file(file_in(talk, talk.ts))
-        await eventually(lambda: dropped(talk), 20)
-        assert await kept(talk, table.file.id) == b""
+        await eventually(lambda: list_dropped_copies(talk), 20)
+        assert await read_kept_bytes(talk, table.file.id) == b""
         assert await asyncio.to_thread(cache.find_entry, make_entry_key(table.file.id, table.name)) is None
         job = await talk.job()
         assert job is not None
@@ -62,7 +62,9 @@ async def test_a_deleted_file_takes_its_copies_and_cached_tables(scene: Scene) -
         assert len(await talk.of(ev.FileDeleted)) == 1
         await talk.say("@leadhand and by place?")
         await talk.over(2)
-        assert CANARY in talk.said() or "attach" in talk.said().lower(), "it says so, and does not break"
+        assert CANARY in talk.join_bot_texts() or "attach" in talk.join_bot_texts().lower(), (
+            "it says so, and does not break"
+        )
 
 
 async def test_a_deleted_message_of_the_thread_takes_its_lines_and_its_file(scene: Scene) -> None:
@@ -78,19 +80,19 @@ async def test_a_deleted_message_of_the_thread_takes_its_lines_and_its_file(scen
         thread = next(one for one in await materials(talk) if one.kind == "thread")
         file = next(one for one in await materials(talk) if one.file is not None)
         assert file.file is not None
-        assert CANARY.encode() in await kept(talk, thread.text)
+        assert CANARY.encode() in await read_kept_bytes(talk, thread.text)
         await ben.delete(channel, said)
-        await eventually(lambda: dropped(talk), 20)
-        text = (await kept(talk, thread.text)).decode()
+        await eventually(lambda: list_dropped_copies(talk), 20)
+        text = (await read_kept_bytes(talk, thread.text)).decode()
         assert CANARY not in text
         assert "Bring boots." in text
         assert len(text) == thread.size
-        assert await kept(talk, file.file.id) == b""
+        assert await read_kept_bytes(talk, file.file.id) == b""
         await ana.delete(channel, root)  # it has replies: a tombstone
         await eventually(lambda: _no_trip(talk, thread.text), 20)
-        assert "Bring boots." in (await kept(talk, thread.text)).decode()
+        assert "Bring boots." in (await read_kept_bytes(talk, thread.text)).decode()
     assert other
 
 
 async def _no_trip(talk: Talk, digest: str) -> bool:
-    return b"the trip" not in await kept(talk, digest)
+    return b"the trip" not in await read_kept_bytes(talk, digest)

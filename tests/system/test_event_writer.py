@@ -44,7 +44,7 @@ class Planning(Breaking):
 
     def __init__(self) -> None:
         super().__init__(RuntimeError("unused"))
-        self.shown: list[Job] = []
+        self.shown_jobs: list[Job] = []
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
         if not isinstance(effect, MakePlan):
@@ -57,7 +57,7 @@ class Planning(Breaking):
 
     def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         del runner, before
-        self.shown.append(after)
+        self.shown_jobs.append(after)
 
 
 class Noting(Planning):
@@ -68,19 +68,19 @@ class Noting(Planning):
         self._store, self._jobs = store, jobs
 
     async def plan(self, runner: JobRunner) -> ev.Event | None:
-        async def kept(name: str, times: int) -> bool:
+        async def is_kept(name: str, times: int) -> bool:
             return sum(commit.count(name) for commit in self._jobs.commits) == times
 
-        await eventually(lambda: kept("Posted", 1))
+        await eventually(lambda: is_kept("Posted", 1))
         runner.report_soon(FAULT)
         for _ in range(20):
             await asyncio.sleep(0)  # time enough for a commit to this store
         runner.report_soon(FAULT)
-        await eventually(lambda: kept("PlanRejected", 2))
+        await eventually(lambda: is_kept("PlanRejected", 2))
         return END
 
 
-class Surprised(Planning):
+class SurprisedPlanning(Planning):
     """Something of a newer release comes in just as its own work is reported."""
 
     def __init__(self, store: Store, jobs: NotedJobs) -> None:
@@ -96,13 +96,13 @@ class Surprised(Planning):
         return None
 
 
-class Robbed(Planning):
+class RobbedPlanning(Planning):
     """Another instance takes the job just before something is noted."""
 
     def __init__(self, store: Store, jobs: NotedJobs) -> None:
         super().__init__()
         self._store, self._jobs = store, jobs
-        self.stopped = False
+        self.is_stopped = False
 
     async def plan(self, runner: JobRunner) -> ev.Event | None:
         MovedClock(self._store).advance(60)
@@ -111,7 +111,7 @@ class Robbed(Planning):
         try:
             await asyncio.Event().wait()
         finally:
-            self.stopped = True
+            self.is_stopped = True
         return None
 
 
@@ -162,21 +162,21 @@ async def test_people_are_shown_the_last_state(store: Store) -> None:
     effects = Planning()
     runner = await runner_of(store, effects)
     await asyncio.wait_for(runner.run(), patience())
-    assert effects.shown[-1] == runner.job
-    assert effects.shown[-1].latest_request.state == "failed"
+    assert effects.shown_jobs[-1] == runner.job
+    assert effects.shown_jobs[-1].latest_request.state == "failed"
 
 
 async def test_all_work_stops_where_a_noted_event_cannot_be_kept(store: Store, jobs: NotedJobs) -> None:
-    effects = Robbed(store, jobs)
+    effects = RobbedPlanning(store, jobs)
     runner = await runner_of(store, effects)
     await asyncio.wait_for(runner.run(), patience())
-    assert effects.stopped
+    assert effects.is_stopped
     assert not runner.is_idle
     assert "PlanRejected" not in [ev.load_event(entry.payload).type for entry in await store.jobs.read_log(KEY)]
 
 
 async def test_what_was_reported_is_kept_where_a_job_is_left_to_a_newer_release(store: Store, jobs: NotedJobs) -> None:
-    runner = await runner_of(store, Surprised(store, jobs))
+    runner = await runner_of(store, SurprisedPlanning(store, jobs))
     await asyncio.wait_for(runner.run(), patience())
     assert "PlanRejected" in [ev.load_event(entry.payload).type for entry in await store.jobs.read_log(KEY)]
     head = await store.jobs.read_head(KEY)
@@ -185,16 +185,16 @@ async def test_what_was_reported_is_kept_where_a_job_is_left_to_a_newer_release(
     assert len(await store.jobs.read_inbox(KEY)) == 1, "what it cannot read it leaves there"
 
 
-class Waiting(Planning):
+class EndlessPlanning(Planning):
     """Its work never ends."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.begun = asyncio.Event()
+        self.begin_event = asyncio.Event()
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
         del effect, runner
-        self.begun.set()
+        self.begin_event.set()
         await asyncio.Event().wait()
         return None
 
@@ -202,7 +202,7 @@ class Waiting(Planning):
 async def test_handed_over_in_the_middle_of_its_work_a_job_keeps_its_count_of_lost_owners(
     store: Store,
 ) -> None:
-    effects = Waiting()
+    effects = EndlessPlanning()
     await runner_of(store, effects)
     MovedClock(store).advance(60)
     claim = await store.jobs.claim("other", lease=30, schema=ev.SCHEMA)
@@ -210,7 +210,7 @@ async def test_handed_over_in_the_middle_of_its_work_a_job_keeps_its_count_of_lo
     assert claim.lost_owners == 1
     runner = JobRunner(claim, store, effects, lease=30)
     work = asyncio.create_task(runner.run())
-    await effects.begun.wait()
+    await effects.begin_event.wait()
     runner.stop()
     await asyncio.wait_for(work, patience())
     head = await store.jobs.read_head(KEY)

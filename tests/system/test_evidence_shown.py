@@ -12,13 +12,13 @@ from handoff.evidence.work_receipts import collect_receipts, list_unsourced_stat
 from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
-from tests.system.brains import plan, played, purposes, result, subtask
-from tests.system.scene import SAMPLE, Scene, Talk, block_of, shown
+from tests.system.brains import bot_with_provider, plan, purposes, result, subtask
+from tests.system.scene import SAMPLE, Scene, Talk, block_of, extract_shown_text
 
 CONTRACT = ("contract.txt", b"1. Term\nThe term is 24 months.\n\n2. Notice\nNotice is 90 days.\n")
 
 
-async def opened(scene: Scene, talk: Talk, who: str = "ben") -> dict[str, Any]:
+async def open_evidence(scene: Scene, talk: Talk, who: str = "ben") -> dict[str, Any]:
     """The window that somebody sees who presses the Evidence button of the last message."""
     (answer,) = talk.words()
     buttons = block_of(answer, "actions")
@@ -36,8 +36,8 @@ async def test_a_click_below_the_answer_shows_its_queries_to_anybody_in_the_thre
     async with scene.bot():
         talk = await scene.ask("What is the total revenue by region?", files=[SAMPLE])
         job = await talk.over()
-        view = await opened(scene, talk)
-        timeline = shown(await scene.command(f"trace {talk.key.job}"))
+        view = await open_evidence(scene, talk)
+        timeline = extract_shown_text(await scene.command(f"trace {talk.key.job}"))
     asked = collect_receipts(job.latest_request).queries
     assert asked
     told = "".join(block["text"]["text"] for block in view["blocks"] if block["type"] == "section")
@@ -81,13 +81,13 @@ async def test_a_figure_that_was_worked_out_goes_back_once_and_is_shown_with_its
         told.append(str(request.body))
         return tries[min(len(told), 2) - 1]
 
-    async with played(scene, planner=lambda _: plan(subtask("note", "writer")), writer=analyst):
+    async with bot_with_provider(scene, planner=lambda _: plan(subtask("note", "writer")), writer=analyst):
         talk = await scene.ask("What changed from the first quarter to the second?", files=[SALES])
         await talk.over()
-        view = await opened(scene, talk)
+        view = await open_evidence(scene, talk)
     (answer,) = talk.words()
-    assert "Up 424, or 37.0306 %." in shown(answer)
-    assert "Not from your files" not in shown(answer)
+    assert "Up 424, or 37.0306 %." in extract_shown_text(answer)
+    assert "Not from your files" not in extract_shown_text(answer)
     assert "write how behind it, as in 37 % [[=" in told[1]
     lines = "".join(block["text"]["text"] for block in view["blocks"] if block["type"] == "section")
     assert "*Worked out*• 424 = 1,569 - 1,145\n• 37.0306 % = 424 / 1,145" in lines
@@ -98,7 +98,7 @@ GRAVE = {"severity": "critical", "message": "The query joins user input into SQL
 
 async def test_a_critical_finding_that_the_answer_drops_is_added_with_the_count(scene: Scene) -> None:
     verdict = "No problems were found, so it can go live."
-    async with played(
+    async with bot_with_provider(
         scene,
         planner=lambda _: plan(subtask("look", "reviewer"), subtask("sum", "writer")),
         reviewer=lambda _: result("Not sound.", 95, findings=[GRAVE]),
@@ -107,19 +107,19 @@ async def test_a_critical_finding_that_the_answer_drops_is_added_with_the_count(
     ) as _:
         talk = await scene.ask("Review this change and say what it does")
         await talk.over()
-    assert verdict in talk.said()
-    assert "Serious findings: 1 critical" in talk.said()
-    assert "The query joins user input into SQL, an injection. (critical, " in talk.said()
+    assert verdict in talk.join_bot_texts()
+    assert "Serious findings: 1 critical" in talk.join_bot_texts()
+    assert "The query joins user input into SQL, an injection. (critical, " in talk.join_bot_texts()
 
 
 async def test_a_quotation_of_nothing_goes_back_once_and_is_then_listed(scene: Scene) -> None:
     request_text = "Was sagt der Vertrag?"
     answer = "In contract.txt steht: „Der Lieferant trägt alle Kosten der Reparatur.“"
-    async with played(
+    async with bot_with_provider(
         scene, planner=lambda _: plan(subtask("read", "reviewer")), reviewer=lambda _: result(answer, 95)
     ) as server:
         talk = await scene.ask(request_text, files=[CONTRACT])
         job = await talk.over()
     assert purposes(server).count("specialist:reviewer") == 2
     assert len(list_unsourced_statements(job.latest_request)) == 1
-    assert render_phrase("not_from_files", request_text, what="") in talk.said()
+    assert render_phrase("not_from_files", request_text, what="") in talk.join_bot_texts()

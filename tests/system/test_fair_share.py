@@ -22,12 +22,12 @@ BUSY, OTHER, THIRD = "T0BUSY", "T0OTHER", "T0THIRD"
 SLOTS = 6
 
 
-class UntilEnded(Breaking):
+class LastingEffects(Breaking):
     """Effects whose requests are under way until the test ends them, oldest first, and which note whose were begun."""
 
     def __init__(self) -> None:
         super().__init__(RuntimeError("unused"))
-        self.begun: list[JobKey] = []
+        self.begun_keys: list[JobKey] = []
         self._ends: dict[JobKey, asyncio.Event] = {}
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
@@ -37,7 +37,7 @@ class UntilEnded(Breaking):
         key = runner.claim.key
         if key not in self._ends:
             self._ends[key] = asyncio.Event()
-            self.begun.append(key)
+            self.begun_keys.append(key)
         await self._ends[key].wait()
         return ev.RequestFailed(**of, step="planning", reason="the test ended it", advice="none")
 
@@ -46,12 +46,12 @@ class UntilEnded(Breaking):
 
     def has_begun(self, count: int) -> Callable[[], Awaitable[bool]]:
         async def look() -> bool:
-            return len(self.begun) >= count
+            return len(self.begun_keys) >= count
 
         return look
 
 
-class Counted(Jobs):
+class CountingJobs(Jobs):
     """Jobs that count the claims that found none."""
 
     fruitless = 0
@@ -79,8 +79,8 @@ async def ask(store: Store, team: str, count: int) -> None:
 
 
 async def test_a_busy_team_leaves_the_others_their_share(store: Store) -> None:
-    store.jobs = jobs = Counted(store._calls, DEFAULT_RETENTION)
-    effects = UntilEnded()
+    store.jobs = jobs = CountingJobs(store._calls, DEFAULT_RETENTION)
+    effects = LastingEffects()
     instance = Instance(store, effects, slots=SLOTS, lease=30.0, has_several_teams=lambda: True)
     await ask(store, BUSY, 40)
     work = asyncio.create_task(instance.run())
@@ -89,12 +89,12 @@ async def test_a_busy_team_leaves_the_others_their_share(store: Store) -> None:
     assert instance.owned_job_count == 5, "while 35 wait"
     await ask(store, OTHER, 12)
     await eventually(effects.has_begun(6))
-    assert Counter(key.team for key in effects.begun) == {BUSY: 5, OTHER: 1}, "a slot was free for who comes later"
+    assert Counter(key.team for key in effects.begun_keys) == {BUSY: 5, OTHER: 1}, "a slot was free for who comes later"
     await ask(store, THIRD, 12)
     for number in range(7, 25):
         effects.end_oldest()
         await eventually(effects.has_begun(number))
-        held = Counter(key.team for key in effects.begun[-SLOTS:])  # those before have ended
+        held = Counter(key.team for key in effects.begun_keys[-SLOTS:])  # those before have ended
         assert held[OTHER] >= 1, number
         assert held[THIRD] >= 1, number
         if number >= 6 + SLOTS:
@@ -104,7 +104,7 @@ async def test_a_busy_team_leaves_the_others_their_share(store: Store) -> None:
 
 
 async def test_a_team_alone_has_all_slots(store: Store) -> None:
-    effects = UntilEnded()
+    effects = LastingEffects()
     instance = Instance(store, effects, slots=SLOTS, lease=30.0)
     await ask(store, BUSY, SLOTS)
     work = asyncio.create_task(instance.run())

@@ -11,14 +11,14 @@ from specialists.registry import CrewError, load_crew
 from tests.own_tools import all_tools
 from tests.providers.wire import WireRequest
 from tests.system.brains import escalation, in_turn, plan, purposes, result, subtask, tool_call
-from tests.system.crews.crew_stage import crew_at_work, told
+from tests.system.crews.crew_stage import crew_at_work, join_call_bodies
 from tests.system.scene import Scene
 
 WHY = "It takes figures, and then a text in a Word document."
 TWO = plan(subtask("figures", "analyst"), subtask("note", "writer", ["figures"]))
 
 
-def offered(request: WireRequest) -> set[str]:
+def list_offered_tools(request: WireRequest) -> set[str]:
     return {tool.name for tool in request.tools}
 
 
@@ -29,7 +29,7 @@ async def test_a_simple_request_takes_one_call(scene: Scene) -> None:
         job = await talk.over()
     assert purposes(server) == ["specialist:assistant"]
     assert job.latest_request.state == "completed"
-    assert "we open at nine" in talk.said()
+    assert "we open at nine" in talk.join_bot_texts()
     assert [one.what for one in job.latest_request.decisions] == ["planned"]
 
 
@@ -47,11 +47,11 @@ async def test_what_it_hands_over_is_planned_by_those_who_know_why(scene: Scene)
         talk = await scene.ask("say how sales went, and draft a note to the board in a document")
         job = await talk.over()
     assert purposes(server)[:2] == ["specialist:assistant", "planner"]
-    assert WHY in told(server, "planner")
+    assert WHY in join_call_bodies(server, "planner")
     roster = server.requests[1].system.partition("# Specialists")[2]
     assert "- writer: " in roster
     assert "assistant" not in roster
-    assert not any("hand_over" in offered(one) for one in server.requests[1:])
+    assert not any("hand_over" in list_offered_tools(one) for one in server.requests[1:])
     (way,) = [tool for tool in server.requests[0].tools if tool.name == "hand_over"]
     assert "- writer: Writes and restructures texts" in way.description
     assert "- assistant:" not in way.description
@@ -76,8 +76,8 @@ async def test_what_people_answered_it_reaches_those_who_come_after_it(scene: Sc
         await talk.question()
         await talk.say("Autumn")
         await talk.over()
-    assert "Autumn" in told(server, "planner")
-    assert "Autumn" in told(server, "specialist:writer")
+    assert "Autumn" in join_call_bodies(server, "planner")
+    assert "Autumn" in join_call_bodies(server, "specialist:writer")
 
 
 def test_its_tools_only_read_and_it_is_one_of_the_crew(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
 from tests.patience import patience
 from tests.system.brains import Gate, connect, in_turn, plan, provider, result, subtask, tool_call
-from tests.system.scene import Scene, Talk, eventually, scene_on, shown
+from tests.system.scene import Scene, Talk, eventually, extract_shown_text, scene_on
 
 CANARY = "zanzibar"
 
@@ -44,7 +44,11 @@ async def receipt(scene: Scene, who: str = "ana") -> str:
     person = scene.person(who)
 
     def there() -> str:
-        said = [shown(one) for one in scene.workspace.messages(person.dm) if one["user"] == scene.workspace.bot_user_id]
+        said = [
+            extract_shown_text(one)
+            for one in scene.workspace.messages(person.dm)
+            if one["user"] == scene.workspace.bot_user_id
+        ]
         return next((text for text in said if "Forgotten" in text), "")
 
     return await scene.workspace.until(there, timeout=patience())
@@ -73,16 +77,16 @@ def brain() -> dict[str, Any]:
     }
 
 
-async def asked(scene: Scene, who: str = "ana") -> Talk:
+async def ask_with_table(scene: Scene, who: str = "ana") -> Talk:
     table = (f"{CANARY}.csv", f"place,visits\n{CANARY},3\n".encode())
     return await scene.ask(f"tell me about {CANARY}", files=[table], who=who)
 
 
 async def test_a_job_is_forgotten_in_the_store_and_in_slack(scene: Scene) -> None:
     async with provider(**brain()) as server, scene.bot(connect("chat", server)):
-        talk = await asked(scene)
+        talk = await ask_with_table(scene)
         await talk.over()
-        await talk.seen(talk.files)
+        await talk.wait_until_seen(talk.files)
         made = {file["id"] for message in talk.replies() for file in message.get("files") or ()}
         view = await window(scene, talk.key.job)
         text = json.dumps(view["blocks"])
@@ -126,8 +130,8 @@ async def test_work_under_way_is_stopped_and_posts_nothing_more(scene: Scene) ->
     gate = Gate(result(f"It is in {CANARY}."))
     words = {**brain(), "writer": gate}
     async with provider(**words) as server, scene.bot(connect("chat", server)) as app:
-        talk = await asked(scene)
-        await gate.reached.wait()
+        talk = await ask_with_table(scene)
+        await gate.arrival_event.wait()
         view = await window(scene, talk.key.job)
         assert "Under way" in json.dumps(view["blocks"])
         await scene.person().submit(view["id"])
@@ -143,7 +147,7 @@ async def _idle(app: Any) -> bool:
     return app.instance.owned_job_count == 0
 
 
-async def _gone(scene: Scene, key: JobKey) -> bool:
+async def _is_gone(scene: Scene, key: JobKey) -> bool:
     return await scene.store.jobs.read_forget_time(key) is not None
 
 
@@ -155,7 +159,7 @@ async def test_a_job_that_was_begun_anew_meanwhile_is_left_alone(scene: Scene) -
         for _ in range(12):
             scene.workspace.faults.add("chat.delete", "server_error_before")
         await forget(scene, talk.key.job)
-        await eventually(lambda: _gone(scene, talk.key), 10)
+        await eventually(lambda: _is_gone(scene, talk.key), 10)
         new = await talk.say("@leadhand what can you do?")
         await talk.over()
     scene.workspace.faults.clear()
@@ -196,7 +200,7 @@ async def test_all_of_a_persons_jobs_but_those_that_others_asked_for_things_in(s
         assert "Forgotten: 1 job of" in await receipt(scene, "cleo")
         assert [head.key for head in await scene.store.jobs.read_heads_asked_by(team, ben)] == [shared.key]
         await forget(scene, shared.key.job, who="cleo")
-        await eventually(lambda: _gone(scene, shared.key), 10)
+        await eventually(lambda: _is_gone(scene, shared.key), 10)
     refused = [json.loads(line) async for line in scene.store.audit.read() if '"refused"' in line]
     assert [(one["deed"], one["user"]) for one in refused] == [("forgot", ana), ("forgot", ana)]
 

@@ -37,7 +37,7 @@ def children_here(monkeypatch: pytest.MonkeyPatch) -> None:
     run_children_here(monkeypatch, file_reader)
 
 
-def packed(**files: bytes) -> bytes:
+def pack_files(**files: bytes) -> bytes:
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w") as archive:
         for name, content in files.items():
@@ -45,7 +45,7 @@ def packed(**files: bytes) -> bytes:
     return data.getvalue()
 
 
-async def gathered(store: Store, *files: tuple[str, bytes]) -> tuple[GatheredMaterial, dict[str, str]]:
+async def gather_files(store: Store, *files: tuple[str, bytes]) -> tuple[GatheredMaterial, dict[str, str]]:
     """What was gathered, and the texts by the names of the material."""
     contents = dict(files)
 
@@ -60,7 +60,7 @@ async def gathered(store: Store, *files: tuple[str, bytes]) -> tuple[GatheredMat
 
 
 async def test_texts_lie_in_the_store_and_outlines_in_the_event(store: Store) -> None:
-    found, texts = await gathered(store, ("terms.md", NOTE.encode()), ("gone.txt", b""), ("a.csv", TABLE))
+    found, texts = await gather_files(store, ("terms.md", NOTE.encode()), ("gone.txt", b""), ("a.csv", TABLE))
     terms, table = found.materials
     assert texts["terms.md"].strip() == NOTE.strip()
     assert [one.name.rpartition(": ")[2] for one in terms.outline] == ["Terms", "Court"]
@@ -72,7 +72,7 @@ async def test_texts_lie_in_the_store_and_outlines_in_the_event(store: Store) ->
 
 
 async def test_a_workbook_has_its_sheets_and_its_text(store: Store) -> None:
-    found, texts = await gathered(store, ("sales.xlsx", (FILES / "sales.xlsx").read_bytes()))
+    found, texts = await gather_files(store, ("sales.xlsx", (FILES / "sales.xlsx").read_bytes()))
     (sales,) = found.materials
     assert sales.is_table
     assert [one.name for one in sales.outline] == ["sheet t: Region, Umsatz, Datum"]
@@ -81,7 +81,7 @@ async def test_a_workbook_has_its_sheets_and_its_text(store: Store) -> None:
 
 async def test_a_picture_is_kept_as_models_are_to_see_it(store: Store) -> None:
     data = (FILES / "photo-turned.jpg").read_bytes()
-    found, _ = await gathered(store, ("photo-turned.jpg", data))
+    found, _ = await gather_files(store, ("photo-turned.jpg", data))
     (photo,) = found.materials
     assert photo.file is not None
     assert (photo.file.media_type, photo.pictures) == ("image/png", ())
@@ -91,7 +91,7 @@ async def test_a_picture_is_kept_as_models_are_to_see_it(store: Store) -> None:
 
 
 async def test_a_file_that_the_store_does_not_take_is_said_and_the_others_are_read(store: Store) -> None:
-    found, texts = await gathered(store, ("huge.csv", bytes(BLOB_LIMIT + 1)), ("terms.md", NOTE.encode()))
+    found, texts = await gather_files(store, ("huge.csv", bytes(BLOB_LIMIT + 1)), ("terms.md", NOTE.encode()))
     assert [one.name for one in found.materials] == ["terms.md"]
     assert set(texts) == {"terms.md"}
     (fault,) = found.faults
@@ -102,7 +102,7 @@ async def test_what_was_gathered_fits_into_an_event_of_the_log(store: Store) -> 
     long = "".join(
         f"# A heading on part {n} of the manual, in so many words that it is long\n\nText.\n\n" for n in range(999)
     )
-    found, _ = await gathered(
+    found, _ = await gather_files(
         store, *((f"{n}.md", (long + str(n)).encode()) for n in range(4)), ("a.md", NOTE.encode())
     )
     assert [bool(one.outline) for one in found.materials] == [True] * 5
@@ -121,7 +121,7 @@ async def test_what_was_gathered_fits_into_an_event_of_the_log(store: Store) -> 
 
 async def test_files_in_a_file_are_material_of_their_own(store: Store) -> None:
     inside = {f"f{n}_txt": f"File {n} says hello.".encode() for n in range(MAX_INNER_FILES + 2)}
-    found, texts = await gathered(store, ("all.zip", packed(rows_csv=TABLE, **inside)))
+    found, texts = await gather_files(store, ("all.zip", pack_files(rows_csv=TABLE, **inside)))
     names = [one.name for one in found.materials]
     assert names[:3] == ["all.zip", "all.zip/rows.csv", "all.zip/f0.txt"]
     assert texts["all.zip/f0.txt"].strip() == "File 0 says hello."
@@ -147,7 +147,7 @@ def test_a_table_is_told_by_its_ending_or_its_rows(name: str, data: bytes, *, ta
 async def test_a_table_is_outlined_as_queries_name_its_columns(store: Store) -> None:
     page = b"<table><tr><th rowspan=2>Team<th colspan=2>Travel<tr><th>Flights<th>Hotel<tr><td>Ops<td>1<td>2</table>"
     rows = [{"id": 1, "service": {"name": "login"}}]
-    found, texts = await gathered(
+    found, texts = await gather_files(
         store,
         ("grouped.csv", b"Team,Travel,,Other,\n,Flights,Hotel,Flights,Hotel\nOps,1,2,3,4\nIT,5,6,7,8\n"),
         ("nested.json", json.dumps(rows).encode()),

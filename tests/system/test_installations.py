@@ -51,7 +51,7 @@ async def _is_erased(town: Town) -> bool:
 
 async def test_an_installation_that_is_not_whole_is_refused_in_plain_words(town: Town) -> None:
     async with town.bot():
-        address, cookie = await town.allowed("Local workspace")
+        address, cookie = await town.allow_install("Local workspace")
         status, page, _ = await town.get(address, "slack-app-oauth-state=another")
         assert (status, "not the browser" in page) == (400, True)
         status, page, _ = await town.get(address.replace("state=", "state=x"), cookie)
@@ -62,7 +62,7 @@ async def test_an_installation_that_is_not_whole_is_refused_in_plain_words(town:
         assert (await town.get(address, cookie))[0] == 200
         status, page, _ = await town.get(address, cookie)
         assert (status, "this address was used before" in page) == (401, True)
-        address, cookie = await town.allowed("Cancel")
+        address, cookie = await town.allow_install("Cancel")
         status, page, _ = await town.get(address, cookie)
         assert "was not allowed on Slack" in page
         assert "Begin again" in page
@@ -71,7 +71,7 @@ async def test_an_installation_that_is_not_whole_is_refused_in_plain_words(town:
 
 async def test_a_workspace_that_is_not_listed_is_not_installed(town: Town) -> None:
     async with town.bot(teams=frozenset({town.second.team_id})):
-        address, cookie = await town.allowed("Local workspace")
+        address, cookie = await town.allow_install("Local workspace")
         status, page, _ = await town.get(address, cookie)
         assert (status, "may not be installed in your workspace" in page) == (403, True)
         await town.install("Second")
@@ -99,17 +99,17 @@ async def test_instances_with_the_former_key_alone_lose_nothing_while_the_keys_a
     async with town.bot():
         await town.install("Local workspace")
         async with town.bot(port=free_port(), keys=(OTHER_KEY, KEY)):
-            await eventually(lambda: _logged(caplog, "cannot be read"))
+            await eventually(lambda: _is_logged(caplog, "cannot be read"))
             talk = await town.scene(town.first).ask(ASKS)
             await talk.over()
             assert talk.words(), "it goes on with what it knows"
     async with town.bot():
-        assert not await mentioned(town), "it knows nothing, so that Slack has to try another instance"
+        assert not await send_mention(town), "it knows nothing, so that Slack has to try another instance"
     async with town.bot(keys=(OTHER_KEY,)):
-        assert await mentioned(town)
+        assert await send_mention(town)
 
 
-async def mentioned(town: Town) -> bool:
+async def send_mention(town: Town) -> bool:
     """Whether a mention is acknowledged that Slack sends once."""
     state, channel = town.first._world.state, town.first.channel_id("#general")
     ts = state.clock.next_ts()
@@ -124,7 +124,7 @@ async def test_what_is_under_way_rests_when_the_app_leaves_and_goes_on_when_it_i
         await town.install("Local workspace")
         await town.install("Second")
         talk = await town.scene(town.first).ask(ASKS)
-        await talk.seen(talk.cards)
+        await talk.wait_until_seen(talk.cards)
         town.first.uninstall()
 
         async def rests() -> bool:
@@ -144,7 +144,7 @@ async def test_what_is_under_way_rests_when_the_app_leaves_and_goes_on_when_it_i
         await town.install("Local workspace")
         await talk.over()
         assert len(talk.replies()) == 2, "the card was edited in place, and the answer is there once"
-        assert "note" in talk.said().lower()
+        assert "note" in talk.join_bot_texts().lower()
 
 
 async def test_what_was_left_is_erased_when_its_time_is_over_and_its_neighbour_stays(
@@ -162,10 +162,10 @@ async def test_what_was_left_is_erased_when_its_time_is_over_and_its_neighbour_s
         clock = type(town.store).clock
         later(monkeypatch, town)
 
-        async def erased() -> bool:
+        async def is_erased() -> bool:
             return await town.store.installations.read(town.first.team_id) == ""
 
-        await eventually(erased)
+        await eventually(is_erased)
         monkeypatch.setattr(type(town.store), "clock", clock)
         assert await town.store.jobs.read_head(talks[0].key) is None
         assert await town.store.jobs.read_head(talks[1].key) is not None
@@ -183,10 +183,10 @@ async def test_an_expiring_token_is_refreshed_once_by_one_of_two_instances(serve
                 await town.install("Local workspace")
                 first = await token_of(town)
 
-                async def refreshed() -> bool:
+                async def is_refreshed() -> bool:
                     return await token_of(town) != first
 
-                await eventually(refreshed)
+                await eventually(is_refreshed)
                 talk = await town.scene(town.first).ask(ASKS)
                 await talk.over()
                 assert talk.words()
@@ -211,10 +211,10 @@ async def test_a_token_whose_answer_is_lost_is_asked_for_again_at_once(
         first = await token_of(town)
         town.first.faults.add("oauth.v2.access", fault)
 
-        async def refreshed() -> bool:
+        async def is_refreshed() -> bool:
             return await token_of(town) != first
 
-        await eventually(refreshed)
+        await eventually(is_refreshed)
         oauth.token_seconds = 43_200
         talk = await town.scene(town.first).ask(ASKS)
         await talk.over()
@@ -236,13 +236,13 @@ async def test_an_instance_that_dies_before_it_asks_for_a_token_leaves_that_to_a
     async with town.bot():
         assert town.first.calls("oauth.v2.access")[-1].ok, "while another may be at it, nobody else is"
         await eventually(lambda: refreshes(town, 1))
-        await eventually(lambda: _logged(caplog, "install the app again at /slack/install"))
+        await eventually(lambda: _is_logged(caplog, "install the app again at /slack/install"))
         talk = await town.scene(town.first).ask(ASKS)
         await talk.over()
         assert talk.words(), "the old token is good until its time is over"
 
 
-async def _logged(caplog: pytest.LogCaptureFixture, words: str) -> bool:
+async def _is_logged(caplog: pytest.LogCaptureFixture, words: str) -> bool:
     return words in caplog.text
 
 
@@ -287,7 +287,7 @@ async def test_an_organisation_installs_it_for_all_its_workspaces(server_url: st
                 assert thumbs is not None
                 up = thumbs["elements"][0]["positive_button"]["value"]
                 await talk.scene.person().click(talk.channel, answer["ts"], "feedback", up)
-                await talk.seen(lambda: notices.FEEDBACK_RECORDED in talk.told())
+                await talk.wait_until_seen(lambda: notices.FEEDBACK_RECORDED in talk.join_private_texts())
                 town.first.uninstall()
                 await eventually(lambda: has_left(town, town.first.identity.enterprise_id))
                 later(often, town)
@@ -302,6 +302,6 @@ async def test_what_comes_late_for_a_workspace_that_was_left_is_taken_and_does_n
         await eventually(lambda: has_left(town, town.first.team_id))
         calls = len(town.first.calls())
         for number in range(40):
-            assert await mentioned(town), number
+            assert await send_mention(town), number
         assert len(town.first.calls()) == calls
         assert await town.store.jobs.list_keys_under_way(limit=10) == []

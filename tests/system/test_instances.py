@@ -21,8 +21,8 @@ from handoff.engine.ladder import MAX_LOST_OWNERS
 from tests.patience import patience
 from tests.store.kit import MovedClock
 from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, result, subtask
-from tests.system.scene import Scene, eventually, shown
-from tests.system.test_poison import KEY, Breaking, ingested, until_quarantined
+from tests.system.scene import Scene, eventually, extract_shown_text
+from tests.system.test_poison import KEY, Breaking, ingest_request, until_quarantined
 
 ONE = plan(subtask("only", "writer"))
 OTHER = plan(subtask("other", "reviewer"))
@@ -40,7 +40,7 @@ async def test_what_reaches_one_instance_acts_at_once_on_a_job_of_another(
         model = connect("chat", server)
         async with scene.bot(model, slots=1) as ear:
             busy = await scene.ask("Be busy", channel="#sales")
-            await gate.reached.wait()
+            await gate.arrival_event.wait()
             async with scene.bot(model, slots=2, hears=False) as hand:
                 # Whatever people do reaches the one that has no free slot; whatever goes on is the other's.
                 talk = await scene.ask("Do it")
@@ -58,13 +58,13 @@ async def test_what_reaches_one_instance_acts_at_once_on_a_job_of_another(
                         "other" in job.latest_request.subtasks and job.latest_request.subtasks["other"].attempt == 1
                     )
                 )
-                await stopped.seen(stopped.cards)
+                await stopped.wait_until_seen(stopped.cards)
                 assert (ear.instance.owned_job_count, hand.instance.owned_job_count) == (1, 1)
                 await scene.person().stop(stopped.channel, stopped.ts)
                 assert (await stopped.over()).latest_request.state == "cancelled"
             gate.open()
             await busy.over()
-    assert "*Stopped*" in shown(stopped.words()[0])
+    assert "*Stopped*" in extract_shown_text(stopped.words()[0])
 
 
 class Endless(Breaking):
@@ -73,14 +73,14 @@ class Endless(Breaking):
     def __init__(self, *, stubborn: bool = False) -> None:
         super().__init__(RuntimeError("unused"))
         self._stubborn = stubborn
-        self.begun = asyncio.Event()
+        self.begin_event = asyncio.Event()
         self.told_to_end = 0
         self.give_up = asyncio.Event()
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
         del effect, runner
-        self.tried += 1
-        self.begun.set()
+        self.try_count += 1
+        self.begin_event.set()
         try:
             await asyncio.Event().wait()
         finally:
@@ -95,17 +95,17 @@ QUICK = StuckLimits(attempt_grace_seconds=0.2, effect_seconds=0.2, post_seconds=
 
 async def test_a_lease_is_renewed_only_while_work_gets_on(caplog: pytest.LogCaptureFixture, store: Store) -> None:
     effects = Endless()
-    await ingested(store)
+    await ingest_request(store)
     await until_quarantined(store, effects, lease=3.0, bounds=QUICK)
-    assert effects.told_to_end == effects.tried, "all of it is cancelled"
-    assert effects.tried <= 2 * (MAX_LOST_OWNERS + 1)
-    assert [told.step for told in effects.told] == ["planning"]
+    assert effects.told_to_end == effects.try_count, "all of it is cancelled"
+    assert effects.try_count <= 2 * (MAX_LOST_OWNERS + 1)
+    assert [told.step for told in effects.quarantine_notices] == ["planning"]
     stalled = [record for record in caplog.records if getattr(record, "event", "") == "stalled"]
     assert len(stalled) == MAX_LOST_OWNERS + 1, "the last one in its trial"
     assert "is stuck" in caplog.text
 
 
-class Renewed(Jobs):
+class LongLeaseJobs(Jobs):
     """Jobs whose leases are long, however often their owner renews them."""
 
     lease = 600.0
@@ -119,23 +119,23 @@ class Renewed(Jobs):
 
 
 async def test_work_that_gets_on_is_renewed_again_and_again(store: Store) -> None:
-    store.jobs = jobs = Renewed(store._calls, DEFAULT_RETENTION)
+    store.jobs = jobs = LongLeaseJobs(store._calls, DEFAULT_RETENTION)
     clock, effects = MovedClock(store), Endless()
-    await ingested(store)
+    await ingest_request(store)
     claim = await jobs.claim("me", lease=jobs.lease, schema=ev.SCHEMA)
     assert claim is not None
     runner = JobRunner(claim, store, effects, lease=0.1)
     work = asyncio.create_task(runner.run())
-    await effects.begun.wait()
+    await effects.begin_event.wait()
     for _ in range(5):  # without renewals the second one would find the lease run out
         clock.advance(jobs.lease - 120)
         assert await jobs.claim("other", lease=5, schema=ev.SCHEMA) is None
         before = jobs.renewals
 
-        async def renewed(before: int = before) -> bool:
+        async def is_renewed(before: int = before) -> bool:
             return jobs.renewals > before + 1  # the first one may have been under way when the clock moved
 
-        await eventually(renewed, patience())
+        await eventually(is_renewed, patience())
     runner.stop()
     await asyncio.wait_for(work, patience())
     left = await store.jobs.read_head(KEY)
@@ -156,7 +156,7 @@ class Hanging(Jobs):
 
 async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptureFixture, store: Store) -> None:
     store.jobs = Hanging(store._calls, DEFAULT_RETENTION)
-    await ingested(store)
+    await ingest_request(store)
     claim = await store.jobs.claim("me", lease=0.1, schema=ev.SCHEMA)
     assert claim is not None
     await asyncio.wait_for(
@@ -172,7 +172,7 @@ async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(
     caplog: pytest.LogCaptureFixture, store: Store
 ) -> None:
     clock, effects = MovedClock(store), Endless()
-    await ingested(store)
+    await ingest_request(store)
     claim = await store.jobs.claim("me", lease=30, schema=ev.SCHEMA)
     assert claim is not None
     clock.advance(31)
@@ -183,7 +183,7 @@ async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(
     with pytest.raises(Fenced):
         await runner.ensure_held()
     await asyncio.wait_for(runner.run(), patience())
-    assert effects.tried == 0
+    assert effects.try_count == 0
     assert await store.jobs.read_log(KEY) == []
     assert [name for record in caplog.records if (name := getattr(record, "event", ""))] == ["fenced"]
 
@@ -192,17 +192,17 @@ class Full(Store):
     """A store whose server is nearly full, until it has room again."""
 
     line = "The server's memory is 84 % full. Raise its `maxmemory`."
-    asked = 0
+    ask_count = 0
 
     async def explain_fullness(self) -> str:
-        self.asked += 1
+        self.ask_count += 1
         return self.line
 
-    async def looked(self, times: int) -> None:
+    async def wait_for_looks(self, times: int) -> None:
         """Wait until it was asked so many times."""
 
         async def look() -> bool:
-            return self.asked >= times
+            return self.ask_count >= times
 
         await eventually(look)
 
@@ -213,17 +213,17 @@ async def test_a_store_that_is_nearly_full_gets_no_new_work(
     caplog.set_level("INFO")
     store, effects = await Full.connect(server_url, prefix=scene.prefix), Endless()
     assert isinstance(store, Full)
-    await ingested(store)
+    await ingest_request(store)
     instance = Instance(store, effects, slots=1, lease=1.0)
     work = asyncio.create_task(instance.run())
     for looks in range(1, 5):
         instance.nudge(KEY)
-        await store.looked(looks)
-    assert effects.tried == 0
+        await store.wait_for_looks(looks)
+    assert effects.try_count == 0
     assert instance.hold_reason == Full.line
     store.line = ""
     instance.nudge(KEY)
-    await asyncio.wait_for(effects.begun.wait(), patience())
+    await asyncio.wait_for(effects.begin_event.wait(), patience())
     await instance.stop()
     await work
     await store.close()
@@ -242,7 +242,7 @@ async def test_an_instance_does_not_spin_for_a_job_that_it_is_not_given(store: S
             return None
 
     store.jobs = elusive = Elusive(store._calls, DEFAULT_RETENTION)
-    await ingested(store)
+    await ingest_request(store)
     instance = Instance(store, Endless(), slots=1, lease=1.0)
     work = asyncio.create_task(instance.run())
     await asyncio.sleep(0.6)
@@ -284,23 +284,23 @@ async def test_one_person_leaves_slots_to_others(store: Store) -> None:
 
 async def test_a_job_that_is_heard_of_several_times_is_claimed_once(store: Store) -> None:
     class JobsThatRecord(Jobs):
-        preferred: list[JobKey]
+        preferred_jobs: list[JobKey]
 
         async def claim(self, owner: str, *, preferred_job: JobKey | None = None, **how: Any) -> Claim | None:
-            self.preferred += [preferred_job] if preferred_job is not None else []
+            self.preferred_jobs += [preferred_job] if preferred_job is not None else []
             return await super().claim(owner, preferred_job=preferred_job, **how)
 
     store.jobs = asked = JobsThatRecord(store._calls, DEFAULT_RETENTION)
-    asked.preferred, effects = [], Endless()
-    await ingested(store)
+    asked.preferred_jobs, effects = [], Endless()
+    await ingest_request(store)
     instance = Instance(store, effects, slots=4, lease=30.0)
     for _ in range(3):  # Slack sends two events for a mention, and the store tells of it too
         instance.nudge(KEY)
     work = asyncio.create_task(instance.run())
-    await effects.begun.wait()
+    await effects.begin_event.wait()
     await instance.stop()
     await work
-    assert asked.preferred == [KEY]
+    assert asked.preferred_jobs == [KEY]
 
 
 class Posting(Endless):
@@ -309,17 +309,17 @@ class Posting(Endless):
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
         if not isinstance(effect, PostMessage):
             return await super().run(effect, runner)
-        await self.begun.wait()
+        await self.begin_event.wait()
         await asyncio.sleep(0.3)
         return ev.Posted(at=runner.now(), request=effect.request, key=effect.key, ts="5.5")
 
 
 async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over(store: Store) -> None:
     effects = Posting()
-    await ingested(store)
+    await ingest_request(store)
     instance = Instance(store, effects, slots=1, lease=30.0)
     work = asyncio.create_task(instance.run())
-    await effects.begun.wait()
+    await effects.begin_event.wait()
     await instance.stop()
     await work
     kinds = [ev.load_event(entry.payload).type for entry in await store.jobs.read_log(KEY)]
@@ -332,10 +332,10 @@ async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over(store: Stor
 
 async def test_stubborn_work_does_not_keep_a_job_from_being_handed_over(store: Store) -> None:
     effects = Endless(stubborn=True)
-    await ingested(store)
+    await ingest_request(store)
     instance = Instance(store, effects, slots=1, lease=30.0)
     work = asyncio.create_task(instance.run())
-    await effects.begun.wait()
+    await effects.begin_event.wait()
     await instance.stop()
     await work
     head = await store.jobs.read_head(KEY)

@@ -37,9 +37,9 @@ async def half_done(
     """A bot in a process, one part of whose job is done and the other under way."""
     async with bot_process(lone.workspace, lone.url, folder, OPENAI_BASE_URL=base, **more) as bot:
         talk = await lone.ask("Do two things")
-        await gate.reached.wait()
+        await gate.arrival_event.wait()
         await talk.until(lambda job: job.latest_request.subtasks["first"].state == "complete")
-        await talk.seen(talk.cards)
+        await talk.wait_until_seen(talk.cards)
         yield bot, talk
 
 
@@ -59,7 +59,7 @@ async def test_a_frozen_owner_that_wakes_does_nothing_more(
             await eventually(lambda: talk.of(ev.TakenOver))
             calls = len(server.requests)
             frozen.wake()
-            fenced = await frozen.logged("fenced")
+            fenced = await frozen.wait_for_record("fenced")
             gate.open()
             job = await talk.over()
             await lone.barrier()

@@ -17,18 +17,18 @@ from tests.providers.rendering import Reply
 from tests.providers.scripts import task_of
 from tests.system.brains import (
     Words,
+    bot_with_provider,
     by_part,
     connect,
     escalation,
     in_turn,
     plan,
-    played,
     provider,
     purposes,
     result,
     subtask,
 )
-from tests.system.scene import Scene, shown
+from tests.system.scene import Scene, extract_shown_text
 
 UNSURE = escalation("confidence_too_low", "I am not sure what is meant.")
 
@@ -38,10 +38,10 @@ def with_bad(fault: Fault) -> Words:
     return lambda request: fault if "part bad." in task_of(request) else result("Said.")
 
 
-def revision(*added: dict[str, Any], **lists: list[dict[str, Any]]) -> Reply:
+def revision(*added_subtasks: dict[str, Any], **lists: list[dict[str, Any]]) -> Reply:
     """A planner's reply about a plan under way."""
     empty: dict[str, Any] = {"why": "", "drop": [], "reassign": [], "rebrief": []}
-    return Reply(json.dumps({**empty, "add": added, **lists}))
+    return Reply(json.dumps({**empty, "add": added_subtasks, **lists}))
 
 
 def instead(of: str, name: str, specialist: str, why: str) -> dict[str, Any]:
@@ -74,7 +74,7 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
     )
     brief = Reply(json.dumps({"intent": "Write one clear sentence about part stronger."}))
     minds: dict[str, Words] = {"refiner": lambda _: brief, "replanner": lambda _: halves}
-    async with played(scene, planner=lambda _: plan(*rows), specialist=steps, **minds) as server:
+    async with bot_with_provider(scene, planner=lambda _: plan(*rows), specialist=steps, **minds) as server:
         talk = await scene.ask("Do eight things")
         question = await talk.question()
         await scene.person().click(talk.channel, question["ts"], "answer:1")
@@ -110,7 +110,7 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
     assert "Counted." in joined.messages[0].text
     mend = [call for call in server.requests if "mend exactly this" in call.messages[0].text]
     assert "“TODO”" in mend[0].messages[0].text
-    assert "Missing" in talk.said()
+    assert "Missing" in talk.join_bot_texts()
 
 
 async def test_at_the_jobs_deadline_people_get_what_is_there(scene: Scene) -> None:
@@ -124,4 +124,4 @@ async def test_at_the_jobs_deadline_people_get_what_is_there(scene: Scene) -> No
     assert [work.state for work in job.latest_request.subtasks.values()] == ["error", "complete", "skipped"]
     (reached,) = await talk.of(ev.DeadlineReached)
     assert reached.subtask == ""
-    assert "the time for the whole request (1.5 s) ran out" in shown(talk.words()[-1])
+    assert "the time for the whole request (1.5 s) ran out" in extract_shown_text(talk.words()[-1])

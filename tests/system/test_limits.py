@@ -16,8 +16,8 @@ from specialists.turns import finish_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
-from tests.system.brains import Words, connect, plan, played, provider, purposes, result, subtask, tool_call
-from tests.system.scene import Scene, block_of, eventually, shown
+from tests.system.brains import Words, bot_with_provider, connect, plan, provider, purposes, result, subtask, tool_call
+from tests.system.scene import Scene, block_of, eventually, extract_shown_text
 
 ONE = plan(subtask("sum", "analyst", intent="Add up the two numbers of the request: 19 and 23."))
 PAIR = plan(subtask("sum", "analyst"), subtask("text", "writer"))
@@ -39,10 +39,10 @@ async def test_instances_share_the_breaker_of_a_specialist_whose_model_always_fa
                     one.instance.begin_stop()  # from now on the other works
             assert purposes(server).count("specialist:analyst") == 3, "three in a row, whoever made them"
             assert two.store.counters.recall_breaker("specialist:analyst").failures == 3
-            assert "paused for another" in shown(await scene.command("status"))
+            assert "paused for another" in extract_shown_text(await scene.command("status"))
         (refused,) = await talk.of(ev.AttemptFailed)
         assert (refused.kind, refused.failed_calls) == ("unavailable", 0)
-        assert "specialist analyst is paused" in talk.said(), "the gap is named"
+        assert "specialist analyst is paused" in talk.join_bot_texts(), "the gap is named"
 
 
 async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_without_tools(scene: Scene) -> None:
@@ -60,7 +60,7 @@ async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_witho
         talk = await scene.ask("Add 19 and 23")
         job = await talk.over()
         assert job.latest_request.state == "completed"
-        assert "42" in talk.said()
+        assert "42" in talk.join_bot_texts()
         assert offered[1] == {spec.name for spec in finish_tools.FINISH_SPECS} < offered[0]
         assert any(GAP in gap for gap in list_answer_gaps(job.latest_request, job.latest_request.run))
 
@@ -69,17 +69,17 @@ async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_witho
         person = scene.person("ana")
         told = await scene.workspace.until(lambda: person.ephemerals("#general"))
         assert len(told) == 1
-        assert "is used up" in shown(told[0])
-        assert "LEADHAND_BUDGET_PERSON" in shown(told[0])
+        assert "is used up" in extract_shown_text(told[0])
+        assert "LEADHAND_BUDGET_PERSON" in extract_shown_text(told[0])
         await scene.barrier()
         other = await scene.ask("Add 1 and 2", who="cleo")
         assert (await other.over()).latest_request.state == "completed", "it is hers, not everybody's"
         assert len(server.requests) > before
         asked = await scene.command("status")
-        assert "Your budget today:" in shown(asked)
-        assert "tokens used." in shown(asked)
+        assert "Your budget today:" in extract_shown_text(asked)
+        assert "tokens used." in extract_shown_text(asked)
         traced = await scene.command(f"trace {talk.key.job}")
-        assert "tokens used." in shown(traced)
+        assert "tokens used." in extract_shown_text(traced)
         assert len(person.ephemerals("#general")) == 3, "she was told once"
 
 
@@ -98,23 +98,23 @@ async def test_at_the_cap_a_person_asks_the_admins_and_one_of_them_allows_more(s
         for _ in range(2):
             await ana.click("#general", told[-1]["ts"], ask["action_id"], ask["value"])
 
-        def asked() -> list[dict[str, Any]]:
+        def list_dm_messages() -> list[dict[str, Any]]:
             return scene.workspace.messages(ben.find_channel("@leadhand").id)
 
-        (wanted,) = await scene.workspace.until(asked)
-        assert "asks for more" in shown(wanted)
+        (wanted,) = await scene.workspace.until(list_dm_messages)
+        assert "asks for more" in extract_shown_text(wanted)
         allow = block_of(wanted, "actions")["elements"][0]  # type: ignore[index]
         for _ in range(2):
             await ben.click("@leadhand", wanted["ts"], allow["action_id"], allow["value"])
         await scene.workspace.until(
-            lambda: "allowed it" in shown(scene.workspace.messages(ben.find_channel("@leadhand").id)[0])
+            lambda: "allowed it" in extract_shown_text(scene.workspace.messages(ben.find_channel("@leadhand").id)[0])
         )
-        assert "is now 2 tokens" in shown(scene.workspace.messages(ben.find_channel("@leadhand").id)[0]), (
+        assert "is now 2 tokens" in extract_shown_text(scene.workspace.messages(ben.find_channel("@leadhand").id)[0]), (
             "twice clicked is once raised"
         )
 
         def words() -> list[str]:
-            return [shown(each) for each in ana.ephemerals("#general")]
+            return [extract_shown_text(each) for each in ana.ephemerals("#general")]
 
         await scene.workspace.until(lambda: any("An admin allowed more" in each for each in words()))
         assert sum("I asked the admins" in each for each in words()) == 1
@@ -141,12 +141,12 @@ async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:
         counters = [Counter(f"{name}:tokens", "life" if name[0] == "j" else "day", 1) for name in names]
         taken = usage.tokens_in + usage.tokens_out
 
-        async def settled() -> bool:
+        async def is_settled() -> bool:
             return await app.store.counters.read_spending(counters) == [taken] * 4
 
-        assert await eventually(settled)
+        assert await eventually(is_settled)
         asked = await scene.command(f"status {job.id}")
-        assert f"Budget of this job: {format_short_number(taken)} of 1M tokens used." in shown(asked)
+        assert f"Budget of this job: {format_short_number(taken)} of 1M tokens used." in extract_shown_text(asked)
         direct = json.dumps(asked)
         assert direct.count(" used.") >= 4
 
@@ -181,7 +181,7 @@ async def test_a_rest_that_the_provider_asks_for_costs_no_part_of_the_work(scene
         await asyncio.sleep(0.3)  # long enough for all others to come while one tries whether it works again
         return result("It is written.")
 
-    async with played(scene, planner=lambda _: MANY, writer=writer) as server:
+    async with bot_with_provider(scene, planner=lambda _: MANY, writer=writer) as server:
         talk = await scene.ask("Write four parts")
         job = await talk.over()
     assert job.latest_request.state == "completed"

@@ -35,7 +35,7 @@ BRIEF = "Give quantities in old Nordic units, one a line, with the factor used. 
 PART = subtask("units", "unitsmith", intent="Give 12 km and 3 kg in Norwegian mil and bismerpund.")
 SUM = tool_call("calculate", code="12 / 10")
 FACTOR = "12 km are 1.2 mil."
-DONE = result("Done.", 90)
+DONE_RESULT = result("Done.", 90)
 
 
 def crew_of(folder: Path, crew_file: str = MAKE) -> Crew:
@@ -59,9 +59,11 @@ def wish(**more: Any) -> dict[str, Any]:
     }
 
 
-def plan(*subtasks: dict[str, Any], made: list[dict[str, Any]] | None = None) -> Reply:
-    made = [wish()] if made is None else made
-    return Reply(json.dumps({"made": made, "goal": "Units", "subtasks": list(subtasks), "strategy": "merge"}))
+def plan(*subtasks: dict[str, Any], made_specialists: list[dict[str, Any]] | None = None) -> Reply:
+    made_specialists = [wish()] if made_specialists is None else made_specialists
+    return Reply(
+        json.dumps({"made": made_specialists, "goal": "Units", "subtasks": list(subtasks), "strategy": "merge"})
+    )
 
 
 def crew_folder(tmp_path: Path) -> Path:
@@ -76,13 +78,13 @@ async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path)
     async with played_by(scene, meter_crew(crew_of(tmp_path), metrics), **words) as server:
         talk = await scene.ask("what are 12 km and 3 kg in old Norwegian units?")
         job = await talk.over()
-        card = await talk.seen(
+        card = await talk.wait_until_seen(
             lambda: (cards := talk.cards()) and rows(cards[0])["units"][0] == "complete" and cards[0]
         )
         trace = await scene.command(f"trace {job.id}")
         status = await scene.command(f"status {job.id}")
     assert purposes(server) == ["planner", "specialist:unitsmith", "specialist:unitsmith", "verifier"]
-    assert FACTOR in talk.said()
+    assert FACTOR in talk.join_bot_texts()
     assert job.latest_request.state == "completed"
     asked, first, second, _ = server.requests
     assert "`calculate`: " in asked.system
@@ -108,7 +110,11 @@ async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path)
 
 
 async def test_its_name_leaves_nothing_in_the_shared_counters(scene: Scene, tmp_path: Path) -> None:
-    words = {"planner": in_turn(plan(PART)), "unitsmith": lambda _: Fault("bad_request"), "writer": lambda _: DONE}
+    words = {
+        "planner": in_turn(plan(PART)),
+        "unitsmith": lambda _: Fault("bad_request"),
+        "writer": lambda _: DONE_RESULT,
+    }
     async with (
         provider(**words) as server,
         scene.bot(connect("chat", server), crew=crew_of(tmp_path)) as app,
@@ -124,7 +130,7 @@ async def test_its_name_leaves_nothing_in_the_shared_counters(scene: Scene, tmp_
 
 
 async def test_where_those_made_keep_failing_they_are_left_alone_together(scene: Scene, tmp_path: Path) -> None:
-    words = {"planner": in_turn(plan(PART)), "unitsmith": in_turn(result(FACTOR, 90)), "writer": lambda _: DONE}
+    words = {"planner": in_turn(plan(PART)), "unitsmith": in_turn(result(FACTOR, 90)), "writer": lambda _: DONE_RESULT}
     async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew_of(tmp_path)) as app:
         for number in range(BREAKER_RULES["made"].threshold):
             await app.store.counters.record_breaker_failure(ADHOC_BREAKER, f"op{number}", BREAKER_RULES["made"])
@@ -138,12 +144,12 @@ async def test_where_those_made_keep_failing_they_are_left_alone_together(scene:
 
 
 async def test_an_instance_whose_crew_lends_no_more_has_it_stood_in_for(scene: Scene, tmp_path: Path) -> None:
-    gate = Gate(DONE)
+    gate = Gate(DONE_RESULT)
     parts = plan(subtask("text", "analyst"), {**PART, "after": ["text"]})
-    async with provider(planner=in_turn(parts), analyst=gate, writer=lambda _: DONE) as server:
+    async with provider(planner=in_turn(parts), analyst=gate, writer=lambda _: DONE_RESULT) as server:
         async with scene.bot(connect("chat", server), crew=crew_of(tmp_path)):
             talk = await scene.ask("what are 12 km in old Norwegian units?")
-            await gate.reached.wait()
+            await gate.arrival_event.wait()
             await talk.until(lambda job: job.latest_request.run.plan is not None)
         gate.open()
         async with scene.bot(connect("chat", server), crew=crew_of(tmp_path, "")):
@@ -166,7 +172,7 @@ async def test_a_crew_inside_the_crew_may_have_its_own_made(scene: Scene, tmp_pa
         "---\nname: keeper\ndescription: Keeps.\ntools: []\nmodel: fast\n---\nYou are the keeper.\n"
     )
     (inner / "crew.yml").write_text(INNER)
-    outer = plan(subtask("old", "archive", intent=PART["intent"]), made=[])
+    outer = plan(subtask("old", "archive", intent=PART["intent"]), made_specialists=[])
     plans = in_turn(outer, plan(PART))
     async with played_by(
         scene, crew_of(tmp_path, ""), planner=plans, unitsmith=in_turn(SUM, result(FACTOR, 90))
@@ -175,7 +181,7 @@ async def test_a_crew_inside_the_crew_may_have_its_own_made(scene: Scene, tmp_pa
         job = await talk.over()
     planners = [request for request, who in zip(server.requests, purposes(server), strict=True) if who == "planner"]
     assert ["Specialists made for this job" in request.system for request in planners] == [False, True]
-    assert FACTOR in talk.said()
+    assert FACTOR in talk.join_bot_texts()
     assert job.latest_request.state == "completed"
 
 

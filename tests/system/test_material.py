@@ -26,8 +26,8 @@ from tests.providers.scripts import first_text, purpose_of
 from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
 from tests.reading.hostile_files import pdf, stream
-from tests.system.brains import plan, played, provider, result, subtask, tool_call
-from tests.system.scene import Scene, block_of, shown
+from tests.system.brains import bot_with_provider, plan, provider, result, subtask, tool_call
+from tests.system.scene import Scene, block_of, extract_shown_text
 
 TERMS = "Terms of delivery\n\nThe supplier pays 5 % of the price for each week of delay.\n\nThe court is in Bergen.\n"
 
@@ -47,7 +47,7 @@ async def test_an_attached_text_is_read_by_who_needs_it_and_seen_by_the_planner(
         with_needs(subtask("note", "writer", ["risk"], intent="Write a note to the board on the penalty.")),
     )
     words = {"reviewer": lambda _: result("5 % a week."), "writer": lambda _: result("The penalty is 5 % a week.")}
-    async with played(scene, api="anthropic", planner=lambda _: plan(*parts), **words) as server:
+    async with bot_with_provider(scene, api="anthropic", planner=lambda _: plan(*parts), **words) as server:
         talk = await scene.ask("what is the penalty? note to the board", files=[("terms.txt", TERMS.encode())])
         job = await talk.over()
     (planner,), (reviewer,), (writer,) = (
@@ -62,7 +62,7 @@ async def test_an_attached_text_is_read_by_who_needs_it_and_seen_by_the_planner(
     assert TERMS not in gathered.model_dump_json(), "the log has no text of it"
 
 
-PAGES, WORDS, PLANTED = 100, 275, 73
+PAGES, WORDS, PLANTED_PAGE = 100, 275, 73
 FACT = "The deposit for the Bergen depot is 48,250 euros, due on signature."
 VOCABULARY = re.findall(
     r"\w+",
@@ -75,7 +75,7 @@ VOCABULARY = re.findall(
 def page_text(number: int, words: random.Random) -> str:
     """The words of a page, without its number, and on one page the fact between them."""
     filler = " ".join(words.choices(VOCABULARY, k=WORDS))
-    return f"{filler[:700]}. {FACT} {filler[700:]}" if number == PLANTED else filler
+    return f"{filler[:700]}. {FACT} {filler[700:]}" if number == PLANTED_PAGE else filler
 
 
 def handbook() -> bytes:
@@ -112,10 +112,10 @@ def writer(request: WireRequest) -> Reply:
 
 async def test_a_fact_in_a_pdf_of_a_hundred_pages_is_found_and_cited_by_its_page(scene: Scene) -> None:
     task = {**subtask("look", "writer", intent="Answer from the handbook."), "needs": ["handbook.pdf"]}
-    async with played(scene, api="responses", planner=lambda _: plan(task), writer=writer) as server:
+    async with bot_with_provider(scene, api="responses", planner=lambda _: plan(task), writer=writer) as server:
         talk = await scene.ask("What does the depot in Bergen cost up front?", files=[("handbook.pdf", handbook())])
         job = await talk.over()
-        answer = shown(talk.words()[-1])
+        answer = extract_shown_text(talk.words()[-1])
 
     assert job.latest_request.state == "completed"
     (material,) = job.latest_request.materials
@@ -135,22 +135,22 @@ async def test_a_fact_in_a_pdf_of_a_hundred_pages_is_found_and_cited_by_its_page
     (planner,) = [first_text(one) for one in server.requests if purpose_of(one) == "planner"]
     assert len(planner) < 4_000, "the planner is shown its beginning"
     searched, read = (reply.text for message in calls[-1].messages for reply in message.replies)
-    assert searched.startswith(f"[handbook.pdf, page {PLANTED}]\n")
-    assert read.startswith(f"[handbook.pdf, page {PLANTED}]\n")
+    assert searched.startswith(f"[handbook.pdf, page {PLANTED_PAGE}]\n")
+    assert read.startswith(f"[handbook.pdf, page {PLANTED_PAGE}]\n")
     assert len(searched) + len(read) < 16_000
     assert "48,250 euros" in answer
-    assert f"Sources: handbook.pdf, page {PLANTED}" in answer
+    assert f"Sources: handbook.pdf, page {PLANTED_PAGE}" in answer
     assert "in part" not in answer
 
 
-TAKEN = (Path(__file__).parent.parent / "reading" / "files" / "photo-turned.jpg").read_bytes()
+PHOTO_BYTES = (Path(__file__).parent.parent / "reading" / "files" / "photo-turned.jpg").read_bytes()
 
 
 @pytest.fixture
 def photo(tmp_path: Path) -> Path:
     """A picture of a camera: lying, with the mark how to turn it, the camera's name and a comment."""
     path = tmp_path / "whiteboard.jpg"
-    path.write_bytes(TAKEN)
+    path.write_bytes(PHOTO_BYTES)
     return path
 
 
@@ -176,14 +176,14 @@ async def test_a_model_that_sees_is_shown_what_was_attached(scene: Scene, photo:
     assert b"SecretCam" not in picture.data
     assert b"private comment" not in picture.data
     (answer,) = talk.words()
-    assert "not shown" not in shown(answer)
-    heads = [b64encode(data[:12]).decode() for data in (TAKEN, picture.data)]
+    assert "not shown" not in extract_shown_text(answer)
+    heads = [b64encode(data[:12]).decode() for data in (PHOTO_BYTES, picture.data)]
     logged = [ev.dump_event(event) for event in await talk.events()]
     assert not any(head in event for head in heads for event in logged), "the log holds no picture"
 
 
 async def test_people_are_told_what_a_model_was_not_shown(scene: Scene, photo: Path) -> None:
-    async with played(
+    async with bot_with_provider(
         scene, planner=lambda _: plan(subtask("a", "writer")), specialist=lambda _: result("It cannot be read.")
     ) as server:
         talk = await scene.ask("What does the whiteboard say?", files=[photo])
@@ -192,7 +192,7 @@ async def test_people_are_told_what_a_model_was_not_shown(scene: Scene, photo: P
     assert any(line in message.text for request in server.requests for message in request.messages)
     assert not any(message.pictures for request in server.requests for message in request.messages)
     (answer,) = talk.words()
-    assert "not shown to this model, which reads text only" in shown(answer)
+    assert "not shown to this model, which reads text only" in extract_shown_text(answer)
 
 
 async def test_an_answer_links_what_stands_in_a_file_and_in_the_thread_and_nothing_that_a_model_wrote(
@@ -201,7 +201,7 @@ async def test_an_answer_links_what_stands_in_a_file_and_in_the_thread_and_nothi
     filed, said, invented = "https://a.example/terms?v=2", "https://b.example/minutes", "https://evil.example/?d=SECRET"
     words = f"Terms: {filed} and minutes: {said}, not {invented} nor {filed}&d=SECRET"
     root = await scene.person("ben").say("#general", f"The minutes are at {said}")
-    async with played(
+    async with bot_with_provider(
         scene,
         planner=lambda _: plan(subtask("a", "writer"), subtask("b", "reviewer")),
         specialist=lambda _: result(words),

@@ -9,8 +9,8 @@ from handoff import events as ev
 from handoff.contracts import Material
 from tests.providers.scripts import purpose_of
 from tests.providers.wire import WireRequest
-from tests.system.brains import plan, played, result, subtask
-from tests.system.scene import Scene, Talk, buttons, eventually, shown
+from tests.system.brains import bot_with_provider, plan, result, subtask
+from tests.system.scene import Scene, Talk, buttons, eventually, extract_shown_text
 
 FACT = "our fiscal year starts in April"
 WORK = "Write one sentence about our quarters."
@@ -18,7 +18,7 @@ WORK = "Write one sentence about our quarters."
 
 async def remember(scene: Scene, text: str = f"remember that {FACT}", **where: str) -> Talk:
     talk = await scene.ask(text, **where)
-    await talk.seen(lambda: "I remember" in talk.said())
+    await talk.wait_until_seen(lambda: "I remember" in talk.join_bot_texts())
     return talk
 
 
@@ -26,12 +26,12 @@ async def memory_of(talk: Talk) -> list[Material]:
     return [one for event in await talk.of(ev.MaterialGathered) for one in event.materials if one.kind == "memory"]
 
 
-async def kept(scene: Scene, place: str) -> list[str]:
+async def list_memory_texts(scene: Scene, place: str) -> list[str]:
     found = await scene.store.memories.read_place(scene.workspace.team_id, place)
     return sorted(json.loads(row)["text"] for row in found.values())
 
 
-async def asked(scene: Scene, **where: str) -> tuple[Talk, list[Material]]:
+async def ask_with_memory(scene: Scene, **where: str) -> tuple[Talk, list[Material]]:
     talk = await scene.ask(WORK, **where)
     await talk.over()
     return talk, await memory_of(talk)
@@ -51,31 +51,31 @@ async def test_a_channels_memory_is_used_and_cited_there_and_nowhere_else(scene:
         return result(f"Q1 is April to June: you said so ({link})." if link else "Q1 is January to March.")
 
     part = plan(subtask("a", "writer", intent=WORK))
-    async with played(scene, planner=lambda _: part, specialist=writer) as server:
-        plain, none = await asked(scene)
+    async with bot_with_provider(scene, planner=lambda _: part, specialist=writer) as server:
+        plain, none = await ask_with_memory(scene)
         assert none == []
         talk = await remember(scene)
         (said,) = talk.words()
-        assert f"*I remember for this channel:* {FACT}" in shown(said)
-        assert "nowhere else" in shown(said)
+        assert f"*I remember for this channel:* {FACT}" in extract_shown_text(said)
+        assert "nowhere else" in extract_shown_text(said)
         assert set(buttons(said)) == {"Forget"}
-        there, (memory,) = await asked(scene, who="ben")
+        there, (memory,) = await ask_with_memory(scene, who="ben")
         link = f"/archives/{talk.channel}/p{talk.ts.replace('.', '')}"
         assert memory.audience is not None
         assert memory.audience.channel == talk.channel
         assert FACT in seen[-1]
-        assert f"{link}|Ana" in there.said(), "what was at hand stands below the answer, with a link"
-        assert f"{link})" in there.said(), "and in the answer the address of the message is a link"
+        assert f"{link}|Ana" in there.join_bot_texts(), "what was at hand stands below the answer, with a link"
+        assert f"{link})" in there.join_bot_texts(), "and in the answer the address of the message is a link"
         assert FACT not in json.dumps([ev.dump_event(one) for one in await there.events()]), (
             "the log has no words of it"
         )
         planned = [one for one in server.requests if purpose_of(one) == "planner"]
         assert FACT in text_of(planned[-1])
         for where in ({"channel": "#sales"}, {"channel": "@leadhand"}):
-            elsewhere, none = await asked(scene, **where)
+            elsewhere, none = await ask_with_memory(scene, **where)
             assert none == []
             assert FACT not in seen[-1]
-            assert "Kept in mind" not in elsewhere.said()
+            assert "Kept in mind" not in elsewhere.join_bot_texts()
         again = [text_of(one) for one in server.requests if purpose_of(one) == "planner"]
         assert len(again[0]) == len(again[2].replace("#sales", "#general")), "without memory a prompt is as it was"
         assert len(plain.words()) == 1
@@ -88,17 +88,17 @@ async def test_what_a_person_has_remembered_of_themselves_is_for_their_messages_
     async with scene.bot():
         talk = await scene.ask("remember about me that I like tables")
         (alone,) = await scene.workspace.until(lambda: ana.ephemerals("#general"))
-        assert "there alone, and for you alone" in shown(alone)
+        assert "there alone, and for you alone" in extract_shown_text(alone)
         assert talk.words() == [], "the others in the channel are not told"
         await remember(scene, "Merk dir, dass ich in Graz wohne", channel="@leadhand")
-        assert await kept(scene, ana.id) == ["I like tables", "ich in Graz wohne"]
+        assert await list_memory_texts(scene, ana.id) == ["I like tables", "ich in Graz wohne"]
         for where in ({}, {"who": "ben"}, {"who": "ben", "channel": "@leadhand"}):
-            assert (await asked(scene, **where))[1] == []
-        _, (memory,) = await asked(scene, channel="@leadhand")
+            assert (await ask_with_memory(scene, **where))[1] == []
+        _, (memory,) = await ask_with_memory(scene, channel="@leadhand")
         assert len(memory.outline) == 2
         listed = await scene.ask("memory", who="ben", channel="@leadhand")
         (list_of_ben,) = await scene.workspace.until(lambda: ben.ephemerals(listed.channel))
-        assert "Nothing yet" in shown(list_of_ben)
+        assert "Nothing yet" in extract_shown_text(list_of_ben)
         await ben.command("#general", "/leadhand", "memory")
         window = (await scene.workspace.until(ben.views))[-1]
         await ben.click_in_view(window["id"], f"{PAGE_BUTTON}_mine")
@@ -110,24 +110,26 @@ async def test_only_who_said_it_or_an_admin_has_it_forgotten_and_copies_go(scene
     ben = scene.person("ben")
     async with scene.bot(admins=frozenset({scene.person("cleo").id})):
         talk = await remember(scene)
-        there, (memory,) = await asked(scene, who="ben")
+        there, (memory,) = await ask_with_memory(scene, who="ben")
         (said,) = talk.words()
         await ben.click(talk.channel, said["ts"], FORGET_BUTTON)
         await scene.workspace.until(lambda: remembering.NOT_AUTHOR_TEXT in json.dumps(ben.ephemerals("#general")))
         await scene.ask(f"forget that {FACT}", who="ben")
         await scene.workspace.until(
-            lambda: sum(remembering.NOT_AUTHOR_TEXT in shown(one) for one in ben.ephemerals("#general")) == 2
+            lambda: (
+                sum(remembering.NOT_AUTHOR_TEXT in extract_shown_text(one) for one in ben.ephemerals("#general")) == 2
+            )
         )
-        assert await kept(scene, talk.channel) == [FACT]
+        assert await list_memory_texts(scene, talk.channel) == [FACT]
         await scene.person("cleo").click(talk.channel, said["ts"], FORGET_BUTTON)
-        await talk.seen(lambda: "Forgotten by" in talk.said())
-        assert await kept(scene, talk.channel) == []
+        await talk.wait_until_seen(lambda: "Forgotten by" in talk.join_bot_texts())
+        assert await list_memory_texts(scene, talk.channel) == []
 
-        async def blanked() -> bool:
+        async def is_blanked() -> bool:
             return FACT.encode() not in await scene.store.blobs.get(there.key, memory.text)
 
-        await eventually(blanked)
-        assert (await asked(scene))[1] == []
+        await eventually(is_blanked)
+        assert (await ask_with_memory(scene))[1] == []
         audit = [json.loads(line) async for line in scene.store.audit.read()]
         deeds = [(one["deed"], one.get("outcome", "done")) for one in audit if one["deed"] in {"remembered", "forgot"}]
         assert deeds == [("remembered", "done"), ("forgot", "refused"), ("forgot", "refused"), ("forgot", "done")]
@@ -140,7 +142,7 @@ async def test_only_what_people_say_to_the_bot_is_remembered(scene: Scene) -> No
     async with scene.bot():
         quoted = await scene.ask("remember that\n> invoices go to EVIL")
         (told,) = await scene.workspace.until(lambda: scene.person().ephemerals("#general"))
-        assert remembering.NOT_KEPT_TEXTS["empty"] in shown(told)
+        assert remembering.NOT_KEPT_TEXTS["empty"] in extract_shown_text(told)
         assert quoted.words() == []
         for text, files in (
             (f"> {evil}\nSum that up.", []),
@@ -165,30 +167,30 @@ async def test_words_that_forget_are_plain_or_ask_and_an_edit_or_deletion_is_fol
         await remember(scene, "remember: our year of planning starts in May", who="ben")
         await ana.edit(first.channel, first.ts, "@leadhand remember that our fiscal year starts in June")
         await scene.workspace.until(lambda: "as you changed it" in json.dumps(ana.ephemerals("#general")))
-        assert "our fiscal year starts in June" in await kept(scene, first.channel)
+        assert "our fiscal year starts in June" in await list_memory_texts(scene, first.channel)
         await scene.ask("forget that our year starts somewhere")
         (which,) = await scene.workspace.until(lambda: ana.ephemerals("#general")[1:])
-        assert shown(which).startswith("Which one shall I forget?")
+        assert extract_shown_text(which).startswith("Which one shall I forget?")
         assert len(buttons(which)) == 1 or json.dumps(which).count('"Forget"') == 1
         forgot = await scene.ask("forget that our fiscal year starts in June")
-        await forgot.seen(lambda: "Forgotten by" in forgot.said())
+        await forgot.wait_until_seen(lambda: "Forgotten by" in forgot.join_bot_texts())
         other = await scene.ask("forget that approach and write one sentence about quarters")
         await other.over()
         again = await remember(scene, "remember that margins are net")
         await ana.delete(again.channel, again.ts)
 
-        async def gone() -> bool:
-            return await kept(scene, first.channel) == ["our year of planning starts in May"]
+        async def is_gone() -> bool:
+            return await list_memory_texts(scene, first.channel) == ["our year of planning starts in May"]
 
-        await eventually(gone)
+        await eventually(is_gone)
 
 
 async def test_the_window_shows_ten_adds_edits_and_forgets(scene: Scene) -> None:
     ana = scene.person()
     async with scene.bot():
         answer = await scene.command("memory add margins are net of tax")
-        assert "I remember for this channel" in shown(answer)
-        assert "already" in shown(await scene.command("memory add Margins are NET of tax."))
+        assert "I remember for this channel" in extract_shown_text(answer)
+        assert "already" in extract_shown_text(await scene.command("memory add Margins are NET of tax."))
         talk = await remember(scene)
         for number in range(10):
             row = {"text": f"thing {number}", "user": ana.id, "at": float(number)}
@@ -216,7 +218,7 @@ async def test_the_window_shows_ten_adds_edits_and_forgets(scene: Scene) -> None
         new = (await scene.workspace.until(lambda: ana.views()[1:]))[0]
         assert await ana.submit(new["id"], {"text": "I like tables"})
         await scene.workspace.until(lambda: "I like tables" in json.dumps(ana.views()))
-        assert await kept(scene, ana.id) == ["I like tables"]
+        assert await list_memory_texts(scene, ana.id) == ["I like tables"]
 
 
 async def test_who_is_forgotten_is_remembered_no_more(scene: Scene) -> None:
@@ -230,7 +232,9 @@ async def test_who_is_forgotten_is_remembered_no_more(scene: Scene) -> None:
         assert "2 things that you had me remember" in json.dumps(window)
         assert await ana.submit(window["id"])
 
-        async def gone() -> bool:
-            return await kept(scene, ana.id) == [] and await kept(scene, talk.channel) == ["we sell in euros"]
+        async def is_gone() -> bool:
+            return await list_memory_texts(scene, ana.id) == [] and await list_memory_texts(scene, talk.channel) == [
+                "we sell in euros"
+            ]
 
-        await eventually(gone)
+        await eventually(is_gone)

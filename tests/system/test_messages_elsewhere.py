@@ -18,7 +18,7 @@ from specialists.tools.messages import message_tools
 from specialists.turns import tool_calls
 from tests.providers.server import ProviderServer
 from tests.system.brains import after_calls, connect, plan, provider, subtask, tool_call
-from tests.system.scene import Json, Scene, Talk, shown
+from tests.system.scene import Json, Scene, Talk, extract_shown_text
 
 PAGE = """\
 ---
@@ -41,7 +41,7 @@ class Desk:
         self.server: ProviderServer | None = None
 
     @asynccontextmanager
-    async def saying(self, *calls: dict[str, object]) -> AsyncIterator[None]:
+    async def serve_calls(self, *calls: dict[str, object]) -> AsyncIterator[None]:
         planner = lambda _: plan(subtask("note", "teller"))  # noqa: E731 - as the others of this kind
         sent = [tool_call("send_message", **call) for call in calls]
         async with provider(planner=planner, teller=after_calls(*sent)) as self.server:
@@ -59,7 +59,7 @@ class Desk:
     async def ask(self, channel: str = "#general") -> Talk:
         return await self.scene.ask("Tell sales that the export is late", channel=channel)
 
-    def sent(self, channel: str) -> list[Json]:
+    def list_posts(self, channel: str) -> list[Json]:
         """What the bot posted at the top of a channel."""
         bot = self.scene.workspace.bot_user_id
         posted = self.scene.workspace.messages(channel)
@@ -74,7 +74,11 @@ def desk(scene: Scene, tmp_path: Path) -> Desk:
 async def card(talk: Talk, number: int = 1) -> Json:
     """The approval card of that number, once it is there and the job knows of it."""
     await talk.wait_for_question(number)
-    asked = [one for one in talk.words() if "wants to" in shown(one) or "asked for approval" in shown(one)]
+    asked = [
+        one
+        for one in talk.words()
+        if "wants to" in extract_shown_text(one) or "asked for approval" in extract_shown_text(one)
+    ]
     return asked[number - 1]
 
 
@@ -84,26 +88,26 @@ async def press(desk: Desk, talk: Talk, message: Json, who: str = "ana", action:
 
 async def test_an_approved_message_is_posted_once_where_the_card_says(desk: Desk) -> None:
     sales = desk.scene.workspace.channel_id("#sales")
-    async with desk.saying({"to": "sales", "text": NOTE}), desk.bot():
+    async with desk.serve_calls({"to": "sales", "text": NOTE}), desk.bot():
         talk = await desk.ask()
         message = await card(talk)
-        text = shown(message)
+        text = extract_shown_text(message)
         assert f"*To:* <#{sales}>" in text
         assert "#sales is a public channel" in text
         assert "everybody in the workspace may read it" in text
         assert "We look into it, @channel." in text
-        assert desk.sent("#sales") == []
+        assert desk.list_posts("#sales") == []
         await press(desk, talk, message)
         await talk.over()
-    (posted,) = desk.sent("#sales")
-    assert "The nightly export is **late**." in shown(posted)
+    (posted,) = desk.list_posts("#sales")
+    assert "The nightly export is **late**." in extract_shown_text(posted)
     assert "<!channel>" not in str(posted["blocks"])
-    assert "Sent for Ana Duarte" in shown(posted)
-    assert f"Sent to #sales ({sales})." in talk.said()
+    assert "Sent for Ana Duarte" in extract_shown_text(posted)
+    assert f"Sent to #sales ({sales})." in talk.join_bot_texts()
     link = f"/archives/{sales}/p{posted['ts'].replace('.', '')}"
-    (done,) = [line for line in talk.said().splitlines() if line.startswith("Done: ")]
+    (done,) = [line for line in talk.join_bot_texts().splitlines() if line.startswith("Done: ")]
     assert link in done, "the receipt leads to it"
-    assert not any(link in line for line in talk.said().splitlines() if line.startswith("Sources"))
+    assert not any(link in line for line in talk.join_bot_texts().splitlines() if line.startswith("Sources"))
     audit = [json.loads(line) async for line in desk.scene.store.audit.read()]
     told = [(one["deed"], one["user"], one["target"]) for one in audit if one["deed"] in {"approved", "wrote"}]
     ana = desk.scene.person().id
@@ -112,19 +116,19 @@ async def test_an_approved_message_is_posted_once_where_the_card_says(desk: Desk
 
 async def test_a_bot_that_died_while_it_sent_leaves_one_message(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_calls, "GRACE_SECONDS", 0.01)
-    async with desk.saying({"to": "#sales", "text": NOTE}):
+    async with desk.serve_calls({"to": "#sales", "text": NOTE}):
         async with desk.bot():
             talk = await desk.ask()
             message = await card(talk)
             desk.scene.workspace.faults.add("chat.postMessage", "slow_reply", seconds=60)
             await press(desk, talk, message)
-            await desk.scene.workspace.until(lambda: desk.sent("#sales"))
+            await desk.scene.workspace.until(lambda: desk.list_posts("#sales"))
         assert (await talk.job()).latest_request.state == "working"
         async with desk.bot(later=60.0):
             job = await talk.over()
-    assert len(desk.sent("#sales")) == 1
+    assert len(desk.list_posts("#sales")) == 1
     assert job.latest_request.state == "completed"
-    assert "Sent to #sales" in talk.said()
+    assert "Sent to #sales" in talk.join_bot_texts()
     assert await talk.of(ev.ToolInDoubt) == [], "it was looked up, and nobody was asked"
 
 
@@ -133,53 +137,58 @@ async def test_a_draft_is_for_who_asked_alone_and_once_though_the_bot_died(
 ) -> None:
     monkeypatch.setattr(tool_calls, "GRACE_SECONDS", 0.01)
     ana = desk.scene.person()
-    async with desk.saying({"to": "#sales", "text": NOTE, "draft": True}):
+    async with desk.serve_calls({"to": "#sales", "text": NOTE, "draft": True}):
         async with desk.bot():
             talk = await desk.ask()
             message = await card(talk)
-            assert "It is a draft for #sales: only the person who made the request gets it." in shown(message)
+            assert "It is a draft for #sales: only the person who made the request gets it." in extract_shown_text(
+                message
+            )
             desk.scene.workspace.faults.add("chat.postMessage", "slow_reply", seconds=60)
             await press(desk, talk, message)
-            await desk.scene.workspace.until(lambda: desk.sent(ana.dm))
+            await desk.scene.workspace.until(lambda: desk.list_posts(ana.dm))
         async with desk.bot(later=60.0):
             await talk.over()
-    (draft,) = desk.sent(ana.dm)
-    assert shown(draft).startswith("A draft for #sales, for you to send. It was not sent to them.")
-    assert "The nightly export is **late**." in shown(draft)
-    assert desk.sent("#sales") == []
+    (draft,) = desk.list_posts(ana.dm)
+    assert extract_shown_text(draft).startswith("A draft for #sales, for you to send. It was not sent to them.")
+    assert "The nightly export is **late**." in extract_shown_text(draft)
+    assert desk.list_posts("#sales") == []
     sales = desk.scene.workspace.channel_id("#sales")
-    assert f"The draft for #sales ({sales}) is in the requester's direct messages. It was not sent on." in talk.said()
+    assert (
+        f"The draft for #sales ({sales}) is in the requester's direct messages. It was not sent on."
+        in talk.join_bot_texts()
+    )
 
 
 async def test_a_place_that_was_edited_in_is_shown_as_what_it_is_before_anything_is_sent(desk: Desk) -> None:
-    async with desk.saying({"to": "#sales", "text": NOTE}), desk.bot():
+    async with desk.serve_calls({"to": "#sales", "text": NOTE}), desk.bot():
         talk = await desk.ask()
         ana, message = desk.scene.person(), await card(talk)
         await ana.click(talk.channel, message["ts"], "approval:edit")
         (view,) = await desk.scene.workspace.until(ana.views)
         assert await ana.submit(str(view["id"]), {"to": "leads", "text": NOTE})
         second = await card(talk, 2)
-        assert "#leads is a private channel of 4 members." in shown(second)
-        assert desk.sent("#sales") == desk.sent("#leads") == []
+        assert "#leads is a private channel of 4 members." in extract_shown_text(second)
+        assert desk.list_posts("#sales") == desk.list_posts("#leads") == []
         await press(desk, talk, second)
         await talk.over()
-    assert len(desk.sent("#leads")) == 1
-    assert desk.sent("#sales") == []
+    assert len(desk.list_posts("#leads")) == 1
+    assert desk.list_posts("#sales") == []
 
 
 async def test_what_was_said_in_private_goes_elsewhere_by_the_yes_of_who_reads_both(desk: Desk) -> None:
     ben, cleo = (desk.scene.person(name) for name in ("ben", "cleo"))
     desk.more = f"approve: {{send_message: never}}\napprovers: [{cleo.id}, {ben.id}]\n"
-    async with desk.saying({"to": "#sales", "text": NOTE}), desk.bot():
+    async with desk.serve_calls({"to": "#sales", "text": NOTE}), desk.bot():
         talk = await desk.ask("#leads")
         message = await card(talk)
-        assert "It may tell #sales what was said in this private channel" in shown(message)
+        assert "It may tell #sales what was said in this private channel" in extract_shown_text(message)
         assert (await talk.job()).latest_request.open_questions["note"].whom == (ben.id,), "Cleo cannot read #leads"
         await press(desk, talk, message, "ana")
-        assert desk.sent("#sales") == []
+        assert desk.list_posts("#sales") == []
         await press(desk, talk, message, "ben")
         await talk.over()
-    assert len(desk.sent("#sales")) == 1
+    assert len(desk.list_posts("#sales")) == 1
 
 
 async def test_the_like_is_the_same_place_however_it_is_called_and_a_shared_one_always_asks(desk: Desk) -> None:
@@ -189,33 +198,33 @@ async def test_the_like_is_the_same_place_however_it_is_called_and_a_shared_one_
         {"to": "sales", "text": "Two."},
         {"to": "#northwind", "text": "Three."},
     )
-    async with desk.saying(*calls), desk.bot():
+    async with desk.serve_calls(*calls), desk.bot():
         talk = await desk.ask()
         await press(desk, talk, await card(talk), action="alike")
         await press(desk, talk, await card(talk, 2), action="alike")  # a yes to drafts is none to what is sent
         third = await card(talk, 3)
-        assert f"*To:* <#{desk.scene.workspace.channel_id('#northwind')}>" in shown(third)
-        assert len(desk.sent("#sales")) == 2
+        assert f"*To:* <#{desk.scene.workspace.channel_id('#northwind')}>" in extract_shown_text(third)
+        assert len(desk.list_posts("#sales")) == 2
         await press(desk, talk, third)
         await talk.over()
-    assert len(desk.sent("#northwind")) == 1
+    assert len(desk.list_posts("#northwind")) == 1
     desk.more = "approve: {send_message: never}\n"
-    async with desk.saying(*calls[2:]), desk.bot():
+    async with desk.serve_calls(*calls[2:]), desk.bot():
         talk = await desk.ask()
         asked = await card(talk)
-        assert "shared with another organisation" in shown(asked)
-        assert "It may tell #northwind what was said in this thread" in shown(asked)
-        assert len(desk.sent("#sales")) == 3, "the crew asks nobody for what stays here"
+        assert "shared with another organisation" in extract_shown_text(asked)
+        assert "It may tell #northwind what was said in this thread" in extract_shown_text(asked)
+        assert len(desk.list_posts("#sales")) == 3, "the crew asks nobody for what stays here"
         cleo = desk.scene.person("cleo")
         assert cleo.id not in (await talk.job()).latest_request.open_questions["note"].whom
 
 
 async def test_where_nobody_who_approves_reads_both_nothing_is_asked_or_sent(desk: Desk) -> None:
     desk.more = f"approvers: [{desk.scene.person('cleo').id}]\n"
-    async with desk.saying({"to": "#sales", "text": NOTE}, {"to": "#nowhere", "text": NOTE}), desk.bot():
+    async with desk.serve_calls({"to": "#sales", "text": NOTE}, {"to": "#nowhere", "text": NOTE}), desk.bot():
         talk = await desk.ask("#leads")
         await talk.over()
-    assert desk.sent("#sales") == []
+    assert desk.list_posts("#sales") == []
     assert await talk.of(ev.ApprovalAsked) == []
-    assert "nobody who may approve it here can read both" in talk.said()
-    assert "I am in no channel '#nowhere'" in talk.said()
+    assert "nobody who may approve it here can read both" in talk.join_bot_texts()
+    assert "I am in no channel '#nowhere'" in talk.join_bot_texts()

@@ -61,7 +61,7 @@ async def try_again(page: Page, scene: Scene, gate: Gate) -> Talk:
     await say(page, "general", "@leadhand add it up and write a note")
     await page.get_by_test_id("thread-line").click()
     await page.get_by_test_id("thread").get_by_role("button", name="Try what is missing again").click()
-    await gate.reached.wait()
+    await gate.arrival_event.wait()
     await home_of(page)
     home = page.get_by_test_id("home")
     await expect(home).to_contain_text("Get it done · working")

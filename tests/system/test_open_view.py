@@ -14,14 +14,14 @@ from bot.slack.views.home import USUAL_PROMPTS
 from handoff import events as ev
 from handoff.contracts import Audience, ChannelSpan, Material
 from tests.patience import patience
-from tests.system.brains import in_turn, plan, played, result, subtask
+from tests.system.brains import bot_with_provider, in_turn, plan, result, subtask
 from tests.system.scene import Scene, Talk, eventually
 
 DIRECT = "@leadhand"
 NO_CHANNEL = f"I cannot read that channel: either I am not in it, or you are not. {INVITE_ADVICE}"
 
 
-async def ended(scene: Scene, text: str, who: str = "ana") -> Talk:
+async def ask_until_end(scene: Scene, text: str, who: str = "ana") -> Talk:
     """Write at the top of the direct message, and wait for the end of that."""
     talk = await scene.ask(text, who=who, channel=DIRECT)
     await talk.over()
@@ -68,13 +68,13 @@ async def in_store(scene: Scene, text: str) -> list[str]:
 )
 async def test_this_is_the_channel_that_is_open(scene: Scene, text: str, count: str) -> None:
     planner, specialist = in_turn(plan(subtask("a", "writer"))), in_turn(result("40 chairs."))
-    async with played(scene, verified=False, planner=planner, specialist=specialist):
+    async with bot_with_provider(scene, is_verified=False, planner=planner, specialist=specialist):
         await scene.person("ben").say("#sales", "Nordwind ordered 40 chairs.")
         await scene.person("cleo").say("#sales", "Acme ordered none.")
         await scene.person().look_at("#sales")
-        talk = await ended(scene, text)
-        assert count in talk.said()
-        assert "in #sales" in talk.said(), "the line at the end says where the messages are from"
+        talk = await ask_until_end(scene, text)
+        assert count in talk.join_bot_texts()
+        assert "in #sales" in talk.join_bot_texts(), "the line at the end says where the messages are from"
     (material,) = await materials(talk)
     read = await text_of(talk, material)
     assert read.startswith("(What was said in #sales in the last 7 days, the oldest first.")
@@ -90,7 +90,7 @@ async def test_this_thread_is_read_with_its_files_and_what_the_bot_said_in_it(sc
         await asked.say("Who owns the offer?", who="ben", files=[("offer.md", b"# Offer\n\nForty chairs.")])
         for ts in (asked.ts, scene.workspace.thread("#leads", asked.ts)[-1]["ts"]):
             await scene.person().look_at("#leads", ts)
-            talk = await ended(scene, "¿Qué se decidió en este hilo?")
+            talk = await ask_until_end(scene, "¿Qué se decidió en este hilo?")
             thread, offer = await materials(talk)
             read = await text_of(talk, thread)
             assert read.startswith("(What was said in #leads (thread), the oldest first.")
@@ -102,7 +102,7 @@ async def test_this_thread_is_read_with_its_files_and_what_the_bot_said_in_it(sc
             private = Audience(channel=scene.workspace.channel_id("#leads"), kind="private")
             assert {thread.audience, offer.audience} == {private}
         await scene.person().look_at("#leads", before)
-        channel = await ended(scene, "Summarise this channel")
+        channel = await ask_until_end(scene, "Summarise this channel")
         assert (await materials(channel))[0].name == "#leads", "the channel of an open thread can be meant, too"
 
 
@@ -112,20 +112,20 @@ async def test_who_may_not_read_it_is_told_what_to_do_and_no_private_name(scene:
         await scene.person("ben").kick("#sales")
         await scene.person("ben").kick("#leads")
         await ana.look_at("#sales")
-        talk = await ended(scene, "Riassumi questo")
-        assert f"I am not in #sales, so I cannot read it. {INVITE_ADVICE}" in talk.said()
+        talk = await ask_until_end(scene, "Riassumi questo")
+        assert f"I am not in #sales, so I cannot read it. {INVITE_ADVICE}" in talk.join_bot_texts()
         await ana.look_at("#leads")
-        talk = await ended(scene, "Vat dit samen")
-        assert NO_CHANNEL in talk.said()
-        assert "leads" not in talk.said()
+        talk = await ask_until_end(scene, "Vat dit samen")
+        assert NO_CHANNEL in talk.join_bot_texts()
+        assert "leads" not in talk.join_bot_texts()
         await scene.person("ben").invite("#sales")
         await uma.look_at("#sales")
         uma.entities = [{**one, "value": scene.workspace.channel_id("#general")} for one in uma.entities]
-        talk = await ended(scene, "Podsumuj to", who="uma")
-        assert NO_CHANNEL in talk.said(), "a guest reads only where they are a member"
-        assert "general" not in talk.said()
+        talk = await ask_until_end(scene, "Podsumuj to", who="uma")
+        assert NO_CHANNEL in talk.join_bot_texts(), "a guest reads only where they are a member"
+        assert "general" not in talk.join_bot_texts()
         await gus.look_at("#sales")
-        talk = await ended(scene, "总结一下这个", who="gus")
+        talk = await ask_until_end(scene, "总结一下这个", who="gus")
         assert len(await reads(talk)) == 1, "a guest reads where they are one"
 
 
@@ -140,7 +140,7 @@ async def test_a_member_who_left_before_it_is_read_gets_nothing_of_it(
             channel = scene.workspace._world.state.find_channel("#leads")
             assert channel is not None
             channel.members.remove(scene.person().id)
-            talk = await ended(scene, "Summarise this channel")
+            talk = await ask_until_end(scene, "Summarise this channel")
         assert len(await reads(talk)) == 1
         assert [one.fault for one in await materials(talk)] == [NO_CHANNEL]
         assert "secret" not in str(await talk.events())
@@ -152,13 +152,13 @@ async def test_a_canvas_is_read_if_it_is_where_its_reader_may_read_it(scene: Sce
         ts = await scene.person("ben").say("#leads", "Our plan", canvases=[("Plan", "# Plan\n\nForty chairs.")])
         canvas = scene.workspace.thread("#leads", ts)[0]["files"][0]["id"]
         await ana.look_at(canvas=canvas)
-        talk = await ended(scene, "Resuma este documento")
+        talk = await ask_until_end(scene, "Resuma este documento")
         (plan_read,) = await materials(talk)
         assert (plan_read.name, plan_read.file_id) == ("Plan", canvas)
         assert "Forty chairs." in await text_of(talk, plan_read)
         await cleo.look_at(canvas=canvas)
-        talk = await ended(scene, "Summarise this canvas", who="cleo")
-        assert ATTACH_CANVAS_TEXT in talk.said()
+        talk = await ask_until_end(scene, "Summarise this canvas", who="cleo")
+        assert ATTACH_CANVAS_TEXT in talk.join_bot_texts()
         assert await talk.of(ev.MaterialGathered) == []
 
 
@@ -214,18 +214,18 @@ async def test_what_is_open_is_written_nowhere_unless_a_request_points_at_it(
                 await ana.look_at("#leads", thread)
                 await ana.open_home("messages")
                 await ana.open_home()
-                await ended(scene, "What can a rehearsal do?")
+                await ask_until_end(scene, "What can a rehearsal do?")
             await ana.look_at("#sales")
-            await eventually(lambda: _prompted(scene))
+            await eventually(lambda: _is_prompted(scene))
             for secret in (ids[0], ts, ids[1]):
                 assert await in_store(scene, secret) == [], secret
                 assert secret not in caplog.text, secret
-            talk = await ended(scene, "Summarise this channel")
+            talk = await ask_until_end(scene, "Summarise this channel")
             assert await in_store(scene, ids[1]) != [], "then it is part of the request, and this test can find it"
             assert await in_store(scene, ids[0]) == []
     assert (await reads(talk))[0].channel == ids[1]
 
 
-async def _prompted(scene: Scene) -> bool:
+async def _is_prompted(scene: Scene) -> bool:
     shown = scene.workspace.prompts(scene.person().dm)
     return any(one["title"] == "Summarise this channel" for one in shown)

@@ -16,7 +16,7 @@ from tests.bench.growth import keep
 from tests.bench.long_log import PLACE, long_log
 
 KEY = JobKey(PLACE.team, PLACE.job_id)
-HEARD = 40
+HEARD_COUNT = 40
 """Events that came while somebody else had the job."""
 
 
@@ -25,10 +25,10 @@ class WatchedJobs(Jobs):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store._calls, Retention())
-        self.read: list[int] = []
+        self.after_seqs: list[int] = []
 
     async def read_log(self, key: JobKey, *, after_seq: int = 0) -> list[LogEntry]:
-        self.read.append(after_seq)
+        self.after_seqs.append(after_seq)
         return await super().read_log(key, after_seq=after_seq)
 
 
@@ -39,17 +39,17 @@ def jobs(store: Store) -> WatchedJobs:
     return watched
 
 
-async def claimed(store: Store) -> Claim:
+async def claim_job(store: Store) -> Claim:
     await store.jobs.signal(KEY, ev.dump_event(ev.TakenOver(at=1.0, owner="x", lost=1)), dedupe=())
     claim = await store.jobs.claim("me", lease=60, schema=ev.SCHEMA, preferred_job=KEY)
     assert claim is not None
     return claim
 
 
-async def taken_up(store: Store, opened: ReleasedJobs) -> EventWriter:
+async def taken_up(store: Store, released_jobs: ReleasedJobs) -> EventWriter:
     """The writer of somebody who claims the job, opens it and lets go of it again."""
-    claim = await claimed(store)
-    writer = EventWriter(claim, store, lambda: None, opened)
+    claim = await claim_job(store)
+    writer = EventWriter(claim, store, lambda: None, released_jobs)
     await writer.load_job()
     writer.close()
     await store.jobs.release(claim, due=None)
@@ -57,26 +57,26 @@ async def taken_up(store: Store, opened: ReleasedJobs) -> EventWriter:
 
 
 async def test_only_what_came_since_is_read(store: Store, jobs: WatchedJobs) -> None:
-    log, opened = long_log(MIN_KEPT_EVENTS + HEARD), ReleasedJobs()
+    log, opened = long_log(MIN_KEPT_EVENTS + HEARD_COUNT), ReleasedJobs()
     await keep(store, log[:MIN_KEPT_EVENTS])
     first = await taken_up(store, opened)
     assert first.job == fold_log(log[:MIN_KEPT_EVENTS])
-    assert jobs.read == [0]
-    claim = await claimed(store)
+    assert jobs.after_seqs == [0]
+    claim = await claim_job(store)
     await store.jobs.commit(
         claim, "more", MIN_KEPT_EVENTS, [ev.dump_event(event) for event in log[MIN_KEPT_EVENTS:]], schema=ev.SCHEMA
     )
     await store.jobs.release(claim, due=None)
     second = await taken_up(store, opened)
     assert second.job == fold_log(log)
-    assert jobs.read == [0, MIN_KEPT_EVENTS - 1]
+    assert jobs.after_seqs == [0, MIN_KEPT_EVENTS - 1]
     with pytest.raises(Fenced):
         await second.report(log[-1])  # it was let go of
 
 
 async def test_a_log_that_was_begun_anew_is_read_from_its_start(store: Store, jobs: WatchedJobs) -> None:
     """A job that people had forgotten has another log under the same name: nothing of the old one may come back."""
-    log, opened = long_log(MIN_KEPT_EVENTS + HEARD), ReleasedJobs()
+    log, opened = long_log(MIN_KEPT_EVENTS + HEARD_COUNT), ReleasedJobs()
     await keep(store, log[:MIN_KEPT_EVENTS])
     await taken_up(store, opened)
     assert await store.jobs.forget(KEY, users=[])
@@ -84,7 +84,7 @@ async def test_a_log_that_was_begun_anew_is_read_from_its_start(store: Store, jo
     await keep(store, later)
     again = await taken_up(store, opened)
     assert again.job == fold_log(later)
-    assert jobs.read[-2:] == [MIN_KEPT_EVENTS - 1, 0]
+    assert jobs.after_seqs[-2:] == [MIN_KEPT_EVENTS - 1, 0]
 
 
 async def test_short_jobs_old_ones_and_too_many_events_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

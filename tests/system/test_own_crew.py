@@ -12,7 +12,7 @@ from bot.command_line.check import run_checks
 from bot.settings import read_settings
 from tests.specialists.test_readme_example import files_of_the_page
 from tests.system.brains import after_calls, connect, plan, provider, subtask, tool_call
-from tests.system.scene import Scene, Talk, buttons, shown
+from tests.system.scene import Scene, Talk, buttons, extract_shown_text
 
 AGENT = """---
 name: proof-reader
@@ -37,7 +37,7 @@ def folder(tmp_path: Path) -> Path:
     return files_of_the_page(tmp_path)
 
 
-async def asked(scene: Scene, folder: Path, decide: Callable[[Talk], object]) -> Talk:
+async def ask_own_crew(scene: Scene, folder: Path, decide: Callable[[Talk], object]) -> Talk:
     """A thread with that crew: `decide` is what people do at the approval card."""
     crew = load_crew_of_settings(read_settings({"LEADHAND_CREW": str(folder)}))
     async with (
@@ -52,7 +52,7 @@ async def asked(scene: Scene, folder: Path, decide: Callable[[Talk], object]) ->
 
 
 async def click(scene: Scene, talk: Talk, words: str, action: str) -> None:
-    message = next(one for one in talk.words() if words in shown(one))
+    message = next(one for one in talk.words() if words in extract_shown_text(one))
     button = buttons(message)[action]
     await scene.person().click(talk.channel, message["ts"], button["action_id"], button.get("value"))
 
@@ -81,9 +81,9 @@ async def test_the_crew_of_the_page_is_listed_with_its_tools(folder: Path) -> No
 
 
 async def test_its_tools_work_in_a_thread_and_what_they_write_is_approved(folder: Path, scene: Scene) -> None:
-    talk = await asked(scene, folder, lambda talk: click(scene, talk, "wants to make a change", "Approve"))
+    talk = await ask_own_crew(scene, folder, lambda talk: click(scene, talk, "wants to make a change", "Approve"))
     assert (folder / "toolkits" / "glossary.csv").read_text().splitlines() == ["gateway,Zugang", "proxy,Vermittler"]
-    assert "Said: Zugang / proxy is not in the glossary. / Done." in talk.said()
+    assert "Said: Zugang / proxy is not in the glossary. / Done." in talk.join_bot_texts()
     trace = await talk.timeline()
     assert "words: asks for approval: add_term(term='proxy', german='Vermittler')" in trace
     assert "words: begins add_term(term='proxy', german='Vermittler') (approved by" in trace

@@ -14,21 +14,32 @@ from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of, task_of
 from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
-from tests.system.brains import Gate, by_part, crew_of, in_turn, plan, played, played_by, purposes, result, subtask
-from tests.system.scene import SAMPLE, Scene, block_of, buttons, card_title, rows, shown
+from tests.system.brains import (
+    Gate,
+    bot_with_provider,
+    by_part,
+    crew_of,
+    in_turn,
+    plan,
+    played_by,
+    purposes,
+    result,
+    subtask,
+)
+from tests.system.scene import SAMPLE, Scene, block_of, buttons, card_title, extract_shown_text, rows
 
 ONE_SKILL = "what was the total revenue by region?"
 FIGURES = "Revenue by region: Oslo has the most, then Bergen, from all rows of sales.csv."
 
 
-def reply(*subtasks: dict[str, Any], missing: list[str] | None = None) -> Reply:
+def reply(*subtasks: dict[str, Any], missing_parts: list[str] | None = None) -> Reply:
     """A planner's reply that may name what nobody can do."""
     made = json.loads(plan(*subtasks).text)
-    return Reply(json.dumps({**made, "missing": missing or []}))
+    return Reply(json.dumps({**made, "missing": missing_parts or []}))
 
 
 async def test_a_request_of_one_skill_goes_straight_there(scene: Scene) -> None:
-    async with played(scene, analyst=in_turn(result(FIGURES, 90))) as server:
+    async with bot_with_provider(scene, analyst=in_turn(result(FIGURES, 90))) as server:
         talk = await scene.ask(ONE_SKILL, files=[SAMPLE])
         job = await talk.over()
     assert "planner" not in purposes(server), "no model was asked who should do it"
@@ -66,46 +77,46 @@ async def test_equals_share_the_work_and_the_planner_sees_one_of_them(scene: Sce
 HELLO = "Hello! I plan work and give it to an analyst, a researcher, a reviewer and a writer."
 
 
-def decided(who: str, **fields: Any) -> Reply:
+def make_decision(who: str, **fields: Any) -> Reply:
     """A planner's reply in the form that its schema asks for."""
     return Reply(json.dumps({"why": "so it is", "next": {"who": who, **fields}}))
 
 
-WHICH = decided("ask", text="Which fair do you mean?", options=["Spring", "Autumn"])
-WRITER = decided("writer")
+WHICH = make_decision("ask", text="Which fair do you mean?", options=["Spring", "Autumn"])
+WRITER = make_decision("writer")
 
 
 async def test_a_greeting_is_answered_without_a_plan(scene: Scene) -> None:
-    async with played(scene, planner=in_turn(decided("answer", text=HELLO))) as server:
+    async with bot_with_provider(scene, planner=in_turn(make_decision("answer", text=HELLO))) as server:
         talk = await scene.ask("Hello! What can you do?")
         job = await talk.over()
-        await talk.seen(lambda: talk.status() == "active")
+        await talk.wait_until_seen(lambda: talk.status() == "active")
     assert job.latest_request.state == "completed"
     assert purposes(server) == ["planner"]
     assert await talk.of(ev.PlanProposed) == []
-    assert HELLO in talk.said()
+    assert HELLO in talk.join_bot_texts()
     card = talk.replies()[0]
-    assert shown(card).startswith("Replied in ")
+    assert extract_shown_text(card).startswith("Replied in ")
     assert block_of(card, "plan") is None, "no tick stands before nothing"
 
 
 async def test_the_planner_asks_once_and_plans_with_the_answer(scene: Scene) -> None:
     said = in_turn(result("Come to the autumn fair!"))
-    async with played(scene, planner=in_turn(WHICH, WRITER), writer=said) as server:
+    async with bot_with_provider(scene, planner=in_turn(WHICH, WRITER), writer=said) as server:
         talk = await scene.ask("invite the team to the fair")
         question = await talk.question()
         assert list(buttons(question)) == ["Spring", "Autumn"]
-        assert "Which fair do you mean?" in shown(question)
-        await talk.seen(lambda: talk.status() == "suspended")
-        await talk.seen(lambda: card_title(talk.cards()[0]).startswith("Waiting for an answer"))
+        assert "Which fair do you mean?" in extract_shown_text(question)
+        await talk.wait_until_seen(lambda: talk.status() == "suspended")
+        await talk.wait_until_seen(lambda: card_title(talk.cards()[0]).startswith("Waiting for an answer"))
         assert rows(talk.cards()[0])["plan"] == ("in_progress", "waits for ")
-        assert "· waiting for you ·" in shown(await scene.command("status"))
+        assert "· waiting for you ·" in extract_shown_text(await scene.command("status"))
         await scene.person("ben").click(talk.channel, question["ts"], "answer:1")
-        told = await talk.seen(lambda: scene.person("ben").ephemerals(talk.channel))
+        told = await talk.wait_until_seen(lambda: scene.person("ben").ephemerals(talk.channel))
         assert "nobody else can answer it" in told[0]["text"]
         await scene.person().click(talk.channel, question["ts"], "answer:1")
         job = await talk.over()
-        await talk.seen(lambda: not buttons(talk.words()[0]))
+        await talk.wait_until_seen(lambda: not buttons(talk.words()[0]))
     assert job.latest_request.state == "completed"
     first, second, writer = server.requests
     note = "# Known: Asked: Which fair do you mean?\nAnswered by a person: Autumn"
@@ -114,8 +125,8 @@ async def test_the_planner_asks_once_and_plans_with_the_answer(scene: Scene) -> 
     assert '"ask"' not in json.dumps(second.answer_schema), "it asks once"
     assert "Answered by a person: Autumn" in writer.messages[0].text
     closed, answer = talk.words()
-    assert f"<@{scene.person().id}> answered “Autumn”" in shown(closed)
-    assert "Come to the autumn fair!" in shown(answer)
+    assert f"<@{scene.person().id}> answered “Autumn”" in extract_shown_text(closed)
+    assert "Come to the autumn fair!" in extract_shown_text(answer)
     assert job.latest_request.run.paused_seconds == 0.0, "the wait before the plan is not added to the time for it"
 
 
@@ -126,7 +137,7 @@ def lines(server: ProviderServer) -> dict[str, str]:
 
 async def test_every_role_is_told_when_who_and_where(scene: Scene) -> None:
     parts = plan(subtask("a", "writer"), subtask("b", "reviewer"))
-    async with played(scene, planner=in_turn(parts), specialist=in_turn(result("A line."))) as server:
+    async with bot_with_provider(scene, planner=in_turn(parts), specialist=in_turn(result("A line."))) as server:
         talk = await scene.ask("two lines about the sea")
         job = await talk.over()
     told = lines(server)
@@ -140,7 +151,7 @@ async def test_every_role_is_told_when_who_and_where(scene: Scene) -> None:
     assert len(await talk.of(ev.SettingKnown)) == 1
 
 
-FOUND = "No bug here: in billing.yml send_twice is on."
+FINDING_TEXT = "No bug here: in billing.yml send_twice is on."
 BILLS = plan(
     subtask("cause", "analyst"),
     subtask("letter", "reviewer"),
@@ -155,7 +166,7 @@ OPTION = {
     "needed_by": [],
     "why": "It is an option, not the code.",
 }
-CHANGED = {
+REVISION = {
     "why": "It is configuration.",
     "add": [OPTION],
     "drop": [],
@@ -167,16 +178,16 @@ CHANGED = {
 
 
 def doubting(_: WireRequest) -> Reply:
-    return result("It is configuration.", findings=[{"message": FOUND, "where": "plan", "severity": "high"}])
+    return result("It is configuration.", findings=[{"message": FINDING_TEXT, "where": "plan", "severity": "high"}])
 
 
 async def test_a_plan_is_changed_and_everybody_sees_why(scene: Scene) -> None:
-    planner, letter = Gate(Reply(json.dumps(CHANGED))), Gate(result("Proofread."))
+    planner, letter = Gate(Reply(json.dumps(REVISION))), Gate(result("Proofread."))
     work = by_part(result("Said."), cause=doubting, letter=letter)
-    async with played(scene, planner=lambda _: BILLS, specialist=work, replanner=planner) as server:
+    async with bot_with_provider(scene, planner=lambda _: BILLS, specialist=work, replanner=planner) as server:
         talk = await scene.ask("find the bug that doubles invoices, fix it and tell the board")
-        await planner.reached.wait()
-        await talk.seen(lambda: "second look at the plan" in card_title(talk.cards()[0]))
+        await planner.arrival_event.wait()
+        await talk.wait_until_seen(lambda: "second look at the plan" in card_title(talk.cards()[0]))
         assert rows(talk.cards()[0])["fix"][1].startswith("analyst · waits for a second look")
         letter.open()  # what has started goes on
         await talk.until(lambda job: job.latest_request.subtasks["letter"].state == "complete")
@@ -192,7 +203,7 @@ async def test_a_plan_is_changed_and_everybody_sees_why(scene: Scene) -> None:
     assert list(card) == ["cause", "letter", "option", "note"], "what was replaced has no row in the end"
     assert (card["option"][0], "new: It is an option, not the code." in card["option"][1]) == ("complete", True)
     assert "new brief: News." in card["note"][1]
-    assert "Plan changed: Do part fix (replaced: It is an option" in shown(talk.cards()[0])
+    assert "Plan changed: Do part fix (replaced: It is an option" in extract_shown_text(talk.cards()[0])
     text = json.dumps(trace, ensure_ascii=False)
     for words in (
         "cause: ask the planner again",
@@ -213,7 +224,7 @@ async def test_a_planner_that_fails_leaves_the_plan_as_it_was(scene: Scene) -> N
         "the rehearsal keeps to its plan": None,
     }
     for fault, reply in replies.items():
-        async with played(
+        async with bot_with_provider(
             scene,
             planner=lambda _: BILLS,
             specialist=by_part(result("Said."), cause=doubting),

@@ -12,13 +12,13 @@ from handoff.effects import make_answer_key
 from handoff.summaries.summary import compute_speed_up
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api
-from tests.system.brains import plan, played, purposes, result, subtask
+from tests.system.brains import bot_with_provider, plan, purposes, result, subtask
 from tests.system.scene import SAMPLE, Scene, Talk, block_of, rows, scene_on
 
 QUESTION = "why did churn rise? draft a short note to the board"
 
 
-def answered(talk: Talk) -> str:
+def read_answer(talk: Talk) -> str:
     """The Markdown of the one answer."""
     (answer,) = talk.words()
     block = block_of(answer, "markdown")
@@ -27,7 +27,7 @@ def answered(talk: Talk) -> str:
 
 
 @pytest.fixture(scope="module")
-def rehearsed(server_url: str) -> tuple[str, list[str]]:
+def rehearsal_outcome(server_url: str) -> tuple[str, list[str]]:
     """The answer and the files of the rehearsal."""
 
     async def run() -> tuple[str, list[str]]:
@@ -40,15 +40,17 @@ def rehearsed(server_url: str) -> tuple[str, list[str]]:
 
 
 @pytest.mark.parametrize("api", ["anthropic", "responses", "chat"])
-async def test_the_answer_is_that_of_the_rehearsal(scene: Scene, api: Api, rehearsed: tuple[str, list[str]]) -> None:
-    async with played(scene, api=api) as server:
+async def test_the_answer_is_that_of_the_rehearsal(
+    scene: Scene, api: Api, rehearsal_outcome: tuple[str, list[str]]
+) -> None:
+    async with bot_with_provider(scene, api=api) as server:
         talk = await scene.ask(QUESTION, files=[SAMPLE])
         job = await talk.over()
         seen = list(server.requests)
 
     # Not the message: what was quick enough to need no stream has its tables in blocks of their own.
-    assert (job.latest_request.run.answer, talk.files()) == rehearsed
-    assert answered(talk).startswith(rehearsed[0][:200])
+    assert (job.latest_request.run.answer, talk.files()) == rehearsal_outcome
+    assert read_answer(talk).startswith(rehearsal_outcome[0][:200])
     assert {name: status for name, (status, _) in rows(talk.cards()[0]).items()} == {
         "analysis": "complete",
         "text": "complete",
@@ -74,15 +76,15 @@ async def test_the_answer_is_that_of_the_rehearsal(scene: Scene, api: Api, rehea
 
 async def test_a_slow_answer_is_streamed_into_the_one_message(scene: Scene) -> None:
     text = "Tea is ready. " * 30 + "\n\nSo are the **scones**."
-    async with played(
+    async with bot_with_provider(
         scene,
-        verified=False,
+        is_verified=False,
         planner=lambda _: plan(subtask("a", "writer"), subtask("b", "reviewer")),
         specialist=lambda _: result("Done."),
         synthesizer=lambda _: Reply(text, pause=0.08),
     ):
         talk = await scene.ask("Do two things")
-        await talk.seen(lambda: [message for message in talk.words() if message["streaming"]])
+        await talk.wait_until_seen(lambda: [message for message in talk.words() if message["streaming"]])
         job = await talk.over()
 
     counts = {name: scene.workspace.call_count(f"chat.{name}Stream") for name in ("start", "append", "stop")}
@@ -90,7 +92,7 @@ async def test_a_slow_answer_is_streamed_into_the_one_message(scene: Scene) -> N
     assert counts["append"] >= 1
     (answer,) = talk.words()
     assert not answer["streaming"]
-    assert "".join(answered(talk).split()) == "".join(text.split())
+    assert "".join(read_answer(talk).split()) == "".join(text.split())
     assert answer["metadata"]["event_payload"]["key"] == make_answer_key(talk.ts)
     assert (
         "specialists side by side" in str(list_detail_lines(job, job.latest_request))

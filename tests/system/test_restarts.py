@@ -18,7 +18,7 @@ from handoff import events as ev
 from tests.bench.growth import pause
 from tests.store.kit import MovedClock, age
 from tests.system.brains import Gate, connect, escalation, plan, provider, result, subtask
-from tests.system.scene import Scene, Talk, card_title, eventually, planned_at_once, shown
+from tests.system.scene import Scene, Talk, card_title, eventually, extract_shown_text, planned_at_once
 from tests.system.test_questions import AMBIGUOUS, NORTH, SOUTH
 
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
@@ -38,15 +38,17 @@ async def test_a_session_does_not_stay_at_work_where_slack_took_no_last_word(sce
     async with provider(planner=lambda _: TWO, writer=gate, reviewer=gate) as server:
         async with scene.bot(connect("chat", server)):
             talk = await scene.ask("Do two things")
-            await gate.reached.wait()
-            await talk.seen(lambda: talk.status() == "processing")
+            await gate.arrival_event.wait()
+            await talk.wait_until_seen(lambda: talk.status() == "processing")
             scene.workspace.faults.add("agents.sessions.setStatus", "error", error="token_revoked", times=2)
             await talk.say("@leadhand stop")
             await talk.over()
-            await talk.seen(lambda: [call for call in scene.workspace.calls("agents.sessions.setStatus") if call.error])
+            await talk.wait_until_seen(
+                lambda: [call for call in scene.workspace.calls("agents.sessions.setStatus") if call.error]
+            )
         assert talk.status() == "processing"
         async with scene.bot(connect("chat", server), later=60.0):
-            await talk.seen(lambda: talk.status() == "active")
+            await talk.wait_until_seen(lambda: talk.status() == "active")
 
 
 async def test_a_session_says_that_it_waits_once_slack_takes_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -59,14 +61,16 @@ async def test_a_session_says_that_it_waits_once_slack_takes_it(scene: Scene, mo
         scene.workspace.faults.add("agents.sessions.setStatus", "error", error="token_revoked", times=10_000)
         talk = await scene.ask("Do two things")
         await talk.question()
-        await talk.seen(lambda: [call for call in scene.workspace.calls("agents.sessions.setStatus") if call.error])
+        await talk.wait_until_seen(
+            lambda: [call for call in scene.workspace.calls("agents.sessions.setStatus") if call.error]
+        )
         assert talk.status() == ""
         scene.workspace.faults.clear()
-        await talk.seen(lambda: talk.status() == "suspended")
+        await talk.wait_until_seen(lambda: talk.status() == "suspended")
 
 
 DAY = 86_400.0
-PAUSED = 40
+PAUSED_COUNT = 40
 
 
 def own_tasks() -> list[str]:
@@ -86,7 +90,7 @@ async def at_rest(app: App, scene: Scene, most: tuple[int, int] | None = None) -
     await scene.barrier()
     seen: list[tuple[int, int]] = []
 
-    async def settled() -> bool:
+    async def is_settled() -> bool:
         assert isinstance(scene.store, Store)
         clients = await scene.store._server.run_command("INFO", "clients")
         seen.append((len(own_tasks()), int(clients["connected_clients"])))
@@ -94,14 +98,14 @@ async def at_rest(app: App, scene: Scene, most: tuple[int, int] | None = None) -
             return app.instance.owned_job_count == 0 and seen[-1][0] <= most[0]
         return app.instance.owned_job_count == 0 and len(seen) > 25 and seen[-1][0] == min(one for one, _ in seen)
 
-    await eventually(settled)
+    await eventually(is_settled)
     return seen[-1]
 
 
 async def test_paused_jobs_cost_no_task_and_no_connection(scene: Scene) -> None:
     async with scene.bot() as app:
         without = await at_rest(app, scene)
-    for number in range(PAUSED):
+    for number in range(PAUSED_COUNT):
         await pause(scene.store, scene.workspace.team_id, number)
     assert await scene.store.jobs.read_next_due() is None
     async with scene.bot() as app:
@@ -114,7 +118,7 @@ async def test_after_five_days_of_running_a_reply_goes_on(scene: Scene, store: S
     async with bot_on(scene, store) as app:
         talk = await Scene(scene.workspace, "", store, "").ask(AMBIGUOUS, files=[NORTH, SOUTH])
         await talk.question()
-        await talk.seen(lambda: talk.status() == "suspended")
+        await talk.wait_until_seen(lambda: talk.status() == "suspended")
 
         async def at_rest() -> bool:
             return app.instance.owned_job_count == 0
@@ -123,7 +127,7 @@ async def test_after_five_days_of_running_a_reply_goes_on(scene: Scene, store: S
         await age(store, 5 * DAY)
         MovedClock(store).advance(5 * DAY)
         await talk.say("south.csv")
-        await answered(talk)
+        await check_answer(talk)
 
 
 @asynccontextmanager
@@ -138,10 +142,10 @@ async def bot_on(scene: Scene, store: Store) -> AsyncIterator[App]:
         yield app
 
 
-async def answered(talk: Talk) -> None:
+async def check_answer(talk: Talk) -> None:
     """It ended as if nothing had been."""
     job = await talk.over()
     assert job.latest_request.state == "completed"
-    assert "Total revenue of all rows: **16**" in shown(talk.words()[-1])
+    assert "Total revenue of all rows: **16**" in extract_shown_text(talk.words()[-1])
     assert len(talk.cards()) == 1
     assert len(await talk.of(ev.PlanProposed)) == 1

@@ -12,7 +12,7 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from bot.settings import Settings
 from bot.store.values import JobKey, StoreError
 from handoff.contracts import Place
-from tests.system.scene import Scene, eventually, shown
+from tests.system.scene import Scene, eventually, extract_shown_text
 
 POINTS = [
     (part, call, after)
@@ -31,25 +31,25 @@ class Faulty:
     """A store at whose calls somebody dies: for each mark the first time that its call has it in what it is given."""
 
     def __init__(self, store: Any, deaths: dict[str, tuple[str, str, bool]]) -> None:
-        self._store, self.left = store, deaths
+        self._store, self.deaths_left = store, deaths
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._store, name)
-        return _Part(found, name, self.left) if name in {"outbox", "jobs", "schedules"} else found
+        return _Part(found, name, self.deaths_left) if name in {"outbox", "jobs", "schedules"} else found
 
 
 class _Part:
-    def __init__(self, part: Any, name: str, left: dict[str, tuple[str, str, bool]]) -> None:
-        self._part, self._name, self._left = part, name, left
+    def __init__(self, part: Any, name: str, deaths_left: dict[str, tuple[str, str, bool]]) -> None:
+        self._part, self._name, self._deaths_left = part, name, deaths_left
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(self._part, name)
 
         async def call(*args: Any, **options: Any) -> Any:
             given = repr(args)
-            here = [mark for mark, (part, each, _) in self._left.items() if (part, each) == (self._name, name)]
+            here = [mark for mark, (part, each, _) in self._deaths_left.items() if (part, each) == (self._name, name)]
             mark = next((mark for mark in here if mark in given), None)
-            after = self._left.pop(mark)[2] if mark is not None else False
+            after = self._deaths_left.pop(mark)[2] if mark is not None else False
             if mark is not None and not after:
                 raise StoreError("somebody died")
             came = await real(*args, **options)
@@ -85,7 +85,7 @@ async def test_whoever_dies_where_there_is_one_line_and_one_request(scene: Scene
     async with open_app(settings, faulty, RehearsalModel()) as app, open_slack_connection(app.bolt, settings):  # type: ignore[arg-type]
 
         async def all_died() -> bool:
-            return not faulty.left
+            return not faulty.deaths_left
 
         await eventually(all_died)
     async with scene.bot(later=60.0):
@@ -94,8 +94,8 @@ async def test_whoever_dies_where_there_is_one_line_and_one_request(scene: Scene
             return all(one.last is not None and one.last.job for one in await desk.list_schedules(team))
 
         await eventually(all_ran)
-        lines = [one for one in scene.workspace.messages(channel) if ", asked by <@" in shown(one)]
-        assert sorted(shown(one).partition(": list ")[2][:6] for one in lines) == [
+        lines = [one for one in scene.workspace.messages(channel) if ", asked by <@" in extract_shown_text(one)]
+        assert sorted(extract_shown_text(one).partition(": list ")[2][:6] for one in lines) == [
             f"room {n}" for n in range(len(POINTS))
         ]
         for line in lines:

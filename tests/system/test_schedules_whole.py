@@ -14,7 +14,7 @@ from handoff import events as ev
 from handoff.contracts import Audience, Place, Request, Turn, Usage
 from specialists.model import ModelCall
 from tests.patience import patience
-from tests.system.scene import Json, Scene, Talk, buttons, eventually, shown
+from tests.system.scene import Json, Scene, Talk, buttons, eventually, extract_shown_text
 
 DAY = 86_400.0
 WEEK = 7 * DAY
@@ -28,7 +28,7 @@ async def alone(scene: Scene, text: str, *, who: str = "ana", channel: str = "#g
     await person.say(channel, f"@leadhand {text}")
 
     def new() -> list[Json]:
-        return [one for one in person.ephemerals(channel) if one["ts"] not in before and has in shown(one)]
+        return [one for one in person.ephemerals(channel) if one["ts"] not in before and has in extract_shown_text(one)]
 
     return (await scene.workspace.until(new))[-1]
 
@@ -38,12 +38,16 @@ async def press(scene: Scene, message: Json, action: str, *, who: str = "ana", h
     person, channel = scene.person(who), message["channel"]
     await person.click(channel, message["ts"], action)
     found = await scene.workspace.until(
-        lambda: [shown(one) for one in person.ephemerals(channel) if one["ts"] == message["ts"] and has in shown(one)]
+        lambda: [
+            extract_shown_text(one)
+            for one in person.ephemerals(channel)
+            if one["ts"] == message["ts"] and has in extract_shown_text(one)
+        ]
     )
     return str(found[0])
 
 
-async def saved(scene: Scene, text: str, **more: Any) -> Schedule:
+async def save_schedule(scene: Scene, text: str, **more: Any) -> Schedule:
     """Say a schedule, and save it."""
     said = await alone(scene, text, **more)
     await press(scene, said, SAVE, has="Saved as", **({"who": more["who"]} if "who" in more else {}))
@@ -60,7 +64,9 @@ async def run_of(scene: Scene, words: str, channel: str = "#general", number: in
     bot, where = scene.workspace.bot_user_id, scene.workspace.channel_id(channel)
 
     def tops() -> list[Json]:
-        found = [one for one in scene.workspace.messages(where) if one["user"] == bot and words in shown(one)]
+        found = [
+            one for one in scene.workspace.messages(where) if one["user"] == bot and words in extract_shown_text(one)
+        ]
         return found if len(found) >= number else []
 
     return scene.thread(channel, (await scene.workspace.until(tops, timeout=patience()))[number - 1]["ts"])
@@ -78,14 +84,16 @@ def tops(scene: Scene) -> list[Json]:
 
 def direct(scene: Scene, who: str = "ana") -> list[str]:
     dm = scene.person(who).dm
-    return [shown(one) for one in scene.workspace.messages(dm) if one["user"] == scene.workspace.bot_user_id]
+    return [
+        extract_shown_text(one) for one in scene.workspace.messages(dm) if one["user"] == scene.workspace.bot_user_id
+    ]
 
 
 async def test_said_shown_back_saved_and_run_once_by_two_instances(scene: Scene) -> None:
     async with scene.bot():
         await scene.person("ben").say("#sales", "Nordwind ordered 40 chairs. <@U0> please check.")
         said = await alone(scene, "every Monday at 9 summarise #sales here")
-        words = shown(said)
+        words = extract_shown_text(said)
         assert "*Every Monday at 9:00 (UTC)*\n>summarise #sales here" in words
         assert words.count("• <!date^") == 3
         assert f"*Reads:* what was said in <#{scene.workspace.channel_id('#sales')}> since the last run." in words
@@ -98,8 +106,11 @@ async def test_said_shown_back_saved_and_run_once_by_two_instances(scene: Scene)
     async with scene.bot(later=later), scene.bot(later=later):
         talk = await run_of(scene, "summarise #sales here")
         job = await talk.over()
-    assert len([each for each in scene.workspace.messages(talk.channel) if ", asked by <@" in shown(each)]) == 1
-    root = shown(scene.workspace.thread(talk.channel, talk.ts)[0])
+    assert (
+        len([each for each in scene.workspace.messages(talk.channel) if ", asked by <@" in extract_shown_text(each)])
+        == 1
+    )
+    root = extract_shown_text(scene.workspace.thread(talk.channel, talk.ts)[0])
     assert root == f"*Every Monday at 9:00 (UTC)*: summarise #sales here, asked by <@{scene.person().id}>"
     request = job.latest_request.spec
     assert (request.user, request.text, request.schedule) == (scene.person().id, "summarise #sales here", one.id)
@@ -119,19 +130,19 @@ async def test_said_shown_back_saved_and_run_once_by_two_instances(scene: Scene)
 
 async def test_listed_changed_by_buttons_and_words_and_by_nobody_else(scene: Scene) -> None:
     async with scene.bot(admins=frozenset({scene.person("cleo").id})):
-        one = await saved(scene, "every day at 9 list our rooms")
+        one = await save_schedule(scene, "every day at 9 list our rooms")
         listed = await scene.command("schedule")
-        assert "*Your 1 schedule*" in shown(listed)
-        assert "not run yet" in shown(listed)
+        assert "*Your 1 schedule*" in extract_shown_text(listed)
+        assert "not run yet" in extract_shown_text(listed)
         assert "Paused: " in await press(scene, listed, PAUSE, has="Paused:")
         (paused,) = await schedules(scene)
         assert (paused.state, paused.next_at) == ("paused", None)
         refused = await scene.command(f"schedule resume {one.id}", who="ben")
-        assert "You have no schedule" in shown(refused)
-        assert "Its next run is" in shown(await scene.command(f"schedule resume {one.id}", who="cleo"))
-        assert "runs now" in shown(await alone(scene, f"run schedule {one.id}"))
+        assert "You have no schedule" in extract_shown_text(refused)
+        assert "Its next run is" in extract_shown_text(await scene.command(f"schedule resume {one.id}", who="cleo"))
+        assert "runs now" in extract_shown_text(await alone(scene, f"run schedule {one.id}"))
         talk = await run_of(scene, "list our rooms")
-        assert "Run now, beside its times." in shown(scene.workspace.thread(talk.channel, talk.ts)[0])
+        assert "Run now, beside its times." in extract_shown_text(scene.workspace.thread(talk.channel, talk.ts)[0])
         await talk.over()
         form_of = await scene.command("schedule")
         await scene.person().click(form_of["channel"], form_of["ts"], EDIT)
@@ -144,11 +155,13 @@ async def test_listed_changed_by_buttons_and_words_and_by_nobody_else(scene: Sce
         assert "Every weekday at 10:30" in str(page["blocks"])
         await scene.person().submit(page["id"])
         await scene.workspace.until(
-            lambda: [one for one in scene.person().ephemerals("#general") if "at the same time" in shown(one)]
+            lambda: [
+                one for one in scene.person().ephemerals("#general") if "at the same time" in extract_shown_text(one)
+            ]
         )
         (same,) = await schedules(scene)
         assert (same.state, same.asks) == ("paused", "list our rooms"), "the second of two edits changes nothing"
-        assert "lists yours" in shown(await scene.command("schedule pause SABCDEF"))
+        assert "lists yours" in extract_shown_text(await scene.command("schedule pause SABCDEF"))
         again = await scene.command("schedule")
         assert "You have no schedules" in await press(scene, again, REMOVE, has="You have no schedules")
     deeds = [json.loads(line) async for line in scene.store.audit.read()]
@@ -180,7 +193,7 @@ async def test_the_form_makes_one_and_a_message_may_be_a_request_after_all(scene
         (one,) = await schedules(scene)
         assert (one.asks, one.rule, one.zone) == ("plan my week", ScheduleRule(cron="0 16 * * fri"), "Europe/Berlin")
         german = await alone(scene, "jeden Montag um 9 fasse zusammen, was ansteht", has="Every Monday at 9:00")
-        assert "fasse zusammen, was ansteht" in shown(german)
+        assert "fasse zusammen, was ansteht" in extract_shown_text(german)
         said = await alone(scene, "every Monday 9:30 say what 6 times 7 is", has="9:30")
         await press(scene, said, DISCARD, has="Discarded")
         said = await alone(scene, "every Monday 9:45 say what 6 times 7 is", has="9:45")
@@ -190,19 +203,25 @@ async def test_the_form_makes_one_and_a_message_may_be_a_request_after_all(scene
         assert job.latest_request.spec.text == "every Monday 9:45 say what 6 times 7 is"
         await scene.command("schedule every other Friday at half past nine list our rooms")
         told = await scene.workspace.until(
-            lambda: [one for one in scene.person().ephemerals("#general") if "no model is connected" in shown(one)]
+            lambda: [
+                one
+                for one in scene.person().ephemerals("#general")
+                if "no model is connected" in extract_shown_text(one)
+            ]
         )
-        assert "“every weekday at 9:00”" in shown(told[0]), "the rehearsal names the forms that it reads"
+        assert "“every weekday at 9:00”" in extract_shown_text(told[0]), "the rehearsal names the forms that it reads"
         bad = await scene.command("schedule every 5 minutes ping")
-        assert "every 15 minutes at most" in shown(bad)
-        assert "sees nothing of this one" in shown(await scene.command("schedule daily at 9 summarise this thread"))
-        assert "what I should do" in shown(await scene.command("schedule every Monday at 9"))
+        assert "every 15 minutes at most" in extract_shown_text(bad)
+        assert "sees nothing of this one" in extract_shown_text(
+            await scene.command("schedule daily at 9 summarise this thread")
+        )
+        assert "what I should do" in extract_shown_text(await scene.command("schedule every Monday at 9"))
         assert len(await schedules(scene)) == 1
 
 
 async def test_only_if_something_changed_keeps_quiet_and_says_so_in_the_trace(scene: Scene) -> None:
     async with scene.bot():
-        one = await saved(scene, "every day at 9 summarise #sales only if anything is new")
+        one = await save_schedule(scene, "every day at 9 summarise #sales only if anything is new")
     assert one.next_at is not None
     now = scene.store.clock()
     async with scene.bot(later=one.next_at - now + 1):
@@ -220,24 +239,24 @@ async def test_only_if_something_changed_keeps_quiet_and_says_so_in_the_trace(sc
     assert not [
         each
         for each in scene.workspace.messages(scene.workspace.channel_id("#general"))
-        if ", asked by <@" in shown(each)
+        if ", asked by <@" in extract_shown_text(each)
     ]
 
 
 async def test_what_a_private_channel_says_stays_there_and_files_come_along(scene: Scene) -> None:
     async with scene.bot():
         crossing = await scene.command("schedule every Monday at 9 summarise #leads")
-        assert "is private, and not all who read" in shown(crossing)
+        assert "is private, and not all who read" in extract_shown_text(crossing)
         shared = await scene.command("schedule every Monday at 9 summarise #sales", channel="#northwind")
-        assert "shared with another organisation" in shown(shared)
-        assert "I find no #leads that you can read" in shown(
+        assert "shared with another organisation" in extract_shown_text(shared)
+        assert "I find no #leads that you can read" in extract_shown_text(
             await scene.command("schedule every Monday at 9 summarise #leads", who="cleo")
         )
         ana = scene.person()
         before = len(ana.ephemerals("#general"))
         await ana.say("#general", "@leadhand every day at 9 total revenue by region", files=[NUMBERS])
         said = (await scene.workspace.until(lambda: ana.ephemerals("#general")[before:]))[0]
-        assert "*Works with:* numbers.csv" in shown(said)
+        assert "*Works with:* numbers.csv" in extract_shown_text(said)
         await press(scene, said, SAVE, has="Saved as")
         direct_one = await scene.command("schedule every day at 9:30 say what 6 times 7 is", channel="@leadhand")
         await press(scene, direct_one, SAVE, has="Saved as")
@@ -245,15 +264,17 @@ async def test_what_a_private_channel_says_stays_there_and_files_come_along(scen
             await scene.command(f"schedule run {one.id}")
         talk = await run_of(scene, "total revenue by region")
         await talk.over()
-        assert "North" in talk.said()
-        own = await scene.workspace.until(lambda: [one for one in messages(scene, ana.dm) if "6 times 7" in shown(one)])
+        assert "North" in talk.join_bot_texts()
+        own = await scene.workspace.until(
+            lambda: [one for one in messages(scene, ana.dm) if "6 times 7" in extract_shown_text(one)]
+        )
         await Talk(scene, ana.dm, own[0]["ts"]).over()
 
 
 async def test_it_stops_with_a_word_to_its_owner_who_may_no_longer(scene: Scene) -> None:
     async with scene.bot():
-        general = await saved(scene, "every day at 9 list our rooms", channel="#sales")
-        left = await saved(scene, "every day at 9 list our desks", who="ben")
+        general = await save_schedule(scene, "every day at 9 list our rooms", channel="#sales")
+        left = await save_schedule(scene, "every day at 9 list our desks", who="ben")
     assert general.next_at is not None
     failed = await failing(scene, "C", general.next_at)
     scene.workspace.archive("#sales")
@@ -261,10 +282,10 @@ async def test_it_stops_with_a_word_to_its_owner_who_may_no_longer(scene: Scene)
     async with scene.bot(later=general.next_at - scene.store.clock() + 1):
         await scene.workspace.until(lambda: direct(scene)[1:])
 
-        async def paused() -> bool:
+        async def is_paused() -> bool:
             return {one.state for one in await schedules(scene)} == {"paused"}
 
-        await eventually(paused)
+        await eventually(is_paused)
     third, word = sorted(direct(scene))
     assert "“it fails”" in third
     assert "its last three runs failed" in third
@@ -278,7 +299,7 @@ async def test_it_stops_with_a_word_to_its_owner_who_may_no_longer(scene: Scene)
 
 async def test_forget_me_removes_schedules(scene: Scene) -> None:
     async with scene.bot():
-        await saved(scene, "every day at 9 list our rooms")
+        await save_schedule(scene, "every day at 9 list our rooms")
         await scene.command("forget me")
         view = (await scene.workspace.until(lambda: scene.person().views(), timeout=patience()))[-1]
         assert "1 schedule. They no longer run." in str(view["blocks"])

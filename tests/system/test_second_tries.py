@@ -21,18 +21,18 @@ from tests.specialists.far_side import FarSide, far_side
 from tests.system.brains import (
     Gate,
     after_calls,
+    bot_with_provider,
     by_part,
     connect,
     in_turn,
     plan,
-    played,
     provider,
     purposes,
     result,
     subtask,
     tool_call,
 )
-from tests.system.scene import SAMPLE, Scene, Talk, buttons, card_title, rows, shown
+from tests.system.scene import SAMPLE, Scene, Talk, buttons, card_title, extract_shown_text, rows
 from tests.system.test_write_tools import crew_with
 
 FIVE = plan(
@@ -50,16 +50,18 @@ def states(request: RequestState) -> dict[str, str]:
     return {name: subtask.state for name, subtask in request.subtasks.items()}
 
 
-def tasks(asked: list[WireRequest]) -> list[str]:
+def tasks(requests: list[WireRequest]) -> list[str]:
     """The parts that specialists were asked to do, in order of their names."""
-    found = [task_of(one) for one in asked if purpose_of(one).startswith("specialist")]
+    found = [task_of(one) for one in requests if purpose_of(one).startswith("specialist")]
     return sorted(text.partition("part ")[2].partition(".")[0] for text in found)
 
 
 async def alone(talk: Talk, who: str, words: str) -> None:
     """Somebody alone is told something."""
     person = talk.scene.person(who)
-    await talk.seen(lambda: [one for one in person.ephemerals(talk.channel) if words in shown(one)])
+    await talk.wait_until_seen(
+        lambda: [one for one in person.ephemerals(talk.channel) if words in extract_shown_text(one)]
+    )
 
 
 async def test_two_people_press_the_button_at_once_on_two_instances(scene: Scene) -> None:
@@ -72,13 +74,13 @@ async def test_two_people_press_the_button_at_once_on_two_instances(scene: Scene
         t5=lambda _: result("Both could be weighed.", 90),
     )
 
-    async def said(request: WireRequest) -> Reply | Fault | None:
+    async def answer_request(request: WireRequest) -> Reply | Fault | None:
         if "part t1." in task_of(request):
             return failing.pop() if failing else await gate(request)
         return rest(request)
 
     admin = {"admins": frozenset({scene.person("cleo").id})}
-    async with provider(planner=lambda _: FIVE, specialist=said) as server:
+    async with provider(planner=lambda _: FIVE, specialist=answer_request) as server:
         model = connect("chat", server)
         async with scene.bot(model, **admin), scene.bot(model, **admin):
             talk = await scene.ask("Do five things")
@@ -91,7 +93,7 @@ async def test_two_people_press_the_button_at_once_on_two_instances(scene: Scene
                 scene.person("cleo").click(talk.channel, end["ts"], TRY_AGAIN_ACTION),
             )
             people = (scene.person("ana"), scene.person("cleo"))
-            told = await talk.seen(lambda: [each for one in people for each in one.ephemerals(talk.channel)])
+            told = await talk.wait_until_seen(lambda: [each for one in people for each in one.ephemerals(talk.channel)])
             gate.open()
             job = await talk.over(2)
             await scene.barrier("ben")
@@ -101,14 +103,14 @@ async def test_two_people_press_the_button_at_once_on_two_instances(scene: Scene
     assert tasks(server.requests[before:]) == ["t1", "t3", "t5"]
     assert "planner" not in [purpose_of(one) for one in server.requests[before:]]
     assert [name for name, subtask in again.subtasks.items() if subtask.is_reused] == ["t2", "t4"]
-    assert "is having that tried again already" in "".join(map(shown, told))
-    answer = shown(talk.words()[-1])
+    assert "is having that tried again already" in "".join(map(extract_shown_text, told))
+    answer = extract_shown_text(talk.words()[-1])
     assert "Answered in part" not in answer
     assert "Beta is done." in answer or "Both could be weighed." in answer
     assert AGAIN not in buttons(talk.words()[-1])
     card = talk.cards()[1]
     assert {name: details for name, (_, details) in rows(card).items()}["t2"].endswith("kept")
-    assert ": runs again “Do part t1”, “Do part t3” and “Do part t5”, keeps 2 of 5 parts" in shown(card)
+    assert ": runs again “Do part t1”, “Do part t3” and “Do part t5”, keeps 2 of 5 parts" in extract_shown_text(card)
     assert (len(talk.cards()), len(talk.words())) == (2, 2), "one card and one end for each"
 
 
@@ -137,20 +139,24 @@ async def board(scene: Scene, tmp_path: Path) -> AsyncIterator[Board]:
         yield Board(scene, side, tmp_path)
 
 
-@pytest.mark.parametrize(("said", "notes"), [("Keep what is done", 1), ("Do it again", 2)])
+@pytest.mark.parametrize(("button_label", "notes"), [("Keep what is done", 1), ("Do it again", 2)])
 async def test_what_was_written_is_listed_first_and_not_written_again_without_a_yes(
-    board: Board, said: str, notes: int
+    board: Board, button_label: str, notes: int
 ) -> None:
     async with board.bot() as talk:
         await talk.say("@leadhand retry from pin")
-        question = await talk.seen(lambda: [one for one in talk.words() if said in buttons(one)])
-        assert "• post_note(text='tea')" in shown(question[0])
+        question = await talk.wait_until_seen(lambda: [one for one in talk.words() if button_label in buttons(one)])
+        assert "• post_note(text='tea')" in extract_shown_text(question[0])
         assert board.side.calls == 1, "nothing begins before people have decided"
         asked = await talk.until(lambda job: job.latest_request.open_questions)
         assert asked[""].whom == (board.scene.person().id,)
-        await board.scene.person("ben").click(talk.channel, question[0]["ts"], buttons(question[0])[said]["action_id"])
+        await board.scene.person("ben").click(
+            talk.channel, question[0]["ts"], buttons(question[0])[button_label]["action_id"]
+        )
         await alone(talk, "ben", "nobody else can answer it")
-        await board.scene.person().click(talk.channel, question[0]["ts"], buttons(question[0])[said]["action_id"])
+        await board.scene.person().click(
+            talk.channel, question[0]["ts"], buttons(question[0])[button_label]["action_id"]
+        )
         job = await talk.over(2)
     assert board.side.notes == ["tea"] * notes
     assert set(states(job.latest_request).values()) == {"complete"}
@@ -176,11 +182,11 @@ async def test_continue_after_a_stop_goes_on_from_the_last_turn_on_another_insta
     async with provider(**words, reviewer=lambda _: result("Checked.")) as server:
         async with scene.bot(connect("chat", server)):
             talk = await scene.ask("Calculate and write")
-            await gate.reached.wait()
+            await gate.arrival_event.wait()
             await talk.until(lambda job: job.latest_request.subtasks["text"].state == "complete")
             await talk.say("@leadhand stop")
             await talk.over()
-            await talk.seen(lambda: "Continue" in buttons(talk.words()[-1]))
+            await talk.wait_until_seen(lambda: "Continue" in buttons(talk.words()[-1]))
         end, before = talk.words()[-1], len(server.requests)
         gate.open()
         async with scene.bot(connect("chat", server)):
@@ -195,12 +201,14 @@ async def test_continue_after_a_stop_goes_on_from_the_last_turn_on_another_insta
     assert job.latest_request.state == "completed"
     first, again = (request.usage.calls for request in job.requests)
     assert first + again == len(server.requests) - 1, "none is charged twice; the one that was cut off brought nothing"
-    assert "Second try: goes on with “Do part sum” and “Do part check”, keeps 1 of 3 parts" in shown(talk.cards()[1])
+    assert "Second try: goes on with “Do part sum” and “Do part check”, keeps 1 of 3 parts" in extract_shown_text(
+        talk.cards()[1]
+    )
 
 
 async def test_what_cannot_be_tried_again_is_said_in_one_line(scene: Scene) -> None:
     parts = plan(subtask("prices", "writer"), subtask("terms", "writer"))
-    async with played(scene, planner=lambda _: parts, writer=lambda _: result("Done.")):
+    async with bot_with_provider(scene, planner=lambda _: parts, writer=lambda _: result("Done.")):
         talk = await scene.ask("Do both")
         await talk.over()
         await talk.say("@leadhand retry")
@@ -212,7 +220,7 @@ async def test_what_cannot_be_tried_again_is_said_in_one_line(scene: Scene) -> N
         other = await scene.ask("retry", who="ben")
         await alone(other, "ben", "nothing in this thread to try again")
         told = await scene.command(f"retry {talk.key.job} 2")
-        assert "I run “Do part terms” again" in shown(told)
+        assert "I run “Do part terms” again" in extract_shown_text(told)
         job = await talk.over(2)
     assert [name for name, work in job.latest_request.subtasks.items() if work.is_reused] == ["prices"]
     assert len(await talk.of(ev.RequestAdded)) == 2
@@ -222,19 +230,21 @@ async def test_what_cannot_be_tried_again_is_said_in_one_line(scene: Scene) -> N
 async def test_a_word_without_a_mention_and_a_file_that_is_not_kept_any_more(scene: Scene) -> None:
     parts = plan(subtask("sum", "analyst", intent="Sum the revenue in sales.csv."), subtask("text", "writer"))
     flaky = in_turn(Fault("bad_request"), result("There was no file."))
-    async with played(scene, planner=lambda _: parts, analyst=flaky, writer=lambda _: result("Written.")):
+    async with bot_with_provider(scene, planner=lambda _: parts, analyst=flaky, writer=lambda _: result("Written.")):
         talk = await scene.ask("Sum it and write", files=[SAMPLE])
         job = await talk.over()
         (file,) = [one.file for one in job.latest_request.materials if one.file is not None]
         await scene.store.blobs.drop(talk.key, {file.id: b""})
-        end = await talk.seen(lambda: [one for one in talk.words() if AGAIN in buttons(one)])
+        end = await talk.wait_until_seen(lambda: [one for one in talk.words() if AGAIN in buttons(one)])
         await scene.person().click(talk.channel, end[0]["ts"], TRY_AGAIN_ACTION)
-        (question,) = await talk.seen(lambda: [one for one in talk.words() if "Go on without" in buttons(one)])
-        assert "sales.csv is not here any more" in shown(question)
+        (question,) = await talk.wait_until_seen(
+            lambda: [one for one in talk.words() if "Go on without" in buttons(one)]
+        )
+        assert "sales.csv is not here any more" in extract_shown_text(question)
         await scene.person().click(talk.channel, question["ts"], buttons(question)["Stop"]["action_id"])
         await talk.over(2)
         await talk.say("continue")
-        asked = await talk.seen(lambda: [one for one in talk.words() if "Go on without" in buttons(one)])
+        asked = await talk.wait_until_seen(lambda: [one for one in talk.words() if "Go on without" in buttons(one)])
         await scene.person().click(talk.channel, asked[0]["ts"], buttons(asked[0])["Go on without"]["action_id"])
         job = await talk.over(3)
     assert job.requests[1].state == "cancelled"
@@ -258,5 +268,5 @@ async def test_a_specialist_who_is_gone_is_said_and_it_is_planned_anew(board: Bo
             job = await talk.over(2)
     assert purposes(server).count("planner") == 2
     assert set(job.latest_request.subtasks) == {"all"}
-    assert "Not in the crew any more: clerk2. So I planned this again." in talk.said()
+    assert "Not in the crew any more: clerk2. So I planned this again." in talk.join_bot_texts()
     assert board.side.notes == ["tea"], "what the first try wrote is not written again, whoever works on it"

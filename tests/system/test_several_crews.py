@@ -50,15 +50,15 @@ async def test_a_word_chooses_the_crew_and_only_an_instance_that_has_it_works(sc
         model = connect("chat", server)
         async with scene.bot(model, crew=CrewSet.from_crews([desk, review]), slots=1):
             busy = await scene.ask("File the note", who="ben", channel="#sales")
-            await gate.reached.wait()
+            await gate.arrival_event.wait()
             async with scene.bot(model, crew=desk, hears=False):
                 talk = await scene.ask("Review: is change 12 fine?")
 
-                async def left() -> bool:
+                async def is_released() -> bool:
                     head = await scene.store.jobs.read_head(talk.key)
                     return head is not None and head.epoch >= 1 and not head.owner
 
-                assert await eventually(left), "the one that lacks the crew took it, and let go of it"
+                assert await eventually(is_released), "the one that lacks the crew took it, and let go of it"
                 assert "specialist:bugs" not in purposes(server)
                 gate.open()
                 job = await talk.over()
@@ -109,13 +109,13 @@ async def test_a_channel_has_its_crew_and_a_failure_says_who_can_go_on(scene: Sc
         "Note: change 12 is large",
     )
     assert in_part.latest_request.state == "completed"
-    assert "For the rest, turn to `it-help@acme.org`." in part.said()
+    assert "For the rest, turn to `it-help@acme.org`." in part.join_bot_texts()
     assert (filed.latest_request.spec.crew, filed.latest_request.spec.text) == ("desk", "file it then")
     assert failed.latest_request.state == "failed"
-    assert nothing.said().count("Somebody at `it-help@acme.org` can take it from here.") == 1
+    assert nothing.join_bot_texts().count("Somebody at `it-help@acme.org` can take it from here.") == 1
     assert gone.latest_request.state == "failed"
-    assert "it is for the crew 'law', which is not there (any more)" in nowhere.said()
-    assert "There is desk, review." in nowhere.said()
+    assert "it is for the crew 'law', which is not there (any more)" in nowhere.join_bot_texts()
+    assert "There is desk, review." in nowhere.join_bot_texts()
 
 
 NEEDY = {"support": "LEADHAND_KNOWLEDGE", "ops": "LEADHAND_REPOSITORIES"}

@@ -18,7 +18,7 @@ from tests.chaos.proxy import Proxy
 from tests.store.kit import tcp_server
 from tests.system.brains import Gate, plan, provider, result, subtask
 from tests.system.processes import PATIENCE, bot_process
-from tests.system.scene import Scene, emptied, scene_on
+from tests.system.scene import Scene, open_empty_store, scene_on
 
 ONE = plan(subtask("only", "writer"))
 GENEROUS = 4.0
@@ -36,7 +36,7 @@ def port(tmp_path: Path) -> Iterator[int]:
 async def lone(port: int) -> AsyncIterator[Scene]:
     """A scene on that server."""
     async with scene_on(f"redis://127.0.0.1:{port}") as made:
-        store = await emptied(made.url)
+        store = await open_empty_store(made.url)
         yield replace(made, store=store, prefix="lh")
         await store.close()
 
@@ -47,8 +47,8 @@ async def test_a_store_in_a_black_hole_holds_nobody_up(lone: Scene, port: int, t
         url, base = f"redis://127.0.0.1:{proxy.port}", server.openai_url
         async with bot_process(lone.workspace, url, tmp_path, OPENAI_BASE_URL=base) as bot:
             talk = await lone.ask("Do it")
-            await gate.reached.wait()
-            await talk.seen(talk.cards)
+            await gate.arrival_event.wait()
+            await talk.wait_until_seen(talk.cards)
             proxy.shut()
             gate.open()  # what is reported now cannot be committed
             await lone.ask("Do something else")  # nor can this be recorded
@@ -95,9 +95,9 @@ async def ends(process: asyncio.subprocess.Process) -> str:
     return text
 
 
-def trouble(said: str) -> list[str]:
+def trouble(output_text: str) -> list[str]:
     """Words of what was not brought to an end."""
-    return [word for word in ("Traceback", "Unclosed", "never retrieved", "destroyed") if word in said]
+    return [word for word in ("Traceback", "Unclosed", "never retrieved", "destroyed") if word in output_text]
 
 
 @contextlib.asynccontextmanager

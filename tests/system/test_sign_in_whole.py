@@ -20,13 +20,13 @@ from specialists.mcp.tool_lock import ToolLock, make_locked_tool
 from specialists.registry import load_crew
 from specialists.tools.tool_sign_in import LOCAL_RETURN_URL
 from specialists.tools.toolkit import ToolSettings
-from tests.mcp_servers.harbour import told
+from tests.mcp_servers.harbour import make_tool_entry
 from tests.mcp_servers.oauth_server import TIDES, OAuthServer, oauth_server
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.store.kit import free_port
 from tests.system.brains import connect, plan, provider, result, subtask, tool_call
-from tests.system.scene import Json, Scene, Talk, buttons, scene_on, shown
+from tests.system.scene import Json, Scene, Talk, buttons, extract_shown_text, scene_on
 
 PAGE = """\
 ---
@@ -44,7 +44,9 @@ def crew_of(server: OAuthServer, folder: Path) -> Crew:
     ours = {"readOnly": ["look"], "local": True, "auth": "oauth"}
     file = {"mcpServers": {"tides": {"type": "http", "url": server.url, "leadhand": ours}}}
     (folder / ".mcp.json").write_text(json.dumps(file), encoding="utf-8")
-    accepted = ToolLock().with_server("tides", [make_locked_tool(told("look")), make_locked_tool(told("note"))])
+    accepted = ToolLock().with_server(
+        "tides", [make_locked_tool(make_tool_entry("look")), make_locked_tool(make_tool_entry("note"))]
+    )
     tool_lock.write_lock(folder / tool_lock.FILE_NAME, accepted)
     (folder / "keeper.md").write_text(PAGE)
     (folder / "crew.yml").write_text("make: {tools: [mcp__tides__look], at_most: 1, fallback: keeper}\n")
@@ -61,7 +63,9 @@ def keeper(request: WireRequest) -> Reply:
 
 async def card(talk: Talk, words: str) -> Json:
     """The first message with these words, once it is there."""
-    return await talk.seen(lambda: next((one for one in talk.words() if words in shown(one)), None))
+    return await talk.wait_until_seen(
+        lambda: next((one for one in talk.words() if words in extract_shown_text(one)), None)
+    )
 
 
 async def link_of(scene: Scene, talk: Talk, message: Json) -> tuple[Json, str]:
@@ -69,7 +73,7 @@ async def link_of(scene: Scene, talk: Talk, message: Json) -> tuple[Json, str]:
     ana = scene.person()
     before = len(scene.workspace.messages(ana.dm))
     await ana.click(talk.channel, message["ts"], SIGN_IN)
-    sent = await talk.seen(lambda: scene.workspace.messages(ana.dm)[before:])
+    sent = await talk.wait_until_seen(lambda: scene.workspace.messages(ana.dm)[before:])
     return sent[0], str(buttons(sent[0])["Open the sign-in page"]["url"])
 
 
@@ -85,8 +89,8 @@ async def test_a_person_signs_in_by_a_link_and_the_job_goes_on(
             assert server.paths == [], "nothing is asked of it before somebody wants to sign in"
             ana, ben = scene.person(), scene.person("ben")
             await ben.click(talk.channel, message["ts"], SIGN_IN)
-            await talk.seen(lambda: ben.ephemerals(talk.channel))
-            assert "only" in shown(ben.ephemerals(talk.channel)[-1])
+            await talk.wait_until_seen(lambda: ben.ephemerals(talk.channel))
+            assert "only" in extract_shown_text(ben.ephemerals(talk.channel)[-1])
             direct, link = await link_of(scene, talk, message)
             landed = await server.browser(link)
             await ana.click(ana.dm, direct["ts"], PASTE)
@@ -98,7 +102,7 @@ async def test_a_person_signs_in_by_a_link_and_the_job_goes_on(
             job = await talk.over()
             token = server.calls[0][1]
             assert server.calls == [("look", token)]
-            assert TIDES in talk.said()
+            assert TIDES in talk.join_bot_texts()
             closed = await card(talk, "signed in")
             assert "Sign in" not in json.dumps(closed["blocks"][-1])
 
@@ -113,7 +117,7 @@ async def test_a_person_signs_in_by_a_link_and_the_job_goes_on(
             await ana.click(ana.dm, direct["ts"], PASTE)
             await ana.submit(str(ana.views()[-1]["id"]), {"text": await server.browser(link)})
             await third.over()
-            assert "no longer accepts the sign-in" in third.said()
+            assert "no longer accepts the sign-in" in third.join_bot_texts()
             assert [one for one, _ in server.calls] == ["look"] * 3
             assert server.calls[2][1] != token
         entries = [one for each in (talk, again, third) for one in await scene.store.jobs.read_log(each.key)]
@@ -156,7 +160,7 @@ async def test_in_http_mode_the_browser_ends_on_our_page_and_the_job_goes_on(
             talk = await scene.ask("When is the water high?")
             message = await card(talk, "needs somebody to sign in")
             direct, link = await link_of(scene, talk, message)
-            assert "Close it: the thread goes on" in shown(direct)
+            assert "Close it: the thread goes on" in extract_shown_text(direct)
             landed = await server.browser(link)
             assert landed.startswith(f"{lands}?")
             for wrong, code, told in (
@@ -180,7 +184,7 @@ async def test_in_http_mode_the_browser_ends_on_our_page_and_the_job_goes_on(
             brought = [value for values in parse_qs(urlsplit(landed).query).values() for value in values]
             assert not [one for one in (*brought, *server.access, *server.refresh) if one in page]
             await talk.over()
-            assert TIDES in talk.said()
+            assert TIDES in talk.join_bot_texts()
             assert [form["redirect_uri"] for form in server.forms] == [lands]
             status, page = await seen_in(browser, landed)
             assert (status, "was used, or is older" in page) == (410, True)

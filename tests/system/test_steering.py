@@ -13,8 +13,8 @@ from specialists.model import ModelCall
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
-from tests.system.brains import Gate, plan, played, purposes, result, subtask, takes, tool_call
-from tests.system.scene import SAMPLE, Scene, Talk, eventually, rows, shown
+from tests.system.brains import Gate, bot_with_provider, plan, purposes, result, subtask, takes, tool_call
+from tests.system.scene import SAMPLE, Scene, Talk, eventually, extract_shown_text, rows
 
 PRICES = plan(
     subtask("prices", "analyst", intent="Work out part prices."),
@@ -30,7 +30,7 @@ IN_EUROS = {
 }
 
 
-def told(request: WireRequest, words: str) -> bool:
+def has_words(request: WireRequest, words: str) -> bool:
     """Whether a model was given these words, in whichever message."""
     texts = [text for one in request.messages for text in (one.text, *(reply.text for reply in one.replies))]
     return any(words in text for text in texts)
@@ -41,7 +41,7 @@ def session_title(talk: Talk) -> str:
     return str(talk.scene.workspace.session(talk.channel, talk.ts)["title"])
 
 
-CALCULATED = tool_call("calculate", code="2 + 3")
+CALCULATE_CALL = tool_call("calculate", code="2 + 3")
 
 
 def calculating(gate: Gate) -> object:
@@ -51,7 +51,7 @@ def calculating(gate: Gate) -> object:
         texts = [message.text for message in request.messages]
         if len(texts) == 1:
             await gate(request)
-            return CALCULATED
+            return CALCULATE_CALL
         return result("In euros" if any("in euros please" in text for text in texts) else "In dollars")
 
     return analyst
@@ -61,15 +61,15 @@ async def test_a_correction_changes_what_has_not_begun_and_tells_what_runs(scene
     gate = Gate()
     words = {"analyst": calculating(gate), "writer": lambda _: result("The note."), "planner": lambda _: PRICES}
     more = {"dispatcher": lambda _: takes("correction"), "replanner": lambda _: Reply(json.dumps(IN_EUROS))}
-    async with played(scene, **words, **more) as server:  # type: ignore[arg-type]
+    async with bot_with_provider(scene, **words, **more) as server:  # type: ignore[arg-type]
         talk = await scene.ask("Work out the prices and write a note")
-        await gate.reached.wait()
+        await gate.arrival_event.wait()
         ts = await talk.say("in euros please")
-        await talk.seen(lambda: "memo" in talk.reactions(ts))
+        await talk.wait_until_seen(lambda: "memo" in talk.reactions(ts))
         await talk.until(lambda job: job.latest_request.subtasks["note"].change_note)
         gate.open()
         job = await talk.over()
-        await talk.seen(lambda: "Got it." in talk.told())
+        await talk.wait_until_seen(lambda: "Got it." in talk.join_private_texts())
 
     request = job.latest_request
     assert len(job.requests) == 1
@@ -81,7 +81,10 @@ async def test_a_correction_changes_what_has_not_begun_and_tells_what_runs(scene
     assert purposes(server).count("planner") == 1
     last = next(first_text(one) for one in server.requests if purpose_of(one) == "synthesizer")
     assert "in euros please" in last, "who writes the answer reads it as part of the request"
-    assert "I'm applying it to the part in progress and planning the one that has not begun again." in talk.told()
+    assert (
+        "I'm applying it to the part in progress and planning the one that has not begun again."
+        in talk.join_private_texts()
+    )
     assert "new brief: Euros are wanted" in rows(talk.cards()[0])["note"][1]
 
 
@@ -90,22 +93,22 @@ async def test_an_edited_request_is_a_correction(scene: Scene) -> None:
 
     async def writer(request: WireRequest) -> Reply:
         await gate(request)
-        return result("Trams." if told(request, "about trams") else "Buses.")
+        return result("Trams." if has_words(request, "about trams") else "Buses.")
 
-    async with played(scene, planner=lambda _: plan(subtask("note", "writer")), writer=writer) as server:
+    async with bot_with_provider(scene, planner=lambda _: plan(subtask("note", "writer")), writer=writer) as server:
         talk = await scene.ask("Draft a note about buses")
-        await gate.reached.wait()
+        await gate.arrival_event.wait()
         ana = scene.person("ana")
         await ana.edit(talk.channel, talk.ts, "@leadhand Draft a note about  buses")  # the same words: nothing
         await ana.edit(talk.channel, talk.ts, "@leadhand Draft a note about trams")
         await talk.until(lambda job: job.latest_request.correction_count == 1)
-        await talk.seen(lambda: "memo" in talk.reactions())
-        await talk.seen(lambda: "Got your edit. " in talk.told())
-        await talk.seen(lambda: session_title(talk) == "Draft a note about trams")
+        await talk.wait_until_seen(lambda: "memo" in talk.reactions())
+        await talk.wait_until_seen(lambda: "Got your edit. " in talk.join_private_texts())
+        await talk.wait_until_seen(lambda: session_title(talk) == "Draft a note about trams")
         gate.open()
         job = await talk.over()
         await ana.edit(talk.channel, talk.ts, "@leadhand Draft a note about ferries")
-        await talk.seen(lambda: "is answered already" in talk.told())
+        await talk.wait_until_seen(lambda: "is answered already" in talk.join_private_texts())
 
     assert job.latest_request.spec.text == "Draft a note about trams"
     assert job.latest_request.run.answer == "Trams."
@@ -115,30 +118,32 @@ async def test_an_edited_request_is_a_correction(scene: Scene) -> None:
 
 async def test_a_deleted_request_stops_and_nothing_is_posted_under_it(scene: Scene) -> None:
     gate = Gate(result("Tea."))
-    async with played(scene, planner=lambda _: plan(subtask("note", "writer")), writer=gate):
+    async with bot_with_provider(scene, planner=lambda _: plan(subtask("note", "writer")), writer=gate):
         talk = await scene.ask("Draft a note about tea")
-        await gate.reached.wait()
-        await talk.seen(talk.cards)
+        await gate.arrival_event.wait()
+        await talk.wait_until_seen(talk.cards)
         before = len(talk.replies())
         await scene.person("ana").delete(talk.channel, talk.ts)
         job = await talk.over()
         direct = scene.person("ana").dm
-        told = await talk.seen(lambda: [one for one in scene.workspace.messages(direct) if "Withdrawn" in shown(one)])
+        told = await talk.wait_until_seen(
+            lambda: [one for one in scene.workspace.messages(direct) if "Withdrawn" in extract_shown_text(one)]
+        )
         gate.open()
         await scene.barrier()
-        await talk.seen(lambda: session_title(talk) == "A withdrawn request")
+        await talk.wait_until_seen(lambda: session_title(talk) == "A withdrawn request")
 
     assert job.latest_request.state == "cancelled"
-    assert "your request “Draft a note about tea” was deleted" in shown(told[0])
+    assert "your request “Draft a note about tea” was deleted" in extract_shown_text(told[0])
     assert len(told) == 1
     assert len(talk.replies()) == before, "the card alone is redrawn"
-    assert "Withdrawn: the request was deleted" in shown(talk.cards()[0])
+    assert "Withdrawn: the request was deleted" in extract_shown_text(talk.cards()[0])
 
 
 NOTE = plan(subtask("note", "writer", intent="Write the note about tea, in the length that is asked for."))
 
 
-async def heard(talk: Talk, number: int) -> list[ev.MessageHeard]:
+async def wait_for_messages(talk: Talk, number: int) -> list[ev.MessageHeard]:
     """The messages that were heard, once there are so many and none is still looked at."""
 
     async def look() -> list[ev.MessageHeard] | None:
@@ -150,12 +155,12 @@ async def heard(talk: Talk, number: int) -> list[ev.MessageHeard]:
 
 async def test_shorter_without_a_mention_works_on_the_last_answer(scene: Scene) -> None:
     words = {"planner": lambda _: NOTE, "writer": lambda _: result("Tea is a drink.")}
-    async with played(scene, dispatcher=lambda _: takes("request"), **words) as server:
+    async with bot_with_provider(scene, dispatcher=lambda _: takes("request"), **words) as server:
         talk = await scene.ask("Draft a note about tea")
         await talk.over()
         ts = await talk.say("shorter")
         job = await talk.over(2)
-        await talk.seen(lambda: talk.reactions(ts) == ["eyes"])
+        await talk.wait_until_seen(lambda: talk.reactions(ts) == ["eyes"])
 
     assert [request.spec.text for request in job.requests] == ["Draft a note about tea", "shorter"]
     assert [request.state for request in job.requests] == ["completed", "completed"]
@@ -172,18 +177,18 @@ async def test_shorter_without_a_mention_works_on_the_last_answer(scene: Scene) 
 
 
 async def test_what_is_said_to_somebody_else_does_not_wake_it(scene: Scene) -> None:
-    async with played(scene, planner=lambda _: NOTE, writer=lambda _: result("Tea.")) as server:
+    async with bot_with_provider(scene, planner=lambda _: NOTE, writer=lambda _: result("Tea.")) as server:
         talk = await scene.ask("Draft a note about tea")
         await talk.over()
         await talk.say("I am in a call, back in five", who="ben")
-        await heard(talk, 1)  # it might have been for the bot: the dispatcher was asked
+        await wait_for_messages(talk, 1)  # it might have been for the bot: the dispatcher was asked
         calls = len(server.requests)
         named = ("Ben, can you?", "@ben can you make it shorter?", "Can you check this, Ben?", "ben shorter please")
         for text in named:
             await talk.say(text)
         await talk.say("Sure, shorter it is", who="ben")
         await talk.say("lunch?", who="cleo")
-        found = await heard(talk, 7)
+        found = await wait_for_messages(talk, 7)
         job = await talk.job()
 
     assert job is not None
@@ -217,11 +222,11 @@ async def test_what_is_said_at_work_is_named_as_not_applied(scene: Scene) -> Non
         talk = await scene.ask("What is the total revenue by region?", files=FILES)
         await model.at_work.wait()
         ts = await talk.say("only the North region please")
-        await talk.seen(lambda: NOT_APPLIED_TEXT in talk.told())
+        await talk.wait_until_seen(lambda: NOT_APPLIED_TEXT in talk.join_private_texts())
         assert "memo" not in talk.reactions(ts)
         model.spoken.set()
         job = await talk.over()
-    said = " ".join(talk.said().split())
+    said = " ".join(talk.join_bot_texts().split())
     assert "was not applied: this is a rehearsal" in said
     assert "only the North region please" in said
     assert job.latest_request.state == "completed"
@@ -246,15 +251,15 @@ async def test_a_deleted_follow_up_is_not_said_again_to_all(scene: Scene) -> Non
         about = "coffee" if "coffee" in first_text(request).partition("# Earlier")[0] else "tea"
         return plan(subtask(about, "writer"))
 
-    async with played(scene, planner=planner, writer=writer):
+    async with bot_with_provider(scene, planner=planner, writer=writer):
         talk = await scene.ask("Draft a note about tea")
         await talk.over()
         ts = await talk.say("@leadhand and one about coffee")
-        await gate.reached.wait()
+        await gate.arrival_event.wait()
         await scene.person("ana").delete(talk.channel, ts)
         job = await talk.over(2)
         gate.open()
     assert [one.state for one in job.requests] == ["completed", "cancelled"]
-    assert "*Withdrawn*: a request of <@" in talk.said()
-    assert "one about coffee" not in talk.said()
-    assert "Coffee." not in talk.said()
+    assert "*Withdrawn*: a request of <@" in talk.join_bot_texts()
+    assert "one about coffee" not in talk.join_bot_texts()
+    assert "Coffee." not in talk.join_bot_texts()

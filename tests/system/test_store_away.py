@@ -58,12 +58,12 @@ async def lone(redis: Redis) -> AsyncIterator[Scene]:
         yield made
 
 
-def told(scene: Scene, talk: Talk, words: str, who: str = "ana") -> list[dict[str, Any]]:
+def list_private_messages(scene: Scene, talk: Talk, words: str, who: str = "ana") -> list[dict[str, Any]]:
     """What a person alone was told with these words."""
     return [message for message in scene.person(who).ephemerals(talk.channel) if words in message["text"]]
 
 
-async def logged(condition: Callable[[], object]) -> None:
+async def wait_for_log(condition: Callable[[], object]) -> None:
     """Wait for something in the log."""
 
     async def look() -> object:
@@ -97,19 +97,19 @@ async def test_a_mention_that_cannot_be_recorded_comes_again(
         await lone.barrier()
         redis.kill()
         talk = await lone.ask("What is 3 * 4?")
-        await talk.seen(lambda: told(lone, talk, "could not record that"))
+        await talk.wait_until_seen(lambda: list_private_messages(lone, talk, "could not record that"))
         app.instance.nudge(talk.key)  # rather than wait for its next look
-        await logged(lambda: events(caplog, "store_away"))
+        await wait_for_log(lambda: events(caplog, "store_away"))
         assert talk.reactions() == [], "it is not said to be received"
         redis.start()
         await delivered_again(talk, ev.RequestAdded)
         job = await talk.over()
-        await talk.seen(talk.reactions)
+        await talk.wait_until_seen(talk.reactions)
         await lone.barrier()
-        await logged(lambda: events(caplog, "store_back"))
+        await wait_for_log(lambda: events(caplog, "store_back"))
     assert job.latest_request.state == "completed"
     assert len(await talk.of(ev.RequestAdded)) == len(talk.cards()) == len(talk.words()) == 1
-    assert len(told(lone, talk, "could not record that")) == 1, "once, however often it was delivered"
+    assert len(list_private_messages(lone, talk, "could not record that")) == 1, "once, however often it was delivered"
     assert len(events(caplog, "store_away")) == len(events(caplog, "store_back")) == 1
     assert "cannot be reached" in events(caplog, "store_away")[0].getMessage()
 
@@ -119,15 +119,15 @@ async def test_replies_clicks_and_commands_while_the_store_is_away(lone: Scene, 
     async with provider(planner=lambda _: ONE, writer=words) as server, lone.bot(connect("chat", server)):
         talk = await lone.ask("Do it")
         question = await talk.question()
-        (card,) = await talk.seen(lambda: [one for one in talk.cards() if buttons(one)])
+        (card,) = await talk.wait_until_seen(lambda: [one for one in talk.cards() if buttons(one)])
         redis.kill()
         await lone.person().click(talk.channel, question["ts"], "answer:0")
-        await talk.seen(lambda: len(told(lone, talk, "nothing was recorded")) == 1)
+        await talk.wait_until_seen(lambda: len(list_private_messages(lone, talk, "nothing was recorded")) == 1)
         await lone.person().click(talk.channel, card["ts"], "stop")
-        await talk.seen(lambda: len(told(lone, talk, "nothing was recorded")) == 2)
+        await talk.wait_until_seen(lambda: len(list_private_messages(lone, talk, "nothing was recorded")) == 2)
         assert "nothing was recorded" in (await lone.command(f"cancel {talk.key.job}"))["text"]
         await talk.say("Scones")
-        await talk.seen(lambda: told(lone, talk, "could not record that"))
+        await talk.wait_until_seen(lambda: list_private_messages(lone, talk, "could not record that"))
         redis.start()
         await delivered_again(talk, ev.QuestionAnswered)
         await talk.question(2)
@@ -151,12 +151,12 @@ async def test_work_under_way_goes_on_when_the_store_is_back(
         lone.bot(connect("chat", server), lease=60.0, rules=rules),
     ):
         talk = await lone.ask("Do it")
-        await gate.reached.wait()
-        await talk.seen(talk.cards)
+        await gate.arrival_event.wait()
+        await talk.wait_until_seen(talk.cards)
         redis.kill()
         gate.open()
-        await logged(lambda: "let go of for now" in caplog.text)
-        await logged(lambda: events(caplog, "store_away"))
+        await wait_for_log(lambda: "let go of for now" in caplog.text)
+        await wait_for_log(lambda: events(caplog, "store_away"))
         redis.start()
         job = await talk.over()
     assert job.latest_request.state == "completed"
@@ -185,11 +185,11 @@ class Noticing(logging.Handler):
     def __init__(self, redis: Redis) -> None:
         super().__init__(logging.WARNING)
         self._redis = redis
-        self.noticed = False
+        self.has_noticed = False
 
     def emit(self, record: logging.LogRecord) -> None:
-        if not self.noticed and ("broke" in record.getMessage() or "let go of for now" in record.getMessage()):
-            self.noticed = True
+        if not self.has_noticed and ("broke" in record.getMessage() or "let go of for now" in record.getMessage()):
+            self.has_noticed = True
             self._redis.start()
 
 
@@ -205,7 +205,7 @@ async def test_a_store_that_is_away_while_a_tool_keeps_a_file_is_no_fault_of_the
         await eventually(lambda: talk.of(ev.TurnTaken))
         redis.kill()  # while the chart is drawn
         logging.getLogger().addHandler(back)
-        await logged(lambda: back.noticed)
+        await wait_for_log(lambda: back.has_noticed)
         logging.getLogger().removeHandler(back)
         job = await talk.over()
         out = await lone.store.counters.read_breakers()
@@ -232,7 +232,7 @@ async def test_an_answer_may_come_before_its_plan_card_and_never_without_it(lone
     )  # no look ends before clear()
     async with lone.bot():
         talk = await lone.ask("What is 3 * 4?")
-        await talk.seen(talk.words)
+        await talk.wait_until_seen(talk.words)
         job = await talk.job()
         assert job is not None
         assert not talk.cards()

@@ -14,8 +14,8 @@ from handoff.engine.answer import list_answer_gaps
 from handoff.state.job_state import Job
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
-from tests.system.brains import Gate, played, purposes
-from tests.system.scene import SAMPLE, Scene, Talk, block_of, card_title, rows, shown
+from tests.system.brains import Gate, bot_with_provider, purposes
+from tests.system.scene import SAMPLE, Scene, Talk, block_of, card_title, extract_shown_text, rows
 
 QUESTION = "why did churn rise? draft a short note to the board"
 
@@ -23,10 +23,10 @@ QUESTION = "why did churn rise? draft a short note to the board"
 async def test_a_question_for_two_specialists_becomes_one_card_one_chart_and_one_answer(scene: Scene) -> None:
     async with scene.bot():
         talk = await scene.ask(QUESTION, files=[SAMPLE])
-        await talk.seen(lambda: "eyes" in talk.reactions())
-        await talk.seen(lambda: talk.status() == "processing")
+        await talk.wait_until_seen(lambda: "eyes" in talk.reactions())
+        await talk.wait_until_seen(lambda: talk.status() == "processing")
         job = await talk.over()
-        await talk.seen(lambda: talk.status() == "active")
+        await talk.wait_until_seen(lambda: talk.status() == "active")
 
     (card,) = talk.cards()
     assert rows(card)["analysis"][0] == rows(card)["text"][0] == "complete"
@@ -37,9 +37,9 @@ async def test_a_question_for_two_specialists_becomes_one_card_one_chart_and_one
     assert talk.files()[0].endswith(".png")
     (answer,) = talk.words()
     assert block_of(answer, "markdown")
-    assert "churned customers rose from" in shown(answer)
-    assert "rehearsal (no language model) · " in shown(answer)
-    assert "Answered in part" not in shown(answer)
+    assert "churned customers rose from" in extract_shown_text(answer)
+    assert "rehearsal (no language model) · " in extract_shown_text(answer)
+    assert "Answered in part" not in extract_shown_text(answer)
     assert block_of(answer, "context_actions")
     assert answer["metadata"]["event_type"] == METADATA_EVENT_TYPE
     assert answer["metadata"]["event_payload"] == {"key": make_answer_key(talk.ts), "job": talk.key.job}
@@ -99,24 +99,24 @@ async def test_a_mention_while_a_request_is_under_way_waits_its_turn(scene: Scen
     async def analyst(call: WireRequest) -> Reply | None:
         return await (second if "5 * 6" in call.messages[0].text else first)(call)
 
-    async with played(scene, analyst=analyst) as server:
+    async with bot_with_provider(scene, analyst=analyst) as server:
         talk = await scene.ask("What is 3 * 4?")
-        await first.reached.wait()
+        await first.arrival_event.wait()
         await talk.say("@leadhand what is 5 * 6?", who="ben")
         await talk.until(lambda job: len(job.requests) == 2)
         assert purposes(server).count("planner") == 1
         first.open()
-        await second.reached.wait()
-        await talk.seen(lambda: len(talk.cards()) == 2 and card_title(talk.cards()[1]).startswith("Working"))
+        await second.arrival_event.wait()
+        await talk.wait_until_seen(lambda: len(talk.cards()) == 2 and card_title(talk.cards()[1]).startswith("Working"))
         second.open()
         job = await talk.over(2)
-        await talk.seen(lambda: talk.status() == "active")
+        await talk.wait_until_seen(lambda: talk.status() == "active")
 
     assert [request.state for request in job.requests] == ["completed", "completed"]
     assert [request.spec.user for request in job.requests] == [scene.person("ana").id, scene.person("ben").id]
-    answers = [shown(message) for message in talk.words()]
-    assert talk.told("ben") == "Noted. I'll start on this once the request before it is done."
-    assert talk.told("ana") == ""
+    answers = [extract_shown_text(message) for message in talk.words()]
+    assert talk.join_private_texts("ben") == "Noted. I'll start on this once the request before it is done."
+    assert talk.join_private_texts("ana") == ""
     assert ["3 * 4 = 12" in answers[0], "5 * 6 = 30" in answers[1]] == [True, True]
     assert len(talk.cards()) == 2
     assert all(card_title(card).startswith("Done in ") for card in talk.cards())
@@ -125,14 +125,14 @@ async def test_a_mention_while_a_request_is_under_way_waits_its_turn(scene: Scen
 async def test_a_direct_message_needs_no_mention(scene: Scene) -> None:
     async with scene.bot():
         talk = await scene.ask("What is 3 * 4?", channel="@leadhand")
-        await talk.seen(lambda: "eyes" in talk.reactions())
+        await talk.wait_until_seen(lambda: "eyes" in talk.reactions())
         job = await talk.over()
         await talk.say("And what is 5 * 6?")
         job = await talk.over(2)
 
     assert [request.state for request in job.requests] == ["completed", "completed"]
     assert len(talk.cards()) == len(talk.words()) == 2
-    assert "5 * 6 = 30" in shown(talk.words()[1])
+    assert "5 * 6 = 30" in extract_shown_text(talk.words()[1])
 
 
 async def test_a_job_cannot_begin_where_the_bot_is_not(scene: Scene) -> None:
@@ -148,7 +148,7 @@ async def test_a_job_cannot_begin_where_the_bot_is_not(scene: Scene) -> None:
         await ana.invite("#sales")
         assert await ana.submit(view["id"], {"text": "What is 3 * 4?"})
         await talk.over()
-    assert "3 * 4 = 12" in shown(talk.words()[0])
+    assert "3 * 4 = 12" in extract_shown_text(talk.words()[0])
 
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 8
@@ -159,7 +159,7 @@ INTERNALS = ("Traceback", "Error(", "Exception", "None", "pydantic", "/bot/", ".
 def one_message(talk: Talk, *, parts: tuple[str, ...]) -> str:
     """The one end of a request, with all that it should say and nothing that is only for developers."""
     (end,) = [message for message in talk.words() if not message["metadata"]["event_payload"]["key"].endswith(":card")]
-    text = shown(end)
+    text = extract_shown_text(end)
     assert not [part for part in parts if part not in text], text
     assert not [word for word in INTERNALS if word in text], text
     return text
@@ -173,10 +173,10 @@ def no_bug_is_logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 
 async def test_an_empty_mention(scene: Scene) -> None:
-    async with played(scene) as server:
+    async with bot_with_provider(scene) as server:
         talk = await scene.ask("")
         job = await talk.over()
-        await talk.seen(lambda: talk.status() in {"active", ""})
+        await talk.wait_until_seen(lambda: talk.status() in {"active", ""})
     one_message(talk, parts=("You mentioned me without a request", "for example"))
     assert job.latest_request.state == "failed"
     assert (await talk.of(ev.RequestAdded))[0].refusal
@@ -188,21 +188,21 @@ async def test_another_bot_that_mentions_us_is_told_why_that_does_nothing_and_th
     world = scene.workspace._world
     channel = scene.workspace.channel_id("#general")
 
-    async def mentioned(ts: str) -> None:
+    async def send_mention(ts: str) -> None:
         event = {"type": "app_mention", "channel": channel, "ts": ts, "event_ts": ts, "bot_id": "B1"}
         said = {"subtype": "bot_message", "text": f"<@{scene.workspace.bot_user_id}> do something"}
         assert world.sockets is not None
         assert (await world.sockets.send("events_api", world.delivery._make_event_callback({**event, **said}), None)).ok
 
-    async with played(scene) as server:
+    async with bot_with_provider(scene) as server:
         talk = await scene.ask("What is 3 * 4?")
         await talk.over()
         calls = len(server.requests)
         ts = (await talk.of(ev.Posted))[0].ts
-        await mentioned(ts)
+        await send_mention(ts)
         told = scene.thread("#general", ts)
         await told.over()
-        await mentioned("1700000000.000100")
+        await send_mention("1700000000.000100")
         await scene.barrier()
     (added,) = await told.of(ev.RequestAdded)
     assert added.refusal == notices.PEOPLE_ONLY
@@ -232,10 +232,10 @@ async def test_a_picture_that_is_called_a_table(scene: Scene) -> None:
 
 async def test_a_channel_that_the_bot_is_removed_from(scene: Scene) -> None:
     gate = Gate()
-    async with played(scene, analyst=gate) as server:
+    async with bot_with_provider(scene, analyst=gate) as server:
         talk = await scene.ask("What is 3 * 4?", channel="#sales")
-        await gate.reached.wait()
-        await talk.seen(talk.cards)
+        await gate.arrival_event.wait()
+        await talk.wait_until_seen(talk.cards)
         await scene.person().kick("#sales")
         gate.open()
         job = await talk.over()
@@ -248,4 +248,4 @@ async def test_a_channel_that_the_bot_is_removed_from(scene: Scene) -> None:
     (told,) = scene.workspace.messages(scene.person().dm)
     assert "I am no longer in that channel" in told["text"]
     assert job.id in told["text"]
-    assert "3 * 4 = 12" in shown(told), "what was made is not lost"
+    assert "3 * 4 = 12" in extract_shown_text(told), "what was made is not lost"

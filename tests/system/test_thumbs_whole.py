@@ -14,10 +14,10 @@ from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, LogEntry
 from handoff import events as ev
 from handoff.contracts import Place, Request
-from tests.system.scene import Scene, Talk, block_of, eventually, shown
+from tests.system.scene import Scene, Talk, block_of, eventually, extract_shown_text
 
 
-async def given(talk: Talk, number: int) -> list[ev.FeedbackGiven]:
+async def wait_for_feedback(talk: Talk, number: int) -> list[ev.FeedbackGiven]:
     async def there() -> list[ev.FeedbackGiven] | None:
         found = await talk.of(ev.FeedbackGiven)
         return found if len(found) >= number else None
@@ -34,23 +34,23 @@ async def test_thumbs_by_button_and_emoji_are_kept_and_a_reason_is_asked_for_onc
         where = (talk.channel, answer["ts"])
         await ben.react(*where, "-1")
         (asked,) = await workspace.until(lambda: ben.ephemerals("#general"))
-        assert ASK_REASON_TEXT in shown(asked)
+        assert ASK_REASON_TEXT in extract_shown_text(asked)
         line = block_of(asked, "input")
         assert line is not None
         values = {line["block_id"]: {REASON_FIELD: {"type": "plain_text_input", "value": "wrong\n sign " + "x" * 400}}}
         await ben.click(talk.channel, asked["ts"], SEND_REASON, inputs=values)
         await workspace.until(lambda: REASON_KEPT_TEXT in str(ben.ephemerals("#general")))
         await ben.react(*where, "-1", add=False)
-        await given(talk, 3)
+        await wait_for_feedback(talk, 3)
         await ben.react(*where, "+1")
         await ben.react(*where, "tada")
-        await given(talk, 4)
+        await wait_for_feedback(talk, 4)
         await ana.react(talk.channel, talk.ts, "-1")  # her own request, which is no answer
         thumbs = block_of(answer, "context_actions")
         assert thumbs is not None
         await ben.click(*where, "feedback", thumbs["elements"][0]["negative_button"]["value"])
         await workspace.until(lambda: notices.FEEDBACK_RECORDED in str(ben.ephemerals("#general")))
-        said = await given(talk, 5)
+        said = await wait_for_feedback(talk, 5)
         assert [(one.good, bool(one.reason), one.withdrawn) for one in said] == [
             (False, False, False),
             (False, True, False),
@@ -71,7 +71,7 @@ async def test_a_thumb_of_who_may_not_use_the_bot_is_none(scene: Scene) -> None:
         (answer,) = talk.words()
         await scene.person("gus").react(talk.channel, answer["ts"], "-1")
         await scene.person().react(talk.channel, answer["ts"], "thumbsup::skin-tone-3")
-        assert [one.good for one in await given(talk, 1)] == [True]
+        assert [one.good for one in await wait_for_feedback(talk, 1)] == [True]
         assert scene.person("gus").ephemerals("#sales") == []
 
 

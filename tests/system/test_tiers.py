@@ -69,11 +69,11 @@ async def test_its_own_model_is_asked_and_told_of_and_its_fallback_works_on_its_
         await second.over()
     models = [(request.model, (request.body.get("reasoning") or {}).get("effort")) for request in server.requests]
     assert ("gpt-6-astra", "low") in models
-    assert "A verse." in talk.said()
+    assert "A verse." in talk.join_bot_texts()
     lines = await talk.timeline()
     assert "poet starts (attempt 1, gpt-6-astra)" in lines
     [done] = await talk.of(ev.ResultReturned)
     assert done.result.usage.model == "gpt-6-astra"
     later = await second.timeline()
     assert "clerk starts (attempt 2, fast)" in later, "no tier to raise: the fallback is next"
-    assert "Prose." in second.said()
+    assert "Prose." in second.join_bot_texts()

@@ -35,10 +35,10 @@ class NotedCounters(Counters):
 
     def __init__(self, store: Store) -> None:
         super().__init__(store._calls)
-        self.settled: list[str] = []
+        self.settled_operations: list[str] = []
 
     async def settle(self, settlements: Sequence[Settlement]) -> None:
-        self.settled += [one.operation for one in settlements]
+        self.settled_operations += [one.operation for one in settlements]
         await super().settle(settlements)
 
 
@@ -47,7 +47,7 @@ class Failing(Breaking):
 
     def __init__(self) -> None:
         super().__init__(RuntimeError("unused"))
-        self.known: list[tuple[str, ...]] = []
+        self.known_requests: list[tuple[str, ...]] = []
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
         if isinstance(effect, MakePlan):
@@ -57,7 +57,7 @@ class Failing(Breaking):
 
     def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         del runner
-        self.known.append(tuple(request.id for request in before.requests))
+        self.known_requests.append(tuple(request.id for request in before.requests))
         assert {request.id for request in before.requests} <= {request.id for request in after.requests}
 
 
@@ -67,15 +67,15 @@ async def ask_in(store: Store, request: str) -> None:
     await store.jobs.ingest(KEY, ev.dump_event(event), dedupe=(request,))
 
 
-class Told:
+class ReportingInstance:
     """What an instance counts and sends beside showing."""
 
     def __init__(self, store: Store) -> None:
         store.counters = self.counters = NotedCounters(store)
-        self.metrics, self.sent, self.shown = Metrics(), list[str](), Failing()
+        self.metrics, self.sent_requests, self.failing_effects = Metrics(), list[str](), Failing()
         desk = HomeService(store, team="T1", calls=WebCalls(CallBudget()))
-        counted = MeteredEffects(desk.wrap_effects(self.shown), self.metrics)
-        self.effects = TracedEffects(counted, lambda _, request: self.sent.append(request))
+        counted = MeteredEffects(desk.wrap_effects(self.failing_effects), self.metrics)
+        self.effects = TracedEffects(counted, lambda _, request: self.sent_requests.append(request))
 
     async def run(self, store: Store) -> None:
         claim = await store.jobs.claim("me", lease=30, schema=ev.SCHEMA)
@@ -84,19 +84,19 @@ class Told:
 
 
 async def test_a_request_that_ended_is_told_of_once(store: Store) -> None:
-    told = Told(store)
+    told = ReportingInstance(store)
     for request in REQUESTS:
         await ask_in(store, request)
         await told.run(store)
-    assert told.sent == list(REQUESTS)
+    assert told.sent_requests == list(REQUESTS)
     assert Samples(told.metrics.render()[0].decode()).of("requests_ended_total", team=PLACE.team) == len(REQUESTS)
-    assert len(told.counters.settled) == len(set(told.counters.settled)) == len(REQUESTS)
-    assert (told.shown.warned, told.shown.told) == ([], [])
-    assert REQUESTS[:2] in told.shown.known, "whoever takes a thread up knows what was there"
+    assert len(told.counters.settled_operations) == len(set(told.counters.settled_operations)) == len(REQUESTS)
+    assert (told.failing_effects.trial_notices, told.failing_effects.quarantine_notices) == ([], [])
+    assert REQUESTS[:2] in told.failing_effects.known_requests, "whoever takes a thread up knows what was there"
 
 
 async def test_what_ended_under_an_owner_that_was_lost_is_told_of_by_the_next(store: Store) -> None:
-    told = Told(store)
+    told = ReportingInstance(store)
     await ask_in(store, REQUESTS[0])
     claim = await store.jobs.claim("lost", lease=30, schema=ev.SCHEMA)
     assert claim is not None
@@ -111,6 +111,6 @@ async def test_what_ended_under_an_owner_that_was_lost_is_told_of_by_the_next(st
     await store.jobs.commit(claim, "all", 0, lines, taken_entries=[1], schema=ev.SCHEMA)
     MovedClock(store).advance(60)
     await told.run(store)
-    assert told.sent == [REQUESTS[0]]
-    assert len(told.counters.settled) == 1
-    assert (told.shown.warned, told.shown.told) == ([], [])
+    assert told.sent_requests == [REQUESTS[0]]
+    assert len(told.counters.settled_operations) == 1
+    assert (told.failing_effects.trial_notices, told.failing_effects.quarantine_notices) == ([], [])

@@ -15,13 +15,13 @@ from handoff.planning.estimates import NO_PAST_USAGE
 EFFECT = RunSubtask("1.0", "a", 1, "writer", "fast", 60.0)
 
 
-def ended(usage: Usage) -> ev.Event:
+def make_result_event(usage: Usage) -> ev.Event:
     return ev.ResultReturned(
         at=1.0, request="1.0", subtask="a", attempt=1, result=Result(summary="s", content="c", usage=usage)
     )
 
 
-def failed() -> ev.Event:
+def make_failure_event() -> ev.Event:
     return ev.AttemptFailed(at=1.0, request="1.0", subtask="a", attempt=1, kind="model", message="m")
 
 
@@ -31,7 +31,7 @@ async def test_what_is_under_way_counts_until_it_ends_however_it_does() -> None:
 
     async def attempt() -> ev.Event:
         await gate.wait()
-        return failed()
+        return make_failure_event()
 
     tasks = [asyncio.create_task(record.record_attempt(EFFECT, attempt())) for _ in range(3)]
     await asyncio.sleep(0)
@@ -50,7 +50,7 @@ async def test_results_are_remembered_by_specialist_and_tier() -> None:
     record = TrackRecord(lambda name: name == "writer")
 
     async def attempt() -> ev.Event:
-        return ended(Usage(calls=2, tokens_in=900, tokens_out=100))
+        return make_result_event(Usage(calls=2, tokens_in=900, tokens_out=100))
 
     await record.record_attempt(EFFECT, attempt())
     past = record.find_past_usage("writer", "fast")

@@ -30,24 +30,24 @@ def key_of(place: Place) -> JobKey:
     return JobKey(place.team, place.job_id)
 
 
-class Waiting(Breaking):
+class WaitingEffects(Breaking):
     """Effects that wait: planning ends, as a failure, once its job is let go on."""
 
     def __init__(self) -> None:
         super().__init__(RuntimeError("unused"))
-        self.begun: Counter[JobKey] = Counter()
+        self.begin_counts: Counter[JobKey] = Counter()
         self.at_work: set[JobKey] = set()
         self.goes_on = {key_of(place): asyncio.Event() for place in (SUSPECT, *OTHERS)}
         self.first: frozenset[JobKey] = frozenset()
         """Jobs that are worked on before the word that another is suspect has been said."""
-        self.seen = {key: asyncio.Event() for key in self.goes_on}
+        self.begin_events = {key: asyncio.Event() for key in self.goes_on}
 
     async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
         key = runner.claim.key
         if not isinstance(effect, MakePlan):
             await asyncio.Event().wait()
-        self.begun[key] += 1
-        self.seen[key].set()
+        self.begin_counts[key] += 1
+        self.begin_events[key].set()
         self.at_work.add(key)
         try:
             await self.goes_on[key].wait()
@@ -57,7 +57,7 @@ class Waiting(Breaking):
 
     async def announce_trial(self, claim: Claim, notice: TrialNotice) -> None:
         await super().announce_trial(claim, notice)
-        await asyncio.gather(*(self.seen[key].wait() for key in self.first))
+        await asyncio.gather(*(self.begin_events[key].wait() for key in self.first))
 
 
 async def ask_in(store: Store, place: Place) -> None:
@@ -67,20 +67,20 @@ async def ask_in(store: Store, place: Place) -> None:
     await store.jobs.ingest(key_of(place), ev.dump_event(event), dedupe=(request.id,), user=request.user, fields=fields)
 
 
-async def suspected(store: Store) -> None:
+async def make_suspect_job(store: Store) -> None:
     """A job that three owners in a row have lost, and its lease with it."""
     await ask_in(store, SUSPECT)
 
     for number in range(MAX_LOST_OWNERS):
 
-        async def claimed(owner: str = f"gone{number}") -> Claim | None:
+        async def claim_suspect(owner: str = f"gone{number}") -> Claim | None:
             return await store.jobs.claim(owner, lease=0.02, schema=ev.SCHEMA, preferred_job=key_of(SUSPECT))
 
-        await eventually(claimed)
+        await eventually(claim_suspect)
 
 
 @asynccontextmanager
-async def at_work(store: Store, effects: Waiting, count: int) -> AsyncIterator[list[Instance]]:
+async def at_work(store: Store, effects: WaitingEffects, count: int) -> AsyncIterator[list[Instance]]:
     """So many instances, one of which holds the suspect alone."""
     async with AsyncExitStack() as stack:
         instances = [Instance(store, effects, slots=3, lease=LEASE) for _ in range(count)]
@@ -91,7 +91,7 @@ async def at_work(store: Store, effects: Waiting, count: int) -> AsyncIterator[l
         yield instances
 
 
-async def on_trial(effects: Waiting) -> None:
+async def on_trial(effects: WaitingEffects) -> None:
     """Wait until the suspect is worked on."""
 
     async def look() -> bool:
@@ -102,18 +102,18 @@ async def on_trial(effects: Waiting) -> None:
 
 @pytest.mark.parametrize("count", [1, 2])
 async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: Store, count: int) -> None:
-    effects = Waiting()
+    effects = WaitingEffects()
     others = {key_of(place) for place in OTHERS}
     effects.first = frozenset(others)  # they go on while people are told, and during the pause behind it
-    await suspected(store)
+    await make_suspect_job(store)
     for place in OTHERS:
         await ask_in(store, place)
     async with at_work(store, effects, count) as instances:
         await on_trial(effects)
         (alone,) = [one for one in instances if key_of(SUSPECT) in one._runners]
         assert alone.owned_job_count == 1
-        assert effects.warned
-        assert all(effects.begun[key] >= 1 for key in others)
+        assert effects.trial_notices
+        assert all(effects.begin_counts[key] >= 1 for key in others)
         if count > 1:
 
             async def elsewhere() -> bool:
@@ -139,17 +139,17 @@ async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: Store,
             )
 
         await eventually(got_on)
-    (warned,) = effects.warned
+    (warned,) = effects.trial_notices
     assert (warned.lost_owners, warned.place) == (MAX_LOST_OWNERS, SUSPECT)
-    assert not effects.told
+    assert not effects.quarantine_notices
 
 
 async def test_others_do_not_wait_for_a_trial_that_proves_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bot.jobs.job_runner.MAX_TRIAL_SECONDS", 0.2)
-    effects = Waiting()
-    await suspected(store)
+    effects = WaitingEffects()
+    await make_suspect_job(store)
     async with at_work(store, effects, 1):
         await on_trial(effects)
         for place in OTHERS:
@@ -164,14 +164,14 @@ async def test_others_do_not_wait_for_a_trial_that_proves_nothing(
         assert (head.lost_owners, head.fields[TRIAL_FIELD]) == (MAX_LOST_OWNERS, ""), (
             "if it is lost again, it is tried again"
         )
-    assert not effects.told
+    assert not effects.quarantine_notices
 
 
 async def test_an_owner_that_is_told_to_end_during_a_trial_proves_nothing(store: Store) -> None:
-    effects = Waiting()
-    await suspected(store)
+    effects = WaitingEffects()
+    await make_suspect_job(store)
     for _ in range(2):
         async with at_work(store, effects, 1):
             await on_trial(effects)
-    assert len(effects.warned) == 1
-    assert not effects.told
+    assert len(effects.trial_notices) == 1
+    assert not effects.quarantine_notices

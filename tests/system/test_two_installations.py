@@ -17,7 +17,7 @@ from bot.workspace.identity import Identity
 from bot.workspace.workspace_server import Workspace
 from tests.store.kit import read_entries
 from tests.system.installing import Town, town_at
-from tests.system.scene import Scene, Talk, eventually, shown
+from tests.system.scene import Scene, Talk, eventually, extract_shown_text
 from tests.system.settings_windows import change
 
 NORTH, SOUTH = "zephyr", "sirocco"
@@ -27,7 +27,7 @@ RULES = LimitRules(
     max_concurrent=10,
     budgets={"job": SpendingBudget(tokens=900_000), "person": SpendingBudget(tokens=9_000_000)},
 )
-SHARED = {
+SHARED_KEYS = {
     *("partitions", "home", "board", "installations", "schedule", "audits"),
     *("due", "lease", "newer", "claim"),
     *("op", "audited", "sign-in"),
@@ -64,9 +64,9 @@ async def do_all(scene: Scene, mark: str) -> Talk:
     table = (f"{mark}.csv", f"place,visits\n{mark},3\n".encode())
     talk = await scene.ask(f"Write a short note about {mark}", files=[table])
     await talk.over()
-    assert mark in shown(await scene.command(f"memory add {mark} is our fiscal year"))
-    assert "Monday" in shown(await scene.command(f"every Monday at 9 write a note about {mark}"))
-    assert "Only" in shown(await scene.command(f"cancel {talk.key.job}", who="ben"))
+    assert mark in extract_shown_text(await scene.command(f"memory add {mark} is our fiscal year"))
+    assert "Monday" in extract_shown_text(await scene.command(f"every Monday at 9 write a note about {mark}"))
+    assert "Only" in extract_shown_text(await scene.command(f"cancel {talk.key.job}", who="ben"))
     await change(scene, "work", who="cleo", instructions=f"Write of {mark}.")
     for name in ("ana", "cleo"):
         await scene.person(name).open_home()
@@ -85,8 +85,8 @@ async def test_each_key_and_each_call_is_of_one_team(town: Town) -> None:
         await town.install("Second")
         talks = [await do_all(north, NORTH), await do_all(south, SOUTH)]
         assert all(talk.words() for talk in talks), "each got its answer"
-        listed = [shown(await scene.command("jobs all", who="cleo")) for scene in (north, south)]
-        spent = [shown(await scene.command("budget", who="cleo")) for scene in (north, south)]
+        listed = [extract_shown_text(await scene.command("jobs all", who="cleo")) for scene in (north, south)]
+        spent = [extract_shown_text(await scene.command("budget", who="cleo")) for scene in (north, south)]
         for text in spent:
             assert "on 1 request" in text, "the other's request is not counted"
             assert "used this minute" not in text, "rates are of models, and both use them"
@@ -124,7 +124,7 @@ async def _keys(town: Town) -> int:
                 if team not in owners:
                     assert not any(team in entry or mark in entry for entry in entries), text
             continue
-        assert SHARED & set(text.split(":")[2:3]), f"{text} names no team: {entries}"
+        assert SHARED_KEYS & set(text.split(":")[2:3]), f"{text} names no team: {entries}"
         for entry in entries:
             within = [team for team in teams_of if team in entry]
             assert len(within) <= 1, (text, entry)
@@ -155,10 +155,10 @@ async def test_what_one_workspace_erases_is_its_own(town: Town) -> None:
         view = (await north.workspace.until(ana.views))[-1]
         assert await ana.submit(view["id"])
 
-        async def erased() -> bool:
+        async def is_erased() -> bool:
             return await town.store.jobs.read_head(talks[0].key) is None
 
-        await eventually(erased)
+        await eventually(is_erased)
         assert await town.store.jobs.read_head(talks[1].key) is not None
         assert len(await town.store.jobs.read_heads_asked_by(town.second.team_id, ana.id)) == 1
         assert talks[1].words(), "its messages stay"

@@ -46,10 +46,10 @@ class Team:
         records = JobRecords(store, lambda _: None, admins=frozenset())
         self.requests = RequestService(records, self.limits, self.settings)
         self.controls, self.budgets = JobControlService(records), BudgetService(records, self.limits)
-        self.asked: set[tuple[str, str]] = set()
+        self.asked_jobs: set[tuple[str, str]] = set()
         self.blobs: dict[tuple[str, str], bytes] = {}
         self.marks: Count[bool] = Count()
-        self.spent: Count[str] = Count()
+        self.spent_tokens: Count[str] = Count()
 
     def place(self, channel: str, thread: str) -> Place:
         return Place(team=self.team, channel=channel, thread_ts=thread)
@@ -63,7 +63,7 @@ class Team:
         match rng.randrange(8):
             case 0 | 1:
                 assert await self.requests.record_request(place, said, dedupe=dedupe), "the other team's id is not ours"
-                self.asked.add((user, place.job_id))
+                self.asked_jobs.add((user, place.job_id))
             case 2:
                 await self.requests.record_reply(place, said, mentions_bot=True, mentions_others=False, dedupe=dedupe)
             case 3:
@@ -78,7 +78,7 @@ class Team:
                 values = ChannelValues(users=(user,), strangers=(self.team,))
                 await self.settings.save_form(self.team, place.channel, values, user=user)
             case _:
-                self.spent[user] += 7
+                self.spent_tokens[user] += 7
                 payer = Payer(self.team, place.channel, user, "")
                 taken = tuple(limit.counter for limit in list_budgets(self.limits.rules, payer, tokens=7))
                 admitted = await self.store.counters.admit(f"call:{number}:{self.team}", taken, patience=0, hold=1)
@@ -101,7 +101,7 @@ async def _only_own(store: Store, mine: Team, other: Team) -> None:
     for user in PEOPLE:
         heads = await store.jobs.read_heads_asked_by(mine.team, user, limit=100)
         assert {head.key.team for head in heads} <= {mine.team}
-        assert {head.key.job for head in heads} == {job for who, job in mine.asked if who == user}
+        assert {head.key.job for head in heads} == {job for who, job in mine.asked_jobs if who == user}
         listed += len(heads)
     assert listed
     for channel in CHANNELS:
@@ -120,7 +120,7 @@ async def _only_own(store: Store, mine: Team, other: Team) -> None:
             await store.blobs.get(JobKey(other.team, job), digest)
     for user in PEOPLE:
         (line,) = await mine.budgets.describe_usage(mine.team, CHANNELS[0], user)
-        assert f"{mine.spent[user]:,}" in line, line
+        assert f"{mine.spent_tokens[user]:,}" in line, line
         assert await mine.limits.find_used_up_budget(Payer(mine.team, CHANNELS[0], user, "")) is None
 
 

@@ -15,10 +15,10 @@ from bot.features.requests.typed_requests import ABSENT_TEXT, POSTED_TEXT
 from bot.limits.limit_rules import LimitRules, SpendingBudget
 from bot.slack.show import notices
 from tests.system.brains import connect, plan, provider, result, subtask
-from tests.system.scene import Json, Scene, Talk, buttons, scene_on, shown
+from tests.system.scene import Json, Scene, Talk, buttons, extract_shown_text, scene_on
 from tests.system.test_forget import everything, forget, receipt
 
-ASKED = "Why did ZANZIBAR churn rise\nin *March* & <#{general}> for @ben? See https://example.com/a?b=1&c=2"
+REQUEST_TEXT = "Why did ZANZIBAR churn rise\nin *March* & <#{general}> for @ben? See https://example.com/a?b=1&c=2"
 
 
 @pytest.fixture
@@ -65,23 +65,23 @@ async def deliver(app: App, body: dict[str, str]) -> str:
 
 async def test_it_is_asked_by_a_message_and_answered_in_its_thread(scene: Scene) -> None:
     async with provider(**brain()) as server, scene.bot(connect("chat", server)):
-        told = await scene.command(ASKED.format(general=scene.workspace.channel_id("#general")))
+        told = await scene.command(REQUEST_TEXT.format(general=scene.workspace.channel_id("#general")))
         assert told["text"] == POSTED_TEXT
         talk = await thread(scene)
         job = await talk.over()
         (line,) = lines(scene)
-        assert f"<@{scene.person().id}> asks:" in shown(line)
+        assert f"<@{scene.person().id}> asks:" in extract_shown_text(line)
         words = "Why did ZANZIBAR churn rise\nin *March* & #general for @{}? See https://example.com/a?b=1&c=2"
-        assert words.format("Ben Okafor") in shown(line), "every word, as it was typed"
+        assert words.format("Ben Okafor") in extract_shown_text(line), "every word, as it was typed"
         assert f"<@{scene.person('ben').id}>" not in json.dumps(line), "nobody but who asks is pinged"
         (request,) = job.requests
         ben = scene.person("ben").id
         assert request.spec.text == words.format(ben)
         assert (request.spec.user, request.spec.id, job.place.thread_ts) == (scene.person().id, talk.ts, talk.ts)
-        assert "It rose by itself." in talk.said()
+        assert "It rose by itself." in talk.join_bot_texts()
         listed = await scene.command("jobs")
         assert "Your jobs: 1" in listed["text"], "what opened the thread is none of them"
-        assert talk.key.job in shown(listed)
+        assert talk.key.job in extract_shown_text(listed)
         await forget(scene, talk.key.job)
         await receipt(scene)
         assert lines(scene) == [], "the message holds the person's words, and goes with the job"
@@ -120,7 +120,7 @@ async def test_where_the_bot_is_not_it_says_what_to_do_and_keeps_the_words(scene
         ana = scene.person()
         await ana.kick("#sales")
         told = await scene.command("Why did churn rise?", channel="#sales")
-        assert shown(told) == f"{ABSENT_TEXT}\nWhy did churn rise?"
+        assert extract_shown_text(told) == f"{ABSENT_TEXT}\nWhy did churn rise?"
         assert lines(scene, "#sales") == []
         direct = await scene.command("what can you do?", channel=ana.dm)
         assert direct["text"] == POSTED_TEXT
@@ -142,8 +142,8 @@ async def test_a_budget_that_is_used_up_is_told_and_can_be_raised(scene: Scene) 
         await scene.command("what can you do?")
         await (await thread(scene)).over()
         told = await scene.command("and once more?")
-        assert "LEADHAND_BUDGET_PERSON" in shown(told)
-        assert "and once more?" in shown(told), "nothing that was typed is lost"
+        assert "LEADHAND_BUDGET_PERSON" in extract_shown_text(told)
+        assert "and once more?" in extract_shown_text(told), "nothing that was typed is lost"
         assert "Ask an admin for more" in buttons(told)
         await scene.barrier()
         assert len(lines(scene)) == 1

@@ -23,7 +23,7 @@ from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
 from tests.specialists.far_side import FarSide, far_side
 from tests.system.brains import connect, plan, provider, result, subtask, tool_call
-from tests.system.scene import Json, Scene, Talk, buttons, shown
+from tests.system.scene import Json, Scene, Talk, buttons, extract_shown_text
 
 PAGE = """\
 ---
@@ -72,13 +72,13 @@ class Office:
         async with self.scene.bot(connect("chat", self.server), crew=crew, later=0.0, terms=terms):
             yield
 
-    async def killed(self, stage: Stage) -> Talk:
+    async def kill_bot(self, stage: Stage) -> Talk:
         """A job whose bot ended while its note was under way, `before` or `after` the far side took it."""
         gate = asyncio.Event()
         setattr(self.side, stage, gate)
         async with self.bot():
             talk = await self.scene.ask("Tell everybody that there is tea")
-            await asyncio.wait_for((self.side.came if stage == "before" else self.side.taken).wait(), patience())
+            await asyncio.wait_for((self.side.came if stage == "before" else self.side.taken_event).wait(), patience())
         opened = asyncio.Event()
         opened.set()
         setattr(self.side, stage, opened)  # the first call waits at the old gate for good
@@ -95,18 +95,18 @@ async def office(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 async def doubt(talk: Talk, number: int = 1) -> Json:
     """The question of that number, once it is there and the job knows of it."""
     await talk.wait_for_question(number)
-    return [message for message in talk.words() if "Was this carried out?" in shown(message)][-1]
+    return [message for message in talk.words() if "Was this carried out?" in extract_shown_text(message)][-1]
 
 
 @pytest.mark.parametrize("stage", ["before", "after"])
 async def test_after_a_crash_a_person_is_asked_and_a_click_decides(office: Office, stage: Stage) -> None:
     happened = stage == "after"
-    talk = await office.killed(stage)
+    talk = await office.kill_bot(stage)
     async with office.bot():
         question = await doubt(talk)
-        await talk.seen(lambda: talk.status() == "suspended")
+        await talk.wait_until_seen(lambda: talk.status() == "suspended")
         assert list(buttons(question)) == ["It happened", "It did not happen", "Stop this part"]
-        assert "post_note(text='tea')" in shown(question)
+        assert "post_note(text='tea')" in extract_shown_text(question)
         assert office.side.calls == 1
         await office.scene.person().click(talk.channel, question["ts"], "answer:0" if happened else "answer:1")
         job = await talk.over()
@@ -118,10 +118,10 @@ async def test_after_a_crash_a_person_is_asked_and_a_click_decides(office: Offic
     (closed, answer) = talk.words()
     assert not buttons(closed)
     option = "It happened" if happened else "It did not happen"
-    assert f"<@{office.scene.person().id}> answered “{option}”" in shown(closed)
+    assert f"<@{office.scene.person().id}> answered “{option}”" in extract_shown_text(closed)
     said = "A person checked: post_note was carried out" if happened else "posted as number 1"
-    assert said in shown(answer)
-    assert "Answered in part" not in shown(answer)
+    assert said in extract_shown_text(answer)
+    assert "Answered in part" not in extract_shown_text(answer)
     assert [event.attempt for event in await talk.of(ev.AttemptStarted)] == [1], "the same attempt went on"
     trace = await talk.timeline()
     assert "note: begins post_note(text='tea')" in trace
@@ -129,8 +129,8 @@ async def test_after_a_crash_a_person_is_asked_and_a_click_decides(office: Offic
     assert f"note: answered by {office.scene.person().id}: {option}" in trace
 
 
-Declared = Callable[[FarSide], Tool]
-WAYS: dict[str, Declared] = {
+ToolDeclaration = Callable[[FarSide], Tool]
+WAYS: dict[str, ToolDeclaration] = {
     "key": lambda side: side.tool(key="drops_repeats"),
     "look-up": lambda side: side.tool(looks=True),
 }
@@ -139,7 +139,7 @@ WAYS: dict[str, Declared] = {
 @pytest.mark.parametrize(("way", "stage"), [("key", "before"), ("look-up", "after")])
 async def test_a_tool_that_can_tell_or_be_repeated_asks_nobody(office: Office, way: str, stage: Stage) -> None:
     office.tool = WAYS[way](office.side)
-    talk = await office.killed(stage)
+    talk = await office.kill_bot(stage)
     async with office.bot():
         await talk.over()
     assert office.side.notes == ["tea"]

@@ -15,15 +15,18 @@ NAMES = ("bytes", "file", "folder/a", "gone")
 def main() -> None:
     told = {
         "read": {
-            name: ended(lambda name=name: Path(make_input_path(name)).read_text(encoding="utf-8")) for name in NAMES
+            name: run_attempt(lambda name=name: Path(make_input_path(name)).read_text(encoding="utf-8"))
+            for name in NAMES
         },
-        "written": {name: ended(lambda name=name: Path(make_input_path(name)).open("r+").close()) for name in NAMES},
-        "own": ended(lambda: Path("own").write_text("x", encoding="utf-8") and "done"),
+        "written": {
+            name: run_attempt(lambda name=name: Path(make_input_path(name)).open("r+").close()) for name in NAMES
+        },
+        "own": run_attempt(lambda: Path("own").write_text("x", encoding="utf-8") and "done"),
     }
     sys.stdout.write(json.dumps(told))
 
 
-def ended(attempt: Callable[[], object]) -> object:
+def run_attempt(attempt: Callable[[], object]) -> object:
     try:
         return attempt()
     except OSError as error:

@@ -35,7 +35,7 @@ async def test_values_and_prints_come_back(bench: Bench, code: str, text: str) -
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "expected_words"),
     [
         ("1 / 0", "ZeroDivisionError"),
         ("x = 3", "No value: end with an expression, or print."),
@@ -57,10 +57,10 @@ async def test_values_and_prints_come_back(bench: Bench, code: str, text: str) -
         ("for i in range(10 ** 7): print('x' * 100)", "Stopped at the limit"),
     ],
 )
-async def test_faults_and_attacks_end_as_text_within_the_limit(bench: Bench, code: str, said: str) -> None:
+async def test_faults_and_attacks_end_as_text_within_the_limit(bench: Bench, code: str, expected_words: str) -> None:
     told = await run(bench, code)
     assert told.failed
-    assert said in told.text
+    assert expected_words in told.text
     assert "root:" not in told.text
     assert len(told.text) < 9000
 

@@ -159,7 +159,7 @@ def test_one_text_column_more_tells_the_series_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "columns", "rows", "y", "said"),
+    ("kind", "columns", "rows", "y", "expected_words"),
     [
         ("bar", "a v", [], "v", "no rows"),
         ("bar", "a v", [("x", 1)], "nope", "no column 'nope'; it has a, v"),
@@ -174,8 +174,10 @@ def test_one_text_column_more_tells_the_series_apart() -> None:
         ("pie", "a v", [("x", -1), ("y", 3)], "v", "positive"),
     ],
 )
-def test_what_cannot_be_drawn_says_why(kind: ChartKind, columns: str, rows: list[Any], y: str, said: str) -> None:
-    with pytest.raises(ChartRefused, match=said):
+def test_what_cannot_be_drawn_says_why(
+    kind: ChartKind, columns: str, rows: list[Any], y: str, expected_words: str
+) -> None:
+    with pytest.raises(ChartRefused, match=expected_words):
         chart(kind, columns, *rows, y=y)
 
 
@@ -304,9 +306,9 @@ CASES: dict[str, tuple[ChartKind, list[tuple[Any, ...]]]] = {
 }
 
 
-@pytest.mark.parametrize(("kind", "given"), CASES.values(), ids=CASES)
-def test_no_two_texts_stand_on_each_other(kind: ChartKind, given: list[tuple[Any, ...]]) -> None:
-    data = make_chart_data(kind, ["n", "v"], given, "n", ["v"])
+@pytest.mark.parametrize(("kind", "chart_rows"), CASES.values(), ids=CASES)
+def test_no_two_texts_stand_on_each_other(kind: ChartKind, chart_rows: list[tuple[Any, ...]]) -> None:
+    data = make_chart_data(kind, ["n", "v"], chart_rows, "n", ["v"])
     there = texts(data)
     for (one, box), (other, place) in combinations(there, 2):
         across = min(box.x1, place.x1) - max(box.x0, place.x0)

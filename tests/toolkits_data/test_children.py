@@ -131,8 +131,8 @@ async def test_deeds_that_no_reader_needs_are_refused_and_leave_no_trace(tmp_pat
     assert changed == []
 
 
-def _marks(found: os.stat_result) -> tuple[int, ...]:
-    return found.st_mode, found.st_uid, found.st_gid, found.st_mtime_ns, found.st_size
+def _marks(file_stat: os.stat_result) -> tuple[int, ...]:
+    return file_stat.st_mode, file_stat.st_uid, file_stat.st_gid, file_stat.st_mtime_ns, file_stat.st_size
 
 
 @linux

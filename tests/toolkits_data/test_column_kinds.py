@@ -20,7 +20,7 @@ from specialists.tools.tables.sheet import Sheet
 MARCH = dt.date(2026, 3, 1)
 
 
-def loaded(folder: Path, sheet: Sheet) -> tuple[dict[str, str], list[tuple[Any, ...]], LoadedTable]:
+def load_table(folder: Path, sheet: Sheet) -> tuple[dict[str, str], list[tuple[Any, ...]], LoadedTable]:
     """The column types, the rows, and the table with its notes."""
     with open_duckdb() as connection:
         table = LoadedTable("t", "t.csv")
@@ -31,7 +31,7 @@ def loaded(folder: Path, sheet: Sheet) -> tuple[dict[str, str], list[tuple[Any, 
 
 def column(folder: Path, *cells: str) -> tuple[str, list[Any], LoadedTable]:
     """One column of these cells: its type, its values, the notes."""
-    types, rows, table = loaded(folder, Sheet(names=["x"], rows=[[cell] for cell in cells]))
+    types, rows, table = load_table(folder, Sheet(names=["x"], rows=[[cell] for cell in cells]))
     return types["x"], [row[0] for row in rows], table
 
 
@@ -103,7 +103,7 @@ def test_words_and_codes_are_words_and_nothing_is_said_of_them(tmp_path: Path, c
 
 
 @pytest.mark.parametrize(
-    ("cells", "said"),
+    ("cells", "fault_words"),
     [
         (("$5", "€6", "$7"), "numbers in different units ($, €), so it was kept as text"),
         (("½", "1½"), "looks like numbers ('½') in a form that is not read, so it was kept as text"),
@@ -125,12 +125,12 @@ def test_words_and_codes_are_words_and_nothing_is_said_of_them(tmp_path: Path, c
     ],
 )
 def test_what_cannot_be_read_for_certain_stays_text_and_is_told(
-    tmp_path: Path, cells: tuple[str, ...], said: str
+    tmp_path: Path, cells: tuple[str, ...], fault_words: str
 ) -> None:
     kind, rows, table = column(tmp_path, *cells)
     assert (kind, rows) == ("VARCHAR", list(cells))
     (fault,) = table.faults
-    assert fault.startswith(f"column x: {said}")
+    assert fault.startswith(f"column x: {fault_words}")
     assert "kept as text" in fault
 
 
@@ -158,12 +158,12 @@ def test_shares_without_their_sign_are_told(tmp_path: Path) -> None:
 )
 def test_a_number_that_may_be_a_thousand_times_as_much_is_told(tmp_path: Path, text: str, faults: list[str]) -> None:
     (sheet,) = read_delimited_sheets(text.encode(), ".csv")
-    assert loaded(tmp_path, sheet)[2].faults == faults
+    assert load_table(tmp_path, sheet)[2].faults == faults
 
 
 def test_decimal_commas_say_what_a_dot_is_and_whole_numbers_stay_whole(tmp_path: Path) -> None:
     text = b"item;price;units;id\na;1,50;1.200;100000000000000001\nb;2,25;3.450;100000000000000003\n"
-    types, rows, table = loaded(tmp_path, read_delimited_sheets(text, ".csv")[0])
+    types, rows, table = load_table(tmp_path, read_delimited_sheets(text, ".csv")[0])
     assert types == {"item": "VARCHAR", "price": "DOUBLE", "units": "DOUBLE", "id": "BIGINT"}
     assert rows == [("a", 1.5, 1200.0, 100000000000000001), ("b", 2.25, 3450.0, 100000000000000003)]
     assert table.facts == ["semicolon-separated, UTF-8", "price: decimal commas", "units: decimal commas"]
@@ -212,7 +212,7 @@ def test_dates_are_read_in_the_order_that_their_column_shows(
 
 def test_another_column_shows_the_order_of_day_and_month(tmp_path: Path) -> None:
     sheet = Sheet(names=["ordered", "shipped"], rows=[["3/4/2026", "13/4/2026"], ["5/4/2026", "6/4/2026"]])
-    types, rows, table = loaded(tmp_path, sheet)
+    types, rows, table = load_table(tmp_path, sheet)
     assert types == {"ordered": "DATE", "shipped": "DATE"}
     assert rows[0] == (dt.date(2026, 4, 3), dt.date(2026, 4, 13))
     assert "ordered: read as day/month/year" in table.facts
@@ -250,12 +250,12 @@ def test_every_month_of_every_language_is_its_own(tmp_path: Path, names: str) ->
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "cell_text"),
     [
         *[(8668735.0099999, "8668735.01"), (36.08247422680412, "36.0825"), (0.036082474226, "0.03608")],
         *[(1200.5, "1200.5"), (-200.25, "-200.25"), (3.0, "3"), (2999.999999999, "3000"), (1e-9, "1e-09")],
         *[(float("inf"), "inf"), (None, "NULL"), (7, "7")],
     ],
 )
-def test_numbers_are_said_rounded(value: float | None, said: str) -> None:
-    assert format_cell(value) == said
+def test_numbers_are_said_rounded(value: float | None, cell_text: str) -> None:
+    assert format_cell(value) == cell_text

@@ -31,15 +31,15 @@ CASES = [
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "filter_texts"),
     [
         *((f"SELECT sum(amount) FROM sales WHERE {condition}", told) for condition, told in CONDITIONS),  # noqa: S608
         *((f"SELECT {column} FROM sales GROUP BY ALL", told) for column, told in CASES),  # noqa: S608
     ],
 )
-def test_what_leaves_rows_out_is_told_whole(query: str, told: list[str]) -> None:
+def test_what_leaves_rows_out_is_told_whole(query: str, filter_texts: list[str]) -> None:
     with duckdb.connect() as connection:
         connection.execute(f"CREATE TABLE sales AS {ROWS}")
         found = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchone()
         assert found is not None
-        assert describe_filters(connection, query, json.loads(found[0])) == told
+        assert describe_filters(connection, query, json.loads(found[0])) == filter_texts

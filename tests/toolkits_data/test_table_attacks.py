@@ -26,7 +26,7 @@ _OUTSIDE = "SQL reads the attached tables only, no files and no network."
 
 
 @pytest.mark.parametrize(
-    ("sql", "said"),
+    ("sql", "expected_words"),
     [
         ("COPY a TO '{folder}/out.csv'", _CHANGES),
         ("COPY (SELECT 1) TO '{folder}/out.parquet' (FORMAT parquet)", _CHANGES),
@@ -57,11 +57,11 @@ _OUTSIDE = "SQL reads the attached tables only, no files and no network."
         ("SELECT nosuch FROM a", "Tables: a(n BIGINT)"),
     ],
 )
-def test_hostile_and_wrong_sql_is_refused(tmp_path: Path, sql: str, said: str) -> None:
+def test_hostile_and_wrong_sql_is_refused(tmp_path: Path, sql: str, expected_words: str) -> None:
     with open_duckdb() as connection:
         connection.execute("CREATE TABLE a AS SELECT 1::BIGINT AS n")
         disable_external_access(connection)
-        with pytest.raises(TableRefused, match=re.escape(said)) as refused:
+        with pytest.raises(TableRefused, match=re.escape(expected_words)) as refused:
             execute_query(connection, sql.replace("{folder}", str(tmp_path)), 10)
     assert "root:" not in str(refused.value)
     assert list(tmp_path.iterdir()) == []

@@ -121,7 +121,7 @@ async def test_who_holds_another_id_gets_another_file(bench: Bench, tmp_path: Pa
         await run_query(SQL, other)
 
 
-def made(cache: TableCache, size: int) -> Path:
+def make_entry(cache: TableCache, size: int) -> Path:
     room = cache.make_entry_folder("k")
     assert room is not None
     (room / "0.parquet").write_bytes(bytes(size))
@@ -131,25 +131,25 @@ def made(cache: TableCache, size: int) -> Path:
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
     cache = TableCache(tmp_path / "tables", max_bytes=250)
     for at, key in enumerate(("a", "b")):
-        cache.add_entry(key, made(cache, 100))
+        cache.add_entry(key, make_entry(cache, 100))
         os.utime(tmp_path / "tables" / key, (time.time() - 100 + at, time.time() - 100 + at))
     assert cache.find_entry("a") is not None
-    cache.add_entry("c", made(cache, 100))
+    cache.add_entry("c", make_entry(cache, 100))
     assert [entry.name for entry in entries(tmp_path / "tables")] == ["a", "c"]
-    cache.add_entry("d", made(cache, 300))
+    cache.add_entry("d", make_entry(cache, 300))
     assert cache.find_entry("d") is None
-    cache.add_entry("a", made(cache, 50))
+    cache.add_entry("a", make_entry(cache, 50))
     assert (tmp_path / "tables" / "a" / "0.parquet").stat().st_size == 100
 
 
 def test_what_nobody_used_for_a_day_goes(tmp_path: Path) -> None:
     cache = TableCache(tmp_path / "tables")
-    cache.add_entry("a", made(cache, 10))
-    abandoned = made(cache, 10)
+    cache.add_entry("a", make_entry(cache, 10))
+    abandoned = make_entry(cache, 10)
     for path in (tmp_path / "tables" / "a", abandoned):
         os.utime(path, (1, 1))
     assert cache.find_entry("a") is None
-    cache.add_entry("b", made(cache, 10))
+    cache.add_entry("b", make_entry(cache, 10))
     assert [entry.name for entry in entries(tmp_path / "tables")] == ["b"]
 
 

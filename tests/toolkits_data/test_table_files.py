@@ -152,7 +152,7 @@ async def test_the_parse_report_goes_into_text_and_gaps(bench: Bench) -> None:
     assert all(gap in told.text and gap in answer.text for gap in told.gaps)
 
 
-def zipped() -> bytes:
+def zip_csv() -> bytes:
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w") as archive:
         archive.writestr("data.csv", "a,b\n1,2\n")
@@ -163,10 +163,10 @@ NO_TABLES: list[tuple[str, bytes, str]] = [
     ("empty.csv", b"", "empty.csv is empty (0 bytes)"),
     ("blank.csv", b" \n\n", "blank.csv is empty"),
     ("photo.csv", b"\x89PNG\r\n\x1a\n" + bytes(50), "photo.csv is really a picture"),
-    ("packed.csv", zipped(), "packed.csv is really a zip archive"),
+    ("packed.csv", zip_csv(), "packed.csv is really a zip archive"),
     ("page.xlsx", b"<!DOCTYPE html><html></html>", "page.xlsx is an HTML page without a table"),
     ("note.txt", b"Dear all,\nwe meet, as agreed, on Monday.\nBest,\nAnn\n", "note.txt is a text, not a table"),
-    ("torn.xlsx", zipped().replace(b"data", b"xl/d"), "torn.xlsx is a broken workbook"),
+    ("torn.xlsx", zip_csv().replace(b"data", b"xl/d"), "torn.xlsx is a broken workbook"),
     (
         "sealed.xlsx",
         b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600) + "EncryptedPackage".encode("utf-16-le"),

@@ -29,7 +29,7 @@ def read(text: str) -> Sheet:
 
 
 @pytest.mark.parametrize(
-    ("text", "left", "apart"),
+    ("text", "row_count", "apart"),
     [
         ("month;value\nJan;1\nFeb;2\nSumme;3\n", 2, "line 4 ('Summe')"),
         ("date;v\n01.02.2026;10,50\n02.02.2026;20,75\nSumme;31,25\n", 2, "line 4 ('Summe')"),
@@ -51,9 +51,9 @@ def read(text: str) -> Sheet:
         ("姓名,数\n甲,10\n乙,20\n合计,30\n", 2, "line 4 ('合计')"),
     ],
 )
-def test_totals_are_set_apart_and_said(text: str, left: int, apart: str) -> None:
+def test_totals_are_set_apart_and_said(text: str, row_count: int, apart: str) -> None:
     sheet = read(text)
-    assert len(sheet.rows) == left
+    assert len(sheet.rows) == row_count
     assert apart in sheet.notes[0]
     assert not sheet.faults
 
@@ -65,7 +65,7 @@ def test_a_row_of_averages_is_no_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "left", "said"),
+    ("text", "row_count", "fault_words"),
     [
         (
             "Company,Country,Rev\nShell,UK,100\nTotal,FR,90\nBP,UK,80\n",
@@ -82,10 +82,10 @@ def test_a_row_of_averages_is_no_row() -> None:
         ("name,v,w\nx,1,2\ny,2,3\nz,3,4\nBen,,\n", 4, "the last row has one cell only ('Ben')"),
     ],
 )
-def test_what_is_not_certain_is_said(text: str, left: int, said: str) -> None:
+def test_what_is_not_certain_is_said(text: str, row_count: int, fault_words: str) -> None:
     sheet = read(text)
-    assert len(sheet.rows) == left
-    assert said in sheet.faults[0]
+    assert len(sheet.rows) == row_count
+    assert fault_words in sheet.faults[0]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_true_rows_stay(text: str) -> None:
 
 
 @dataclass
-class Made:
+class TableFile:
     """A file, the true amounts in it, and how many rows are no true ones."""
 
     lines: list[list[str]]
@@ -118,11 +118,11 @@ class Made:
 LABELS = ("Total", "Summe", "Összesen", "Kokku", "Итого", "Tổng cộng", "Vsego", "", "Somme", "jumla")
 
 
-def made(rng: random.Random, write: Writer) -> Made:
+def make_table_file(rng: random.Random, write: Writer) -> TableFile:
     """Groups with totals or without, a grand total or none, in a random language, with empty cells in true rows too."""
     label, groups = rng.choice(LABELS), rng.randint(1, 4)
     per_group, grand = rng.random() < 0.5, rng.random() < 0.8
-    made = Made([["Region", "Product", "Pieces", "Amount"]])
+    made = TableFile([["Region", "Product", "Pieces", "Amount"]])
     for group in range(groups):
         inside = []
         for number in range(rng.randint(2, 9)):
@@ -171,7 +171,7 @@ def _text(lines: Sequence[Sequence[str]]) -> str:
 def test_a_total_is_never_counted_and_no_true_row_is_dropped(first: int) -> None:
     for seed in SEEDS[first : first + 100]:
         rng = random.Random(seed)
-        file = made(rng, rng.choice(WRITERS))
+        file = make_table_file(rng, rng.choice(WRITERS))
         sheet = read(_text(file.lines))
         true = [line for line in file.lines[1:] if line[1]]
         assert len(true) == len(file.amounts)
@@ -182,7 +182,7 @@ def test_a_total_is_never_counted_and_no_true_row_is_dropped(first: int) -> None
 async def test_sums_are_those_of_the_true_rows(bench: Bench) -> None:
     for seed in range(3):
         rng = random.Random(seed)
-        file = made(rng, WRITERS[seed])
+        file = make_table_file(rng, WRITERS[seed])
         answer = await run_query("SELECT count(*), sum(Amount) FROM f", bench({"f.tsv": _text(file.lines)}))
         (count, total) = answer.rows[0]
         assert count == len(file.amounts)

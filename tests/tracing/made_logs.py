@@ -27,15 +27,15 @@ from handoff.contracts import (
 T0 = 1_795_432_500.0
 R = "1795432500.000100"
 PLACE = Place(team="T1", channel="C0SALES", thread_ts=R)
-RECORDED = sorted((Path(__file__).parents[1] / "versions" / "logs").glob("*.jsonl"))
-ASKED = "Compare our prices with the market, check the contract terms, and post a note to #sales with a chart."
+RECORDED_LOGS = sorted((Path(__file__).parents[1] / "versions" / "logs").glob("*.jsonl"))
+REQUEST_TEXT = "Compare our prices with the market, check the contract terms, and post a note to #sales with a chart."
 
 
 def entries(events: Sequence[ev.Event]) -> list[LogEntry]:
     return [LogEntry(seq, ev.dump_event(event)) for seq, event in enumerate(events, 1)]
 
 
-def recorded(path: Path) -> list[LogEntry]:
+def read_recorded_log(path: Path) -> list[LogEntry]:
     """A log that was written down (tests/versions)."""
     return [LogEntry(seq, line) for seq, line in enumerate(path.read_text().splitlines(), 1)]
 
@@ -53,13 +53,13 @@ class Log:
 
     def __init__(self) -> None:
         self.events: list[ev.Event] = []
-        self.spent: dict[tuple[str, int], Usage] = {}
+        self.usages: dict[tuple[str, int], Usage] = {}
 
     def add(self, kind: type[Any], at: float, /, **fields: Any) -> None:
         of = {"request": R} if issubclass(kind, ev.RequestEvent) else {}
         self.events.append(kind(at=T0 + at, **{**of, **fields}))
 
-    def begin(self, text: str = ASKED, request: str = R, at: float = 0.0) -> None:
+    def begin(self, text: str = REQUEST_TEXT, request: str = R, at: float = 0.0) -> None:
         asked = Request(id=request, user="UANA", text=text, at=T0 + at)
         self.add(ev.RequestAdded, at + 0.01, place=PLACE, request=asked)
         self.add(ev.Posted, at + 0.4, request=request, key=f"{request}:card", ts="1.1")
@@ -87,16 +87,18 @@ class Log:
         tokens: int = 900,
     ) -> None:
         used = usage(tokens, tokens // 6, took)
-        self.spent[subtask, attempt] = self.spent.get((subtask, attempt), Usage()) + used
+        self.usages[subtask, attempt] = self.usages.get((subtask, attempt), Usage()) + used
         turn = Turn(text=text, calls=calls, stop="tool_use" if calls else "end", usage=used)
         self.add(ev.TurnTaken, at, subtask=subtask, attempt=attempt, turn=turn)
 
-    def tool(self, at: float, subtask: str, call: str, text: str, *, attempt: int = 1, failed: bool = False) -> None:
-        reply = ToolReply(call_id=call, text=text, failed=failed)
+    def tool(
+        self, at: float, subtask: str, call: str, text: str, *, attempt: int = 1, has_failed: bool = False
+    ) -> None:
+        reply = ToolReply(call_id=call, text=text, failed=has_failed)
         self.add(ev.ToolReturned, at, subtask=subtask, attempt=attempt, reply=reply)
 
     def result(self, at: float, subtask: str, summary: str, attempt: int = 1, **more: Any) -> None:
-        used = self.spent.get((subtask, attempt), Usage())
+        used = self.usages.get((subtask, attempt), Usage())
         result = Result(summary=summary, content=f"{summary}\n\nIn full: {summary} " * 3, usage=used, confidence=88)
         self.add(ev.ResultReturned, at, subtask=subtask, attempt=attempt, result=result, **more)
 
@@ -142,7 +144,7 @@ def _market(log: Log) -> None:
     log.tool(10.4, "market", "w1", "1. ACME list 2026: 12.90\n2. Globex 2026: 13.40\n" + "More of the page. " * 40)
     log.add(
         ev.AttemptFailed, 16.0, subtask="market", attempt=1, kind="model", message="the provider is overloaded (529)",
-        transient=True, usage=log.spent["market", 1], pause=6.0, took=10.7,
+        transient=True, usage=log.usages["market", 1], pause=6.0, took=10.7,
     )  # fmt: skip
     log.start(22.1, "market", "researcher", attempt=2)
     log.turn(
@@ -161,7 +163,7 @@ def _prices(log: Log) -> None:
     sql = "SELECT product, avg(price) AS price\nFROM prices\nWHERE year = 2026\nGROUP BY product"
     log.start(5.4, "prices", "analyst")
     log.turn(7.6, "prices", 2.1, ToolCall(id="q1", name="query_tables", arguments={"sql": sql}), tokens=2_100)
-    log.tool(8.0, "prices", "q1", 'Binder Error: column "price" not found; there is "net_price"', failed=True)
+    log.tool(8.0, "prices", "q1", 'Binder Error: column "price" not found; there is "net_price"', has_failed=True)
     log.turn(
         10.2,
         "prices",
@@ -189,7 +191,7 @@ def _terms(log: Log) -> None:
     log.start(9.2, "terms/check", "legal/checker")
     log.turn(11.0, "terms/check", 1.7, ToolCall(id="e", name="escalate", arguments={"reason": "ambiguous_input"}))
     log.add(
-        ev.Escalated, 11.1, subtask="terms/check", attempt=1, usage=log.spent["terms/check", 1], took=1.9,
+        ev.Escalated, 11.1, subtask="terms/check", attempt=1, usage=log.usages["terms/check", 1], took=1.9,
         escalation=Escalation(
             reason="ambiguous_input", message="Which of the two contracts counts?", options=("2025", "2026")
         ),

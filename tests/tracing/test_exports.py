@@ -22,7 +22,17 @@ from bot.tracing.picture_layout import MAX_LANES, TRACK_WIDTH, describe_picture,
 from bot.tracing.time_scale import make_time_scale
 from bot.tracing.trace_page import MAX_PAGE_CHARS, render_trace_page
 from handoff.contracts import ToolCall
-from tests.tracing.made_logs import RECORDED, T0, Log, a_day, a_long_wait, entries, long_log, part, recorded
+from tests.tracing.made_logs import (
+    RECORDED_LOGS,
+    T0,
+    Log,
+    a_day,
+    a_long_wait,
+    entries,
+    long_log,
+    part,
+    read_recorded_log,
+)
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = json.loads((ROOT / "docs/trace-schema.json").read_text(encoding="utf-8"))
@@ -57,7 +67,7 @@ def test_the_export_keeps_the_documented_schema() -> None:
     assert SCHEMA["properties"]["version"] == {"const": VERSION}
     broken = entries(a_day())
     broken[20] = LogEntry(21, '{"type":"RequestFailed","request":"\\ud800"}')
-    traces = [derive_trace(log) for log in (*map(recorded, RECORDED), entries(a_day()), broken, [])]
+    traces = [derive_trace(log) for log in (*map(read_recorded_log, RECORDED_LOGS), entries(a_day()), broken, [])]
     for trace in traces:
         jsonschema.validate(json.loads(json.dumps(export_trace(trace))), SCHEMA)
     assert export_trace(traces[-2])["unreadable"] == {"from_seq": 21, "entries": len(broken) - 20}

@@ -14,17 +14,17 @@ from handoff import events as ev
 from handoff.contracts import Usage
 from handoff.engine.engine import fold_log
 from handoff.summaries.summary import describe_speed_up
-from tests.handoff.test_opening import played
-from tests.tracing.made_logs import RECORDED, R, a_day, entries, recorded
+from tests.handoff.test_opening import play_requests
+from tests.tracing.made_logs import RECORDED_LOGS, R, a_day, entries, read_recorded_log
 
 
-def one(found: tuple[Span, ...], kind: str, subtask: str = "", place: int = 0) -> Span:
-    return [each for each in found if each.kind == kind and each.subtask == subtask][place]
+def one(spans: tuple[Span, ...], kind: str, subtask: str = "", place: int = 0) -> Span:
+    return [each for each in spans if each.kind == kind and each.subtask == subtask][place]
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", RECORDED_LOGS, ids=lambda path: path.stem)
 def test_a_recorded_log_gives_spans_that_lie_in_one_another_and_hold_all_that_was_used(path: Path) -> None:
-    log = recorded(path)
+    log = read_recorded_log(path)
     found = read_spans(log)
     seen: dict[str, Span] = {}
     for span in found:
@@ -132,7 +132,7 @@ def test_who_may_see_only_their_own_requests_sees_no_span_of_others() -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_happens_to_a_job_its_spans_end_with_it_and_never_change_what_had_ended(seed: int) -> None:
-    log = entries(played(seed, owners=0.1, oddities=0.2))
+    log = entries(play_requests(seed, owners=0.1, oddities=0.2))
     trace = derive_trace(log)
     whole = {span.id: span for span in trace.spans}
     assert len(whole) == len(trace.spans)

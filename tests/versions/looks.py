@@ -74,10 +74,10 @@ def _synthesizer(request: WireRequest) -> Reply:
 
 
 def _verifier(_: WireRequest) -> Reply:
-    return _said(sentences=[], unanswered=[], contradictions=[{"one": LOW, "other": HIGH}])
+    return _make_reply(sentences=[], unanswered=[], contradictions=[{"one": LOW, "other": HIGH}])
 
 
-def _said(**fields: Any) -> Reply:
+def _make_reply(**fields: Any) -> Reply:
     return Reply(json.dumps(fields))
 
 
@@ -85,10 +85,10 @@ WORDS: dict[str, Words] = {
     "planner": planner,
     "reader": _reader,
     "checker": _checker,
-    "refiner": lambda _: _said(intent="Write one sentence about part check, in percent."),
+    "refiner": lambda _: _make_reply(intent="Write one sentence about part check, in percent."),
     "unitsmith": _unitsmith,
     "writer": lambda _: escalation("out_of_scope", "I write nothing of that."),
-    "replanner": lambda _: _said(why="", add=[INSTEAD], drop=[], reassign=[], rebrief=[]),
+    "replanner": lambda _: _make_reply(why="", add=[INSTEAD], drop=[], reassign=[], rebrief=[]),
     "analyst": lambda _: result("Said.", 90),
     "synthesizer": _synthesizer,
     "verifier": _verifier,

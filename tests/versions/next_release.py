@@ -3,7 +3,7 @@
     python -m tests.versions.next_release run
 
 is the real bot, but that its schema is one higher, that events of two types
-really look different on the wire (see `RENAMED`), and that the heads of its
+really look different on the wire (see `RENAMED_FIELDS`), and that the heads of its
 jobs tell more. In a true release the models of `handoff.events` would have the
 new names and older events would be lifted to them; here the models keep their
 names, and `NextForm` stands between.
@@ -24,7 +24,7 @@ from handoff.state.job_state import Job
 
 PRESENT = ev.SCHEMA
 NEXT = PRESENT + 1
-RENAMED: Mapping[str, Mapping[str, str]] = MappingProxyType(
+RENAMED_FIELDS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {"Posted": {"ts": "message"}, "QuestionAnswered": {"user": "who", "text": "words"}}
 )
 """For a type of event, what its names are called in the next schema."""
@@ -34,7 +34,7 @@ Json = dict[str, Any]
 
 def from_present(event: Json) -> Json:
     """An event of the present schema in the form of the next."""
-    names = RENAMED.get(event["type"], {})
+    names = RENAMED_FIELDS.get(event["type"], {})
     return {names.get(name, name): value for name, value in event.items()}
 
 
@@ -47,7 +47,7 @@ class NextForm:
     def validate_python(self, event: Json) -> ev.Event:
         """An event of either schema. Raises ValueError for one of the next in the present form."""
         event = from_present(event) if event.get("v", PRESENT) == PRESENT else event
-        names = {new: old for old, new in RENAMED.get(event["type"], {}).items()}
+        names = {new: old for old, new in RENAMED_FIELDS.get(event["type"], {}).items()}
         if wrong := set(names.values()) & event.keys():
             raise ValueError(f"the next schema knows no {wrong} in {event['type']}")
         return self._models.validate_python({names.get(name, name): value for name, value in event.items()})

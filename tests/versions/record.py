@@ -101,7 +101,7 @@ def _ask(request: RequestState) -> dict[str, Any]:
         "posted": dict(request.posted_ids),
         "usage": request.usage.model_dump(mode="json", exclude=NEW_IN_USAGE),
         "written": request.run.concluded_at,
-        "ended": request.ended,
+        "ended": request.ended_at,
         "work": {
             name: {
                 "state": subtask.state,
@@ -155,7 +155,7 @@ async def plain(recorder: Recorder) -> None:
     async with recorder.bot():
         talk = await recorder.scene.ask("Draft a short note about tea")
         await talk.over()
-        await talk.seen(lambda: talk.status() == "active")
+        await talk.wait_until_seen(lambda: talk.status() == "active")
     await recorder.keep("plain", talk)
 
 
@@ -166,11 +166,11 @@ async def with_files(recorder: Recorder) -> None:
         await talk.over()
         await talk.say("@leadhand draft a short note about tea")
         await talk.over(requests=2)
-        await talk.seen(lambda: talk.status() == "active")
+        await talk.wait_until_seen(lambda: talk.status() == "active")
     await recorder.keep("with_files", talk)
 
 
-async def asked(recorder: Recorder) -> None:
+async def record_question(recorder: Recorder) -> None:
     """A question that is open, and one that was answered before it."""
 
     def ask_twice(request: WireRequest) -> Reply:
@@ -183,7 +183,7 @@ async def asked(recorder: Recorder) -> None:
         await recorder.scene.person().click(talk.channel, question["ts"], "answer:1")
         await talk.question(2)
         await talk.until(lambda job: job.latest_request.state == "input_required")
-        await talk.seen(lambda: talk.status() == "suspended")
+        await talk.wait_until_seen(lambda: talk.status() == "suspended")
     await recorder.keep("asked", talk)
 
 
@@ -197,8 +197,8 @@ async def in_the_middle(recorder: Recorder) -> None:
 
     async with recorder.bot(analyst=after_the_queries):
         talk = await recorder.scene.ask(QUESTION, files=[SAMPLE])
-        await gate.reached.wait()
-        await talk.seen(talk.cards)
+        await gate.arrival_event.wait()
+        await talk.wait_until_seen(talk.cards)
     await recorder.keep("in_the_middle", talk)
 
 
@@ -211,8 +211,8 @@ async def side_by_side(recorder: Recorder) -> None:
         await talk.until(
             lambda job: job.latest_request.subtasks and job.latest_request.subtasks["first"].state == "complete"
         )
-        await gate.reached.wait()
-        await talk.seen(talk.cards)
+        await gate.arrival_event.wait()
+        await talk.wait_until_seen(talk.cards)
     await recorder.keep("side_by_side", talk)
 
 
@@ -225,14 +225,14 @@ async def in_doubt(recorder: Recorder) -> None:
             side.after = asyncio.Event()
             async with recorder.bot(crew, **words):
                 talk = await recorder.scene.ask("Tell everybody that there is tea")
-                await side.taken.wait()
+                await side.taken_event.wait()
             claim = await recorder.scene.store.jobs.claim("lost", lease=0.1, schema=SCHEMA, preferred_job=talk.key)
             if claim is None:
                 raise AssertionError("somebody else has it")
             async with recorder.bot(crew, **words):
                 await doubt(talk)
                 await talk.until(lambda job: job.latest_request.state == "input_required")
-                await talk.seen(lambda: talk.status() == "suspended")
+                await talk.wait_until_seen(lambda: talk.status() == "suspended")
     await recorder.keep("in_doubt", talk)
 
 
@@ -242,7 +242,7 @@ async def second_looks(recorder: Recorder) -> None:
         async with recorder.bot(looks.crew_in(Path(folder)), **looks.WORDS):
             talk = await recorder.scene.ask("What was churn in May, and what are 12 km in mil?")
             await talk.over()
-            await talk.seen(lambda: talk.status() == "active")
+            await talk.wait_until_seen(lambda: talk.status() == "active")
     await recorder.keep("second_looks", talk)
 
 
@@ -253,7 +253,7 @@ async def inside(recorder: Recorder) -> None:
         async with recorder.bot(looks.crew_in(Path(folder)), **words):
             talk = await recorder.scene.ask("What was churn in May, and what are 12 km in mil?")
             await talk.until(lambda job: _done_but(job, "terms/check"))
-            await talk.seen(talk.cards)
+            await talk.wait_until_seen(talk.cards)
     await recorder.keep("inside", talk)
 
 
@@ -265,17 +265,17 @@ def _done_but(job: Job, part: str) -> bool:
     )
 
 
-async def failed(recorder: Recorder) -> None:
+async def record_failure(recorder: Recorder) -> None:
     """Nobody can do it."""
     nobody = {"why": "not for us", "next": {"who": "nobody", "missing": ["do two things"]}}
     async with recorder.bot(planner=lambda _: Reply(json.dumps(nobody))):
         talk = await recorder.scene.ask("Do two things")
         await talk.over()
-        await talk.seen(lambda: talk.status() == "active")
+        await talk.wait_until_seen(lambda: talk.status() == "active")
     await recorder.keep("failed", talk)
 
 
-async def cancelled(recorder: Recorder) -> None:
+async def record_cancellation(recorder: Recorder) -> None:
     """Stopped by a person while a part was under way."""
     gate = Gate(result("Checked."))
     async with recorder.bot(planner=lambda _: TWO, writer=lambda _: result("Written."), reviewer=gate):
@@ -283,15 +283,26 @@ async def cancelled(recorder: Recorder) -> None:
         await talk.until(
             lambda job: job.latest_request.subtasks and job.latest_request.subtasks["first"].state == "complete"
         )
-        await gate.reached.wait()
-        await talk.seen(talk.cards)
+        await gate.arrival_event.wait()
+        await talk.wait_until_seen(talk.cards)
         await recorder.scene.person().stop(talk.channel, talk.ts)
         await talk.over()
-        await talk.seen(lambda: talk.status() == "active")
+        await talk.wait_until_seen(lambda: talk.status() == "active")
     await recorder.keep("cancelled", talk)
 
 
-SCENES = (plain, with_files, asked, in_the_middle, side_by_side, in_doubt, second_looks, inside, failed, cancelled)
+SCENES = (
+    plain,
+    with_files,
+    record_question,
+    in_the_middle,
+    side_by_side,
+    in_doubt,
+    second_looks,
+    inside,
+    record_failure,
+    record_cancellation,
+)
 
 
 async def record(folder: Path) -> None:

@@ -27,7 +27,7 @@ PRESENT, NEXT = "bot", "tests.versions.next_release"
 class Release:
     """A running one. `log` is the file with all that it said."""
 
-    process: asyncio.subprocess.Process | forked.Forked
+    process: asyncio.subprocess.Process | forked.ForkedCommand
     log: Path
 
     def cpu(self) -> float:
@@ -54,7 +54,7 @@ class Fleet:
 
     def __init__(self, scene: Scene, provider: ProviderServer, folder: Path) -> None:
         self._folder = folder
-        self._started: list[Release] = []
+        self._releases: list[Release] = []
         self._env = {name: value for name, value in os.environ.items() if name not in VARIABLES} | {
             "SLACK_BOT_TOKEN": scene.workspace.bot_token,
             "SLACK_APP_TOKEN": scene.workspace.app_token,
@@ -69,7 +69,7 @@ class Fleet:
 
     async def start(self, module: str) -> Release:
         """Start one, and return when it listens."""
-        log = self._folder / f"{len(self._started)}-{module}.log"
+        log = self._folder / f"{len(self._releases)}-{module}.log"
         with log.open("wb") as out:
             if module == PRESENT:
                 process = await forked.start(module, "run", env=self._env, out=out.fileno(), err=out.fileno())
@@ -83,7 +83,7 @@ class Fleet:
                     stderr=out,
                 )
         release = Release(process, log)
-        self._started.append(release)
+        self._releases.append(release)
         deadline = time.monotonic() + patience(300)  # processes that start beside many others are slow
         while "listening" not in log.read_text():
             assert process.returncode is None, log.read_text()
@@ -93,5 +93,5 @@ class Fleet:
 
     def end(self) -> None:
         """Leave nothing behind."""
-        for release in self._started:
+        for release in self._releases:
             release.kill()

@@ -26,24 +26,24 @@ from tests.providers.wire import WireRequest
 from tests.specialists.far_side import far_side
 from tests.store.kit import take_job
 from tests.system.brains import connect, provider, purposes, result
-from tests.system.scene import SAMPLE, Scene, Talk, card_title, shown
+from tests.system.scene import SAMPLE, Scene, Talk, card_title, extract_shown_text
 from tests.system.test_write_tools import clerk, crew_with
 from tests.versions import looks
 from tests.versions.record import summary
 
 LOGS = Path(__file__).parent / "logs"
-RECORDED = [path.stem for path in sorted(LOGS.glob("*.jsonl"))]
+LOG_NAMES = [path.stem for path in sorted(LOGS.glob("*.jsonl"))]
 
 
-def recorded(name: str) -> tuple[list[str], dict[str, Any]]:
+def read_recorded_log(name: str) -> tuple[list[str], dict[str, Any]]:
     """A log's lines, and what was written beside them."""
     about: dict[str, Any] = json.loads((LOGS / f"{name}.json").read_text())
     return (LOGS / f"{name}.jsonl").read_text().splitlines(), about
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize("name", LOG_NAMES)
 def test_a_log_makes_the_state_that_it_made_then(name: str) -> None:
-    lines, about = recorded(name)
+    lines, about = read_recorded_log(name)
     assert all(json.loads(line)["v"] == about["schema"] == ev.SCHEMA for line in lines)
     job = fold_log(map(ev.load_event, lines))
     assert job is not None
@@ -54,15 +54,15 @@ def test_a_log_makes_the_state_that_it_made_then(name: str) -> None:
 
 
 def test_the_logs_are_of_all_kinds() -> None:
-    kinds = {json.loads(line)["type"] for name in RECORDED for line in recorded(name)[0]}
-    states = {ask["state"] for name in RECORDED for ask in recorded(name)[1]["state"]["asks"]}
+    kinds = {json.loads(line)["type"] for name in LOG_NAMES for line in read_recorded_log(name)[0]}
+    states = {ask["state"] for name in LOG_NAMES for ask in read_recorded_log(name)[1]["state"]["asks"]}
     assert kinds >= {"TurnTaken", "ToolInDoubt", "TakenOver", "PlanRevised", "BriefRefined", "AnswerVerified"}
     assert states == {"working", "input_required", "completed", "failed", "cancelled"}
 
 
 async def moved_in(scene: Scene, name: str) -> Talk:
     """A recorded job in a workspace and a store of today, its messages so far in its thread."""
-    lines, about = recorded(name)
+    lines, about = read_recorded_log(name)
     person = scene.person()
     talk = scene.thread("#general", await person.say("#general", about["state"]["asks"][0]["text"]))
     place = Place(team=talk.key.team, channel=talk.channel, thread_ts=talk.ts)
@@ -79,18 +79,18 @@ async def moved_in(scene: Scene, name: str) -> Talk:
         ids[ts] = str(sent["ts"])
     await close_client(client)
 
-    def moved(text: str) -> str:
+    def replace_ids(text: str) -> str:
         for old, new in ids.items():
             text = text.replace(old, new)
         return text
 
-    store, log = scene.store, [moved(line) for line in lines]
+    store, log = scene.store, [replace_ids(line) for line in lines]
     for artifact in about["state"]["asks"][0]["files"]:
         assert artifact == SAMPLE.name
         await store.blobs.put(talk.key, SAMPLE.read_bytes())
     assert await store.jobs.ingest(talk.key, log[0], dedupe=["then"], user=person.id)
     claim = await take_job(store, "then", schema=ev.SCHEMA)
-    fields = {field: moved(value) for field, value in about["fields"].items()}
+    fields = {field: replace_ids(value) for field, value in about["fields"].items()}
     (taken,) = await store.jobs.read_inbox(talk.key)
     kept = await store.jobs.commit(
         claim, "then", 0, log, taken_entries=[taken.seq], fields=fields, schema=about["schema"]
@@ -105,7 +105,7 @@ async def test_an_attempt_under_way_goes_on_from_its_checkpoints(scene: Scene) -
     talk = await moved_in(scene, "in_the_middle")
     async with provider() as server, scene.bot(connect("chat", server)):
         job = await talk.over()
-        await talk.seen(lambda: card_title(talk.cards()[0]).startswith("Done in "))
+        await talk.wait_until_seen(lambda: card_title(talk.cards()[0]).startswith("Done in "))
     assert job.latest_request.state == "completed"
     assert "planner" not in purposes(server)
     first, *_ = analyst = [request for request in server.requests if purpose_of(request) == "specialist:analyst"]
@@ -113,7 +113,7 @@ async def test_an_attempt_under_way_goes_on_from_its_checkpoints(scene: Scene) -
     assert "profile_table" in called, "what was done then is there"
     again = [call.name for message in analyst[-1].messages for call in message.calls][len(called) :]
     assert "profile_table" not in again
-    assert "rose from" in talk.said()
+    assert "rose from" in talk.join_bot_texts()
     assert len(talk.cards()) == len(talk.words()) == 1
 
 
@@ -128,17 +128,17 @@ async def test_of_two_parts_only_the_one_that_was_left_is_done(scene: Scene) -> 
 async def test_a_question_of_then_can_be_answered_today(scene: Scene) -> None:
     talk = await moved_in(scene, "asked")
 
-    def told(request: WireRequest) -> Reply:
+    def tell_choice(request: WireRequest) -> Reply:
         return result("Chosen: " + request.messages[0].text.rpartition("Answered by a person:")[2].split("\n")[0])
 
-    async with provider(writer=told) as server, scene.bot(connect("chat", server)):
+    async with provider(writer=tell_choice) as server, scene.bot(connect("chat", server)):
         assert (await talk.job()).latest_request.state == "input_required"  # type: ignore[union-attr]
         await talk.say("Oslo")
         job = await talk.over()
     assert job.latest_request.state == "completed"
     assert job.latest_request.subtasks["first"].result.content == "Chosen:  Oslo"  # type: ignore[union-attr]
     assert [one for one in purposes(server) if one.startswith("specialist")] == ["specialist:writer"]
-    assert "Oslo" in shown(talk.words()[-1])
+    assert "Oslo" in extract_shown_text(talk.words()[-1])
 
 
 async def test_what_was_in_doubt_then_is_cleared_today_and_not_done_again(scene: Scene, tmp_path: Path) -> None:
@@ -162,4 +162,4 @@ async def test_a_crew_in_the_crew_goes_on_where_it_was(scene: Scene, tmp_path: P
     asked = Counter(purposes(server))
     assert asked["specialist:checker"] >= 1
     assert asked["verifier"] == 1
-    assert "Churn was 4.2 %, and 12 km are 1.2 mil." in talk.said()
+    assert "Churn was 4.2 %, and 12 km are 1.2 mil." in talk.join_bot_texts()

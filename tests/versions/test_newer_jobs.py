@@ -13,8 +13,8 @@ from bot.tracing.export import export_job_trace
 from handoff import events as ev
 from handoff.contracts import Place, Request
 from tests.store.kit import take_job
-from tests.system.brains import Gate, connect, plan, played, provider, result, subtask
-from tests.system.scene import Scene, Talk, eventually, shown
+from tests.system.brains import Gate, bot_with_provider, connect, plan, provider, result, subtask
+from tests.system.scene import Scene, Talk, eventually, extract_shown_text
 
 NEWER = ev.SCHEMA + 1
 
@@ -25,7 +25,7 @@ def newer(event: ev.Event) -> str:
     return json.dumps({**line, "v": NEWER, "unheard_of": [1, 2]})
 
 
-async def left(talk: Talk) -> Head:
+async def wait_for_release(talk: Talk) -> Head:
     """Wait until the job is for newer releases only, and nobody owns it."""
 
     async def so() -> Head | None:
@@ -53,19 +53,19 @@ async def asked_of_a_newer_one(scene: Scene) -> Talk:
 async def test_a_request_that_a_newer_release_took_in_is_left_to_it(
     scene: Scene, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with played(scene) as server:
+    async with bot_with_provider(scene) as server:
         talk = await asked_of_a_newer_one(scene)
-        head = await left(talk)
+        head = await wait_for_release(talk)
         assert (head.seq, head.lost_owners) == (0, 0)
         assert len(await scene.store.jobs.read_inbox(talk.key)) == 1
-        listed = shown(await scene.command("status"))
+        listed = extract_shown_text(await scene.command("status"))
         assert f"`{talk.key.job}` <" in listed
         assert "|Draft a short note about tea>" in listed
-        assert "newer release" in shown(await scene.command(f"status {talk.key.job}"))
-        assert "newer release" in shown(await scene.command(f"trace {talk.key.job}"))
+        assert "newer release" in extract_shown_text(await scene.command(f"status {talk.key.job}"))
+        assert "newer release" in extract_shown_text(await scene.command(f"trace {talk.key.job}"))
         other = await scene.ask("Draft a short note about scones")
         await other.over()
-        assert shown(await scene.command(f"cancel {talk.key.job}"))
+        assert extract_shown_text(await scene.command(f"cancel {talk.key.job}"))
     assert server.requests
     assert not talk.replies()
     assert await scene.store.jobs.read_log(talk.key) == []
@@ -87,10 +87,10 @@ async def test_what_a_newer_release_says_to_a_job_under_way_passes_the_job_on(sc
         await talk.until(
             lambda job: job.latest_request.subtasks and job.latest_request.subtasks["first"].state == "complete"
         )
-        await gate.reached.wait()
+        await gate.arrival_event.wait()
         line = newer(ev.CancelRequested(at=time.time(), user=scene.person().id))
         assert await scene.store.jobs.signal(talk.key, line, dedupe=[])
-        await left(talk)
+        await wait_for_release(talk)
         await eventually(lambda: _owns_nothing(app))
         gate.open()
         await scene.barrier()
@@ -123,9 +123,11 @@ async def test_a_log_that_cannot_be_read_is_named_to_people_and_traced_for_admin
     assert done is Commit.OK
     assert await scene.store.jobs.release(claim, due=None)
     async with scene.bot(admins=frozenset({scene.person("cleo").id})):
-        assert "record of that job is damaged" in shown(await scene.command(f"status {talk.key.job}"))
-        assert "record of that job is damaged" in shown(await scene.command(f"trace {talk.key.job}"))
-        assert "record of that job is damaged" in shown(await scene.command(f"trace {talk.key.job}", who="cleo"))
+        assert "record of that job is damaged" in extract_shown_text(await scene.command(f"status {talk.key.job}"))
+        assert "record of that job is damaged" in extract_shown_text(await scene.command(f"trace {talk.key.job}"))
+        assert "record of that job is damaged" in extract_shown_text(
+            await scene.command(f"trace {talk.key.job}", who="cleo")
+        )
         direct = scene.person("cleo").dm
         await scene.workspace.until(lambda: [m for m in scene.workspace.messages(direct) if m.get("files")])
     own = scene.workspace.messages(scene.person().dm)

@@ -24,7 +24,7 @@ from tests.providers.scripts import first_text, task_of
 from tests.providers.wire import WireRequest
 from tests.store.kit import read_head
 from tests.system.brains import escalation, plan, provider, result, subtask
-from tests.system.scene import Json, Scene, Talk, eventually, scene_on, shown
+from tests.system.scene import Json, Scene, Talk, eventually, extract_shown_text, scene_on
 from tests.versions.next_release import NEXT as NEXT_SCHEMA
 from tests.versions.next_release import dump_next
 from tests.versions.releases import NEXT, PRESENT, Fleet, Release
@@ -38,20 +38,20 @@ class Words:
     """What the models say. A job is told by a word in its request; the reviewer of a held one waits."""
 
     def __init__(self) -> None:
-        self._held: dict[str, asyncio.Event] = {}
-        self.waiting: Counter[str] = Counter()
-        self.asked: Counter[str] = Counter()
+        self._hold_events: dict[str, asyncio.Event] = {}
+        self.wait_counts: Counter[str] = Counter()
+        self.ask_counts: Counter[str] = Counter()
 
     def hold(self, *names: str) -> None:
-        self._held.update({name: asyncio.Event() for name in names})
+        self._hold_events.update({name: asyncio.Event() for name in names})
 
     def let_go(self, *names: str) -> None:
         for name in names:
-            self._held.pop(name).set()
+            self._hold_events.pop(name).set()
 
     def planner(self, request: WireRequest) -> Reply:
         verb, name = re.findall(r"(Write|Ask) about (\w+)", first_text(request))[0]
-        self.asked["planner " + name] += 1
+        self.ask_counts["planner " + name] += 1
         return plan(
             subtask("first", "writer", intent=f"{verb} one sentence about {name}, please."),
             subtask("second", "reviewer", intent=f"Check one sentence about {name}, please."),
@@ -59,7 +59,7 @@ class Words:
 
     def writer(self, request: WireRequest) -> Reply:
         name = _name(request)
-        self.asked["writer " + name] += 1
+        self.ask_counts["writer " + name] += 1
         text = first_text(request)
         if "Ask one sentence" in task_of(request) and "Answered by a person:" not in text:
             return escalation("ambiguous_input", f"Which one of {name}?", ["Oslo", "Bergen"])
@@ -68,9 +68,9 @@ class Words:
 
     async def reviewer(self, request: WireRequest) -> Reply:
         name = _name(request)
-        if name in self._held:
-            self.waiting[name] += 1
-            await self._held[name].wait()
+        if name in self._hold_events:
+            self.wait_counts[name] += 1
+            await self._hold_events[name].wait()
         return result(f"Checked {name}.")
 
     def synthesizer(self, request: WireRequest) -> Reply:
@@ -91,13 +91,13 @@ class Board:
         self.scene, self.words, self.fleet = scene, words, fleet
         self.talks: dict[str, Talk] = {}
 
-    async def ask(self, name: str, *, held: bool = False, verb: str = "Write") -> Talk:
+    async def ask(self, name: str, *, is_held: bool = False, verb: str = "Write") -> Talk:
         """A request. A held one has come to its reviewer when this returns."""
-        if held:
+        if is_held:
             self.words.hold(name)
         self.talks[name] = await self.scene.ask(f"{verb} about {name}")
-        if held:
-            await eventually(lambda: _so(self.words.waiting[name]))
+        if is_held:
+            await eventually(lambda: _so(self.words.wait_counts[name]))
         return self.talks[name]
 
     async def head(self, name: str) -> Head:
@@ -113,11 +113,11 @@ class Board:
         try:
             await eventually(there, PATIENCE)
         except TimeoutError:
-            raise AssertionError(f"{name}: {await self.head(name)}; {self.talks[name].said()}") from None
+            raise AssertionError(f"{name}: {await self.head(name)}; {self.talks[name].join_bot_texts()}") from None
 
     async def moved_to_a_new_owner(self, name: str, before: int) -> None:
         """Wait until the reviewer of a held job was asked again."""
-        await eventually(lambda: _so(self.words.waiting[name] > before), PATIENCE)
+        await eventually(lambda: _so(self.words.wait_counts[name] > before), PATIENCE)
 
     def keys(self, name: str) -> Counter[str]:
         """The keys of the bot's messages in a thread, each with how often it is there."""
@@ -132,7 +132,7 @@ class Board:
             before = len(person.ephemerals("#general"))
             await person.command("#general", "/leadhand", text)
             found: list[Json] = await self.scene.workspace.until(lambda: person.ephemerals("#general")[before:])
-            return "" if NOT_RECORDED in shown(found[0]) else shown(found[0])
+            return "" if NOT_RECORDED in extract_shown_text(found[0]) else extract_shown_text(found[0])
 
         return await eventually(answer, PATIENCE)
 
@@ -173,23 +173,23 @@ async def fill(board: Board) -> None:
         ]
         key = JobKey(place.team, place.job_id)
         assert await store.jobs.ingest(key, dump_next(log[0]), dedupe=[])
-        claim = await _claimed(store, key)
+        claim = await _claim_job(store, key)
         done = await store.jobs.commit(claim, "fill", 0, [*map(dump_next, log)], taken_entries=[1], schema=NEXT_SCHEMA)
         assert done in {Commit.OK, Commit.DUP}, "a busy server may be asked twice"
         assert await store.jobs.release(claim, due=await store.read_time())
 
 
-async def _claimed(store: Store, key: JobKey) -> Claim:
+async def _claim_job(store: Store, key: JobKey) -> Claim:
     """That job. The instance that runs may have been quicker: it leaves it to the next release."""
 
-    async def claimed() -> Claim | None:
+    async def try_claim() -> Claim | None:
         claim = await store.jobs.claim("filler", lease=60, schema=NEXT_SCHEMA, preferred_job=key)
         if claim is not None and claim.key != key:
             await store.jobs.release(claim, due=await store.read_time())
             return None
         return claim
 
-    claim = await eventually(claimed)
+    claim = await eventually(try_claim)
     assert claim is not None
     return claim
 
@@ -208,17 +208,17 @@ async def _there(stage: Board) -> None:
     old = await stage.fleet.start(PRESENT)
     await stage.ask("alder")
     await stage.at("alder", "completed", ev.SCHEMA)
-    await stage.ask("birch", held=True)
+    await stage.ask("birch", is_held=True)
     await stage.ask("cedar", verb="Ask")
     await stage.at("cedar", "input_required", ev.SCHEMA)
     await stage.ask("dogwood", verb="Ask")
     await stage.at("dogwood", "input_required", ev.SCHEMA)
 
     new = await stage.fleet.start(NEXT)
-    await stage.ask("elm", held=True)  # to either of them
+    await stage.ask("elm", is_held=True)  # to either of them
     await stage.scene.person().stop(stage.talks["elm"].channel, stage.talks["elm"].ts)
     await eventually(lambda: _so(stage.keys("elm")[f"{stage.talks['elm'].ts}:answer"]), PATIENCE)
-    before = stage.words.waiting["birch"]
+    before = stage.words.wait_counts["birch"]
     await old.stop()
     await stage.moved_to_a_new_owner("birch", before)
     await stage.talks["cedar"].say("Oslo")
@@ -226,7 +226,7 @@ async def _there(stage: Board) -> None:
     stage.words.let_go("birch")
     await stage.at("birch", "completed", NEXT_SCHEMA)
     for name in ("fir", "gorse"):
-        await stage.ask(name, held=True)
+        await stage.ask(name, is_held=True)
     for name in ("hazel", "ivy"):
         await stage.ask(name, verb="Ask")
         await stage.at(name, "input_required", NEXT_SCHEMA)
@@ -235,10 +235,10 @@ async def _there(stage: Board) -> None:
 
 async def _back(stage: Board) -> Release:
     """The next release is taken back with its jobs open. The present one leaves them alone, and works."""
-    new = stage.fleet._started[-1]
+    new = stage.fleet._releases[-1]
     old = await stage.fleet.start(PRESENT)
     await new.stop()
-    waiting = dict(stage.words.waiting)
+    waiting = dict(stage.words.wait_counts)
     await fill(stage)
     await stage.ask("juniper")
     await stage.at("juniper", "completed", ev.SCHEMA)
@@ -260,7 +260,7 @@ async def _back(stage: Board) -> Release:
         (entry,) = await eventually(partial(stage.scene.store.jobs.read_inbox, key))
         assert json.loads(entry.payload)["v"] == ev.SCHEMA
         assert (await stage.head(name)).schema == NEXT_SCHEMA
-    assert {name: stage.words.waiting[name] for name in waiting} == waiting, "nobody went on with them"
+    assert {name: stage.words.wait_counts[name] for name in waiting} == waiting, "nobody went on with them"
     return old
 
 
@@ -301,9 +301,9 @@ def _each_once(stage: Board) -> None:
         answers = [key for key in keys if key.endswith(":answer")]
         assert len(answers) == (2 if name == "fir" else 1), f"{name}: {keys}"
         assert sum(key.endswith(":card") for key in keys) == len(answers)
-        assert stage.words.asked["planner " + name] == 1, (name, stage.words.asked)
-    assert "cedar is Oslo" in stage.talks["cedar"].said()
-    assert "dogwood is Bergen" in stage.talks["dogwood"].said()
-    assert "hazel is Bergen" in stage.talks["hazel"].said()
-    assert "ivy is Oslo" in stage.talks["ivy"].said()
-    assert "kapok is it" in stage.talks["fir"].said()
+        assert stage.words.ask_counts["planner " + name] == 1, (name, stage.words.ask_counts)
+    assert "cedar is Oslo" in stage.talks["cedar"].join_bot_texts()
+    assert "dogwood is Bergen" in stage.talks["dogwood"].join_bot_texts()
+    assert "hazel is Bergen" in stage.talks["hazel"].join_bot_texts()
+    assert "ivy is Oslo" in stage.talks["ivy"].join_bot_texts()
+    assert "kapok is it" in stage.talks["fir"].join_bot_texts()

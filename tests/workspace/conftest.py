@@ -19,7 +19,7 @@ from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
 
 MANIFEST = Path(__file__).parent / "manifest.yml"
-Refused = Callable[[str, Awaitable[Any]], Awaitable[dict[str, Any]]]
+ExpectRefusal = Callable[[str, Awaitable[Any]], Awaitable[dict[str, Any]]]
 Start = Callable[..., Awaitable[Workspace]]
 Listen = Callable[..., Awaitable[AsyncApp]]
 Clients = Callable[[Workspace], AsyncWebClient]
@@ -79,17 +79,17 @@ def client(workspace: Workspace, client_of: Clients) -> AsyncWebClient:
 
 
 @pytest.fixture
-def refused() -> Refused:
+def expect_refusal() -> ExpectRefusal:
     """Await a call that must fail with a code; returns the whole answer."""
 
-    async def refused(code: str, call: Awaitable[Any]) -> dict[str, Any]:
+    async def await_refusal(code: str, call: Awaitable[Any]) -> dict[str, Any]:
         with pytest.raises(SlackApiError) as caught:
             await call
         assert caught.value.response["error"] == code, caught.value.response
         answer: dict[str, Any] = caught.value.response.data
         return answer
 
-    return refused
+    return await_refusal
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import MANIFEST, Clients, Listen, Refused, Start, eventually
+from tests.workspace.conftest import MANIFEST, Clients, ExpectRefusal, Listen, Start, eventually
 
 
 @pytest.fixture
@@ -125,15 +125,19 @@ async def test_windows_homes_and_direct_messages_belong_to_one_of_them(
 
 
 async def test_a_token_opens_what_is_its_apps_alone(
-    workspace: Workspace, second: Workspace, client_of: Clients, refused: Refused, session: aiohttp.ClientSession
+    workspace: Workspace,
+    second: Workspace,
+    client_of: Clients,
+    expect_refusal: ExpectRefusal,
+    session: aiohttp.ClientSession,
 ) -> None:
     one, other = client_of(workspace), client_of(second)
     assert (await one.auth_test())["user_id"] == workspace.bot_user_id
     assert (await other.auth_test())["user_id"] == second.bot_user_id
     general = workspace.channel_id("#general")
     ts = (await one.chat_postMessage(channel=general, text="mine"))["ts"]
-    await refused("cant_update_message", other.chat_update(channel=general, ts=ts, text="yours"))
-    await refused("channel_not_found", other.chat_postMessage(channel=workspace.person("ana").dm, text="hi"))
+    await expect_refusal("cant_update_message", other.chat_update(channel=general, ts=ts, text="yours"))
+    await expect_refusal("channel_not_found", other.chat_postMessage(channel=workspace.person("ana").dm, text="hi"))
     members = (await other.conversations_members(channel=general))["members"]
     assert {workspace.bot_user_id, second.bot_user_id} <= set(members)
     await workspace.person("ana").say("#general", "read", files=[("a.csv", b"x\n1\n")])

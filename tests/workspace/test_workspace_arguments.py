@@ -129,7 +129,7 @@ async def test_a_wrong_value_in_any_argument_is_answered(caller: Caller, values:
         method = METHODS[name]
         values["ts"] = values["stream" if name in ("chat.appendStream", "chat.stopStream") else "post"]
         args = {each: values[each] for each in method.arguments if each in values} | {
-            each: "x" for each in method.required if each not in values
+            each: "x" for each in method.required_arguments if each not in values
         }
         for argument in method.arguments:
             for value in replace_each_part(args.get(argument)):

@@ -5,7 +5,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.channel_messages import iterate_elements
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Refused
+from tests.workspace.conftest import ExpectRefusal
 
 TEXT = {"type": "mrkdwn", "text": "hello"}
 PLAIN = {"type": "plain_text", "text": "hello"}
@@ -139,26 +139,36 @@ async def test_good_blocks_are_taken(
     ("blocks", "complaint"), BAD, ids=[f"{complaint[:40]}-{number}" for number, (_, complaint) in enumerate(BAD)]
 )
 async def test_bad_blocks_are_refused_and_the_fault_is_named(
-    workspace: Workspace, client: AsyncWebClient, refused: Refused, blocks: list[dict[str, Any]], complaint: str
+    workspace: Workspace,
+    client: AsyncWebClient,
+    expect_refusal: ExpectRefusal,
+    blocks: list[dict[str, Any]],
+    complaint: str,
 ) -> None:
     channel = workspace.channel_id("#general")
-    answer = await refused("invalid_blocks", client.chat_postMessage(channel=channel, text="x", blocks=blocks))
+    answer = await expect_refusal("invalid_blocks", client.chat_postMessage(channel=channel, text="x", blocks=blocks))
     assert any(complaint in each for each in answer["response_metadata"]["messages"]), answer
     assert workspace.messages("#general") == []
 
 
-async def test_cards_have_a_size_as_a_whole(workspace: Workspace, client: AsyncWebClient, refused: Refused) -> None:
+async def test_cards_have_a_size_as_a_whole(
+    workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal
+) -> None:
     channel = workspace.channel_id("#general")
     tasks = [{**CARD, "task_id": str(number)} for number in range(49)]
     plan = {"type": "plan", "title": "Plan", "tasks": tasks[:48]}
     await client.chat_postMessage(channel=channel, text="x", blocks=[plan])
-    await refused("msg_too_long", client.chat_postMessage(channel=channel, text="x", blocks=[{**plan, "tasks": tasks}]))
+    await expect_refusal(
+        "msg_too_long", client.chat_postMessage(channel=channel, text="x", blocks=[{**plan, "tasks": tasks}])
+    )
     detail = {
         "type": "rich_text",
         "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "x" * 900}]}],
     }
     wordy = [{**task, "details": detail} for task in tasks[:12]]
-    await refused("msg_too_long", client.chat_postMessage(channel=channel, text="x", blocks=[{**plan, "tasks": wordy}]))
+    await expect_refusal(
+        "msg_too_long", client.chat_postMessage(channel=channel, text="x", blocks=[{**plan, "tasks": wordy}])
+    )
 
 
 async def test_a_button_within_a_frame_can_be_pressed(workspace: Workspace, client: AsyncWebClient) -> None:
@@ -172,13 +182,15 @@ async def test_a_button_within_a_frame_can_be_pressed(workspace: Workspace, clie
 
 
 async def test_one_table_a_message_and_a_list_of_blocks(
-    workspace: Workspace, client: AsyncWebClient, refused: Refused
+    workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal
 ) -> None:
     channel = workspace.channel_id("#general")
     table = {"type": "table", "rows": [[{"type": "raw_text", "text": "a"}]]}
-    await refused("only_one_table_allowed", client.chat_postMessage(channel=channel, text="x", blocks=[table, table]))
+    await expect_refusal(
+        "only_one_table_allowed", client.chat_postMessage(channel=channel, text="x", blocks=[table, table])
+    )
     for wrong in ('{"type": "section"}', "no JSON", "[" * 20_000 + "]" * 20_000):
-        await refused("invalid_blocks_format", client.chat_postMessage(channel=channel, text="x", blocks=wrong))
+        await expect_refusal("invalid_blocks_format", client.chat_postMessage(channel=channel, text="x", blocks=wrong))
 
 
 async def test_new_text_alone_replaces_blocks_and_an_empty_list_removes_them(

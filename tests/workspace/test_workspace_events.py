@@ -12,10 +12,10 @@ from tests.patience import patience
 from tests.workspace.conftest import MANIFEST, Change, Listen, Start, eventually
 
 
-def collect(seen: Any, *events: Any) -> Any:
+def collect(seen_events: Any, *events: Any) -> Any:
     def noting(event: Any) -> Any:
         async def note(body: Any) -> None:
-            seen.append((event, body))
+            seen_events.append((event, body))
 
         return note
 

@@ -7,7 +7,7 @@ from slack_sdk.http_retry.builtin_async_handlers import AsyncConnectionErrorRetr
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Refused
+from tests.workspace.conftest import ExpectRefusal
 
 
 @pytest.fixture
@@ -32,19 +32,19 @@ async def test_the_sdk_posts_twice_when_a_reply_is_lost(
     assert len(workspace.messages("#general")) == 2
 
 
-@pytest.mark.parametrize(("kind", "posted"), [("server_error_before", 0), ("server_error_after", 1)])
+@pytest.mark.parametrize(("kind", "post_count"), [("server_error_before", 0), ("server_error_after", 1)])
 async def test_server_errors_before_and_after(
-    workspace: Workspace, client: AsyncWebClient, general: str, kind: Any, posted: int
+    workspace: Workspace, client: AsyncWebClient, general: str, kind: Any, post_count: int
 ) -> None:
     workspace.faults.add("chat.postMessage", kind)
     with pytest.raises(SlackApiError) as caught:
         await client.chat_postMessage(channel=general, text="x")
     assert caught.value.response.status_code == 500
-    assert len(workspace.messages("#general")) == posted
+    assert len(workspace.messages("#general")) == post_count
 
 
 async def test_a_fault_lasts_as_often_as_asked(
-    workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused
+    workspace: Workspace, client: AsyncWebClient, general: str, expect_refusal: ExpectRefusal
 ) -> None:
     workspace.faults.add("chat.postMessage", "rate_limited", times=2, retry_after=7)
     for _ in range(2):
@@ -52,7 +52,7 @@ async def test_a_fault_lasts_as_often_as_asked(
             await client.chat_postMessage(channel=general, text="x")
         assert caught.value.response.headers["Retry-After"] == "7"
     workspace.faults.add("chat.postMessage", "error", error="fatal_error")
-    await refused("fatal_error", client.chat_postMessage(channel=general, text="x"))
+    await expect_refusal("fatal_error", client.chat_postMessage(channel=general, text="x"))
     await client.chat_postMessage(channel=general, text="x")
     assert len(workspace.messages("#general")) == 1
 

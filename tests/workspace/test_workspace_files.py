@@ -7,7 +7,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Listen, Refused, eventually
+from tests.workspace.conftest import ExpectRefusal, Listen, eventually
 
 
 @pytest.fixture
@@ -65,11 +65,15 @@ async def test_attached_files_come_with_the_event_and_are_fetched_with_the_token
 
 
 async def test_uploads_that_slack_refuses(
-    workspace: Workspace, client: AsyncWebClient, general: str, session: aiohttp.ClientSession, refused: Refused
+    workspace: Workspace,
+    client: AsyncWebClient,
+    general: str,
+    session: aiohttp.ClientSession,
+    expect_refusal: ExpectRefusal,
 ) -> None:
     ticket = await client.files_getUploadURLExternal(filename="a.txt", length=4)
     shared = {"files": json.dumps([{"id": ticket["file_id"]}]), "channel_id": general}
-    await refused("file_not_found", client.api_call("files.completeUploadExternal", params=shared))
+    await expect_refusal("file_not_found", client.api_call("files.completeUploadExternal", params=shared))
     async with session.post(ticket["upload_url"], data=b"toolong") as response:
         assert response.status == 400
     async with session.post(ticket["upload_url"], data=b"four") as response:
@@ -77,7 +81,7 @@ async def test_uploads_that_slack_refuses(
     async with session.post(ticket["upload_url"], data=b"four") as response:
         assert response.status == 400
     await client.api_call("files.completeUploadExternal", params=shared)
-    await refused("file_not_found", client.api_call("files.completeUploadExternal", params=shared))
-    await refused("file_not_found", client.files_info(file="F0NONE"))
+    await expect_refusal("file_not_found", client.api_call("files.completeUploadExternal", params=shared))
+    await expect_refusal("file_not_found", client.files_info(file="F0NONE"))
     await workspace.person("ana").kick("#general")
-    await refused("not_in_channel", client.files_upload_v2(channel=general, filename="a", content="b"))
+    await expect_refusal("not_in_channel", client.files_upload_v2(channel=general, filename="a", content="b"))

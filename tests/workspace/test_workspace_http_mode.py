@@ -12,7 +12,7 @@ from bot.workspace.workspace_server import Workspace
 from tests.workspace.conftest import Change, Start, eventually
 
 
-class Served:
+class BoltServer:
     """A real Bolt app behind a real HTTP server, which counts what it answers."""
 
     def __init__(self) -> None:
@@ -34,8 +34,8 @@ class Served:
 
 
 @pytest.fixture
-async def served() -> AsyncIterator[Any]:
-    served = Served()
+async def bolt_server() -> AsyncIterator[Any]:
+    served = BoltServer()
     app = web.Application()
     for path in ("/slack/events", "/slack/commands", "/slack/buttons"):
         app.router.add_post(path, served.handle)
@@ -54,7 +54,7 @@ def bolt_for(workspace: Workspace, secret: str | None = None) -> Any:
     return AsyncApp(client=client, signing_secret=secret or workspace.signing_secret, logger=quiet)
 
 
-async def hearing(start: Start, served: Served) -> tuple[Workspace, list[Any]]:
+async def hearing(start: Start, served: BoltServer) -> tuple[Workspace, list[Any]]:
     """A workspace that delivers again at once, and what an app on `served` was told of messages."""
     workspace = await start(request_url=served.url, retry_scale=0)
     served.bolt = bolt_for(workspace)
@@ -67,21 +67,21 @@ async def hearing(start: Start, served: Served) -> tuple[Workspace, list[Any]]:
     return workspace, seen
 
 
-async def test_events_commands_and_presses_come_signed(start: Start, served: Served) -> None:
-    workspace = await start(request_url=served.url)
-    served.bolt = bolt_for(workspace)
+async def test_events_commands_and_presses_come_signed(start: Start, bolt_server: BoltServer) -> None:
+    workspace = await start(request_url=bolt_server.url)
+    bolt_server.bolt = bolt_for(workspace)
     seen: list[Any] = []
 
-    @served.bolt.event("app_mention")
+    @bolt_server.bolt.event("app_mention")
     async def mention(event: Any, say: Any) -> None:
         seen.append(event["ts"])
         await say(text="hello", thread_ts=event["ts"])
 
-    @served.bolt.event("message")
+    @bolt_server.bolt.event("message")
     async def message() -> None:
         pass
 
-    @served.bolt.command("/testhand")
+    @bolt_server.bolt.command("/testhand")
     async def command(ack: Any, command: Any) -> None:
         await ack(f"got {command['text']}")
 
@@ -94,59 +94,61 @@ async def test_events_commands_and_presses_come_signed(start: Start, served: Ser
 
 
 async def test_what_the_manifest_sends_elsewhere_goes_there(
-    start: Start, served: Served, manifest_with: Change
+    start: Start, bolt_server: BoltServer, manifest_with: Change
 ) -> None:
-    def addressed(raw: Any) -> None:
+    def set_addresses(raw: Any) -> None:
         host = "https://app.example"
         raw["features"]["slash_commands"][0]["url"] = f"{host}/slack/commands"
         raw["settings"]["interactivity"]["request_url"] = f"{host}/slack/buttons"
         raw["settings"]["event_subscriptions"]["request_url"] = f"{host}/slack/events"
 
-    workspace = await start(manifest=manifest_with(addressed), request_url=served.url)
-    served.empty = True
+    workspace = await start(manifest=manifest_with(set_addresses), request_url=bolt_server.url)
+    bolt_server.empty = True
     ana = workspace.person("ana")
     for act in (ana.command("#general", "/testhand"), ana.shortcut("new_job")):
         with pytest.raises(ActionFailed):  # 204 will not do for these
             await act
     await ana.say("@testhand", "hi")
-    await eventually(lambda: len(served.requests) >= 3)
-    assert [each.path for each in served.requests[:3]] == ["/slack/commands", "/slack/buttons", "/slack/events"]
+    await eventually(lambda: len(bolt_server.requests) >= 3)
+    assert [each.path for each in bolt_server.requests[:3]] == ["/slack/commands", "/slack/buttons", "/slack/events"]
 
 
-async def test_a_wrong_secret_is_turned_away_by_bolt(start: Start, served: Served) -> None:
-    workspace = await start(request_url=served.url, retry_scale=0)
-    served.bolt = bolt_for(workspace, secret="another secret")
+async def test_a_wrong_secret_is_turned_away_by_bolt(start: Start, bolt_server: BoltServer) -> None:
+    workspace = await start(request_url=bolt_server.url, retry_scale=0)
+    bolt_server.bolt = bolt_for(workspace, secret="another secret")
     with pytest.raises(ActionFailed, match="dispatch_failed"):
         await workspace.person("ana").command("#general", "/testhand")
 
 
-async def test_a_failed_delivery_comes_again_and_says_why(start: Start, served: Served) -> None:
-    workspace, seen = await hearing(start, served)
+async def test_a_failed_delivery_comes_again_and_says_why(start: Start, bolt_server: BoltServer) -> None:
+    workspace, seen = await hearing(start, bolt_server)
     ana = workspace.person("ana")
     await ana.say("@testhand", "first")
     await eventually(lambda: seen == ["first"])
-    served.refuse = 2
+    bolt_server.refuse = 2
     await ana.say("@testhand", "second")
     await eventually(lambda: seen == ["first", "second"])
-    last = served.requests[-1]
+    last = bolt_server.requests[-1]
     assert last.headers["X-Slack-Retry-Num"] == "2"
     assert last.headers["X-Slack-Retry-Reason"] == "http_error"
-    assert served.requests[0].headers.get("X-Slack-Retry-Num") is None
+    assert bolt_server.requests[0].headers.get("X-Slack-Retry-Num") is None
 
 
-async def test_any_2xx_takes_an_event_and_an_app_may_ask_not_to_be_told_again(start: Start, served: Served) -> None:
-    workspace, seen = await hearing(start, served)
+async def test_any_2xx_takes_an_event_and_an_app_may_ask_not_to_be_told_again(
+    start: Start, bolt_server: BoltServer
+) -> None:
+    workspace, seen = await hearing(start, bolt_server)
     ana = workspace.person("ana")
     await ana.say("@testhand", "verifies the URL")
     await eventually(lambda: seen)
     for setting in ({"empty": True}, {"empty": False, "refuse": 9, "headers": {"X-Slack-No-Retry": "1"}}):
-        vars(served).update(setting)
-        before = len(served.requests)
+        vars(bolt_server).update(setting)
+        before = len(bolt_server.requests)
         for count in range(1, 4):
             await ana.say("@testhand", "once")
-            await eventually(lambda count=count, before=before: len(served.requests) >= before + count)
-        assert len(served.requests) == before + 3
-    assert not any("X-Slack-Retry-Num" in each.headers for each in served.requests)
+            await eventually(lambda count=count, before=before: len(bolt_server.requests) >= before + count)
+        assert len(bolt_server.requests) == before + 3
+    assert not any("X-Slack-Retry-Num" in each.headers for each in bolt_server.requests)
     with pytest.raises(ActionFailed, match="dispatch_failed"):
         await ana.command("#general", "/testhand")
 

@@ -10,7 +10,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.workspace.traffic import MAX_ENTRIES
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
-from tests.workspace.conftest import Change, Listen, Refused, Start, eventually
+from tests.workspace.conftest import Change, ExpectRefusal, Listen, Start, eventually
 
 Json = dict[str, Any]
 
@@ -65,17 +65,17 @@ async def test_an_event_waits_is_acknowledged_and_is_sent_again(
 
 
 async def test_calls_are_kept_with_their_error_and_fault_and_never_the_token(
-    workspace: Workspace, client: AsyncWebClient, session: aiohttp.ClientSession, refused: Refused
+    workspace: Workspace, client: AsyncWebClient, session: aiohttp.ClientSession, expect_refusal: ExpectRefusal
 ) -> None:
-    await refused("channel_not_found", client.chat_postMessage(channel="C404", text="hello"))
+    await expect_refusal("channel_not_found", client.chat_postMessage(channel="C404", text="hello"))
     workspace.faults.add("auth.test", "error", error="fatal_error")
-    await refused("fatal_error", client.auth_test(token=workspace.bot_token))
+    await expect_refusal("fatal_error", client.auth_test(token=workspace.bot_token))
     (post,) = await entries(session, workspace, "chat.postMessage")
     assert (post["state"], post["error"], post["about"]) == ("error", "channel_not_found", "hello")
     whole = (await ask(session, workspace, "traffic_entry", id=post["id"]))["entry"]
     assert whole["answer"] == {"ok": False, "error": "channel_not_found"}
     assert whole["payload"]["text"] == "hello"
-    await refused("missing_scope", client.team_info())
+    await expect_refusal("missing_scope", client.team_info())
     assert (await entries(session, workspace, "team.info"))[0]["error"] == "missing_scope: team:read"
     (test,) = await entries(session, workspace, "auth.test")
     assert (test["error"], test["fault"]) == ("fatal_error", "error")

@@ -7,7 +7,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Change, Clients, Listen, Refused, Start, eventually
+from tests.workspace.conftest import Change, Clients, ExpectRefusal, Listen, Start, eventually
 
 PLAIN = {"type": "plain_text", "text": "Go"}
 BUTTONS = [
@@ -56,7 +56,7 @@ async def test_a_press_is_acknowledged_and_answered_by_response_url(
 
     def register(app: Any) -> None:
         @app.action("pick_1")
-        async def picked(ack: Any, body: Any, respond: Any) -> None:
+        async def answer_pick(ack: Any, body: Any, respond: Any) -> None:
             await ack()
             seen.append(body)
             await respond(text="thank you", replace_original=True)
@@ -124,7 +124,7 @@ async def test_who_is_not_acknowledged_in_time_sees_an_error(start: Start, liste
 async def test_an_acknowledgement_that_slack_would_not_show_is_an_error(workspace: Workspace, listen: Listen) -> None:
     def register(app: Any) -> None:
         @app.command("/testhand")
-        async def broken(ack: Any) -> None:
+        async def ack_wrong_blocks(ack: Any) -> None:
             await ack(blocks=[{"type": "section"}])
 
     await listen(workspace, register)
@@ -222,7 +222,7 @@ async def test_a_shortcut_opens_a_modal_that_is_filled_and_submitted(workspace: 
             await client.views_open(trigger_id=body["trigger_id"], view=FORM)
 
         @app.view("form")
-        async def submitted(ack: Any, view: Any) -> None:
+        async def handle_submit(ack: Any, view: Any) -> None:
             values = view["state"]["values"]
             if values["task"]["text"]["value"] == "nonsense":
                 await ack(response_action="errors", errors={"task": "Please be serious"})
@@ -251,7 +251,7 @@ async def test_a_shortcut_opens_a_modal_that_is_filled_and_submitted(workspace: 
 
 
 async def test_a_trigger_works_once_and_for_three_seconds(
-    workspace: Workspace, listen: Listen, client: AsyncWebClient, refused: Refused
+    workspace: Workspace, listen: Listen, client: AsyncWebClient, expect_refusal: ExpectRefusal
 ) -> None:
     triggers: list[Any] = []
 
@@ -267,14 +267,14 @@ async def test_a_trigger_works_once_and_for_three_seconds(
         await ana.shortcut("new_job")
     await eventually(lambda: len(triggers) == 2)
     await client.views_open(trigger_id=triggers[0], view=FORM)
-    await refused("exchanged_trigger_id", client.views_open(trigger_id=triggers[0], view=FORM))
+    await expect_refusal("exchanged_trigger_id", client.views_open(trigger_id=triggers[0], view=FORM))
     workspace.clock.advance(4)
-    await refused("expired_trigger_id", client.views_open(trigger_id=triggers[1], view=FORM))
-    await refused("invalid_trigger_id", client.views_open(trigger_id="1.2.abc", view=FORM))
+    await expect_refusal("expired_trigger_id", client.views_open(trigger_id=triggers[1], view=FORM))
+    await expect_refusal("invalid_trigger_id", client.views_open(trigger_id="1.2.abc", view=FORM))
 
 
 async def test_views_are_updated_pushed_and_checked(
-    workspace: Workspace, listen: Listen, client: AsyncWebClient, refused: Refused
+    workspace: Workspace, listen: Listen, client: AsyncWebClient, expect_refusal: ExpectRefusal
 ) -> None:
     triggers: list[Any] = []
 
@@ -285,7 +285,7 @@ async def test_views_are_updated_pushed_and_checked(
             triggers.append(shortcut["trigger_id"])
 
         @app.view("form")
-        async def submitted(ack: Any) -> None:
+        async def handle_submit(ack: Any) -> None:
             await ack(response_action="push", view={**FORM, "callback_id": "second"})
 
         @app.view("second")
@@ -298,17 +298,17 @@ async def test_views_are_updated_pushed_and_checked(
     await eventually(lambda: triggers)
     view = (await client.views_open(trigger_id=triggers[0], view=FORM))["view"]
     changed = await client.views_update(view_id=view["id"], hash=view["hash"], view={**FORM, "private_metadata": "new"})
-    await refused("hash_conflict", client.views_update(view_id=view["id"], hash=view["hash"], view=FORM))
-    await refused("not_found", client.views_update(view_id="V0NONE", view=FORM))
+    await expect_refusal("hash_conflict", client.views_update(view_id=view["id"], hash=view["hash"], view=FORM))
+    await expect_refusal("not_found", client.views_update(view_id="V0NONE", view=FORM))
     assert ana.views()[0]["private_metadata"] == changed["view"]["private_metadata"] == "new"
     no_submit = {key: value for key, value in FORM.items() if key != "submit"}
-    answer = await refused("invalid_arguments", client.views_update(view_id=view["id"], view=no_submit))
+    answer = await expect_refusal("invalid_arguments", client.views_update(view_id=view["id"], view=no_submit))
     assert "missing required field: submit" in answer["response_metadata"]["messages"][0]
     crowd = {**FORM, "blocks": [{"type": "divider"}] * 101}
-    answer = await refused("invalid_arguments", client.views_update(view_id=view["id"], view=crowd))
+    answer = await expect_refusal("invalid_arguments", client.views_update(view_id=view["id"], view=crowd))
     assert "no more than 100 items" in answer["response_metadata"]["messages"][0]
     empty = {**FORM, "blocks": [{"type": "section"}]}
-    answer = await refused("invalid_arguments", client.views_update(view_id=view["id"], view=empty))
+    answer = await expect_refusal("invalid_arguments", client.views_update(view_id=view["id"], view=empty))
     assert "text or fields [json-pointer:/view/blocks/0]" in answer["response_metadata"]["messages"][0]
     await ana.submit(view["id"], {"text": "x"})
     assert [each["callback_id"] for each in ana.views()] == ["form", "second"]
@@ -316,14 +316,14 @@ async def test_views_are_updated_pushed_and_checked(
     assert ana.views() == []
 
 
-async def test_the_home_tab(workspace: Workspace, client: AsyncWebClient, refused: Refused) -> None:
+async def test_the_home_tab(workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal) -> None:
     ana = workspace.person("ana")
     home = {"type": "home", "blocks": [{"type": "header", "text": PLAIN}]}
     await client.views_publish(user_id=ana.id, view=home)
     assert ana.home()["blocks"][0]["type"] == "header"
-    await refused("invalid_arguments", client.views_publish(user_id=ana.id, view=FORM))
+    await expect_refusal("invalid_arguments", client.views_publish(user_id=ana.id, view=FORM))
     alert = {"type": "home", "blocks": [{"type": "alert", "text": PLAIN}]}
-    await refused("invalid_arguments", client.views_publish(user_id=ana.id, view=alert))
+    await expect_refusal("invalid_arguments", client.views_publish(user_id=ana.id, view=alert))
 
 
 async def test_without_interactivity_in_the_manifest_nothing_can_be_pressed(

@@ -49,7 +49,7 @@ async def test_an_assistant_thread_starts_greets_and_answers(
         threads = AsyncAssistant()
 
         @threads.thread_started
-        async def started(say: Any, set_suggested_prompts: Any, payload: Any) -> None:
+        async def greet_thread(say: Any, set_suggested_prompts: Any, payload: Any) -> None:
             heard.append(payload["assistant_thread"])
             await say("How can I help?")
             await set_suggested_prompts(prompts=[{"title": "Hi", "message": "Say hi"}])

@@ -7,7 +7,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
-from tests.workspace.conftest import Change, Clients, Refused, Start
+from tests.workspace.conftest import Change, Clients, ExpectRefusal, Start
 
 METADATA = {"event_type": "job_posted", "event_payload": {"key": "42"}}
 
@@ -59,7 +59,7 @@ async def test_a_thread_counts_all_who_reply_and_lists_five(workspace: Workspace
 
 
 async def test_history_pages_and_windows(
-    workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused
+    workspace: Workspace, client: AsyncWebClient, general: str, expect_refusal: ExpectRefusal
 ) -> None:
     ana = workspace.person("ana")
     stamps = [await ana.say("#general", str(number)) for number in range(5)]
@@ -76,81 +76,93 @@ async def test_history_pages_and_windows(
     closed = await client.conversations_history(channel=general, oldest=stamps[1], latest=stamps[3], inclusive=True)
     assert [each["text"] for each in closed["messages"]] == ["3", "2", "1"]
     for bound in ("oldest", "latest"):
-        await refused(f"invalid_ts_{bound}", client.conversations_history(channel=general, **{bound: "yesterday"}))  # type: ignore[arg-type]
+        await expect_refusal(
+            f"invalid_ts_{bound}", client.conversations_history(channel=general, **{bound: "yesterday"})
+        )  # type: ignore[arg-type]
 
 
 async def test_a_deleted_root_leaves_a_tombstone(
-    workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused
+    workspace: Workspace, client: AsyncWebClient, general: str, expect_refusal: ExpectRefusal
 ) -> None:
     root = (await client.chat_postMessage(channel=general, text="root"))["ts"]
     await client.chat_postMessage(channel=general, text="reply", thread_ts=root)
     await client.chat_delete(channel=general, ts=root)
     assert workspace.thread("#general", root)[0]["subtype"] == "tombstone"
-    await refused("message_not_found", client.chat_update(channel=general, ts=root, text="back"))
+    await expect_refusal("message_not_found", client.chat_update(channel=general, ts=root, text="back"))
 
 
 async def test_who_and_where_is_refused_as_slack_refuses(
-    workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused
+    workspace: Workspace, client: AsyncWebClient, general: str, expect_refusal: ExpectRefusal
 ) -> None:
     ana = workspace.person("ana")
     ts = await ana.say("#general", "mine")
-    await refused("channel_not_found", client.chat_postMessage(channel="C0NOWHERE", text="x"))
-    await refused("channel_not_found", client.conversations_info(channel="#general"))
-    await refused("cant_update_message", client.chat_update(channel=general, ts=ts, text="x"))
-    await refused("cant_delete_message", client.chat_delete(channel=general, ts=ts))
-    await refused("message_not_found", client.chat_update(channel=general, ts="1.000001", text="x"))
-    await refused("thread_not_found", client.chat_postMessage(channel=general, text="x", thread_ts="1.000001"))
+    await expect_refusal("channel_not_found", client.chat_postMessage(channel="C0NOWHERE", text="x"))
+    await expect_refusal("channel_not_found", client.conversations_info(channel="#general"))
+    await expect_refusal("cant_update_message", client.chat_update(channel=general, ts=ts, text="x"))
+    await expect_refusal("cant_delete_message", client.chat_delete(channel=general, ts=ts))
+    await expect_refusal("message_not_found", client.chat_update(channel=general, ts="1.000001", text="x"))
+    await expect_refusal("thread_not_found", client.chat_postMessage(channel=general, text="x", thread_ts="1.000001"))
     reply = await client.chat_postMessage(channel=general, text="x", thread_ts=ts)
-    await refused("cannot_reply_to_message", client.chat_postMessage(channel=general, text="x", thread_ts=reply["ts"]))
-    await refused("thread_not_found", client.conversations_replies(channel=general, ts="1.000001"))
+    await expect_refusal(
+        "cannot_reply_to_message", client.chat_postMessage(channel=general, text="x", thread_ts=reply["ts"])
+    )
+    await expect_refusal("thread_not_found", client.conversations_replies(channel=general, ts="1.000001"))
     await ana.kick("#general")
-    await refused("not_in_channel", client.chat_postMessage(channel=general, text="x"))
-    await refused("not_in_channel", client.conversations_history(channel=general))
+    await expect_refusal("not_in_channel", client.chat_postMessage(channel=general, text="x"))
+    await expect_refusal("not_in_channel", client.conversations_history(channel=general))
     await client.conversations_join(channel=general)
     await client.chat_postMessage(channel=general, text="back")
     workspace.archive("#general")
-    await refused("is_archived", client.chat_postMessage(channel=general, text="x"))
+    await expect_refusal("is_archived", client.chat_postMessage(channel=general, text="x"))
 
 
 @pytest.mark.filterwarnings("ignore:The top-level `text`:UserWarning")  # the SDK says so too
-async def test_what_is_too_long_or_empty_is_refused(client: AsyncWebClient, general: str, refused: Refused) -> None:
+async def test_what_is_too_long_or_empty_is_refused(
+    client: AsyncWebClient, general: str, expect_refusal: ExpectRefusal
+) -> None:
     ts = (await client.chat_postMessage(channel=general, text="x" * 40_000))["ts"]
-    await refused("msg_too_long", client.chat_postMessage(channel=general, text="x" * 40_001))
-    await refused("msg_too_long", client.chat_update(channel=general, ts=ts, text="x" * 4_001))
+    await expect_refusal("msg_too_long", client.chat_postMessage(channel=general, text="x" * 40_001))
+    await expect_refusal("msg_too_long", client.chat_update(channel=general, ts=ts, text="x" * 4_001))
     await client.chat_postMessage(channel=general, markdown_text="x" * 12_000)
-    await refused("msg_too_long", client.chat_postMessage(channel=general, markdown_text="x" * 12_001))
-    await refused("no_text", client.chat_postMessage(channel=general, text=""))
-    await refused("no_text", client.chat_postMessage(channel=general, text=" \n"))
-    await refused("markdown_text_conflict", client.chat_postMessage(channel=general, text="a", markdown_text="b"))
-    await refused("invalid_metadata_format", client.chat_postMessage(channel=general, text="x", metadata={"a": 1}))
+    await expect_refusal("msg_too_long", client.chat_postMessage(channel=general, markdown_text="x" * 12_001))
+    await expect_refusal("no_text", client.chat_postMessage(channel=general, text=""))
+    await expect_refusal("no_text", client.chat_postMessage(channel=general, text=" \n"))
+    await expect_refusal(
+        "markdown_text_conflict", client.chat_postMessage(channel=general, text="a", markdown_text="b")
+    )
+    await expect_refusal(
+        "invalid_metadata_format", client.chat_postMessage(channel=general, text="x", metadata={"a": 1})
+    )
     huge = {"event_type": "x", "event_payload": {"x": "y" * 17_000}}
-    await refused("metadata_too_large", client.chat_postMessage(channel=general, text="x", metadata=huge))
+    await expect_refusal("metadata_too_large", client.chat_postMessage(channel=general, text="x", metadata=huge))
 
 
-async def test_unknown_and_missing_arguments_are_named(client: AsyncWebClient, general: str, refused: Refused) -> None:
-    answer = await refused(
+async def test_unknown_and_missing_arguments_are_named(
+    client: AsyncWebClient, general: str, expect_refusal: ExpectRefusal
+) -> None:
+    answer = await expect_refusal(
         "invalid_arguments", client.api_call("chat.postMessage", json={"channel": general, "txt": "x"})
     )
     assert answer["response_metadata"]["messages"] == ["[ERROR] unknown argument: txt"]
-    answer = await refused("invalid_arguments", client.api_call("chat.update", json={"channel": general}))
+    answer = await expect_refusal("invalid_arguments", client.api_call("chat.update", json={"channel": general}))
     assert answer["response_metadata"]["messages"] == ["[ERROR] missing required field: ts"]
-    await refused("unknown_method", client.api_call("chat.shout"))
+    await expect_refusal("unknown_method", client.api_call("chat.shout"))
 
 
 async def test_tokens_and_scopes(
     workspace: Workspace,
     client: AsyncWebClient,
     general: str,
-    refused: Refused,
+    expect_refusal: ExpectRefusal,
     start: Start,
     manifest_with: Change,
     client_of: Clients,
 ) -> None:
     url = workspace.api_url
-    await refused("not_authed", AsyncWebClient(base_url=url).auth_test())
-    await refused("invalid_auth", AsyncWebClient("xoxb-wrong", base_url=url).auth_test())
-    await refused("not_allowed_token_type", AsyncWebClient(workspace.app_token, base_url=url).auth_test())
-    await refused("not_allowed_token_type", client.apps_connections_open(app_token=workspace.bot_token))
+    await expect_refusal("not_authed", AsyncWebClient(base_url=url).auth_test())
+    await expect_refusal("invalid_auth", AsyncWebClient("xoxb-wrong", base_url=url).auth_test())
+    await expect_refusal("not_allowed_token_type", AsyncWebClient(workspace.app_token, base_url=url).auth_test())
+    await expect_refusal("not_allowed_token_type", client.apps_connections_open(app_token=workspace.bot_token))
     answer = await client.auth_test()
     assert (answer["user_id"], answer["team_id"]) == (workspace.bot_user_id, workspace.team_id)
     assert "reactions:write" in answer.headers["x-oauth-scopes"].split(",")
@@ -158,13 +170,13 @@ async def test_tokens_and_scopes(
     other = await start(
         manifest=manifest_with(lambda raw: raw["oauth_config"]["scopes"]["bot"].remove("reactions:write"))
     )
-    answer = await refused(
+    answer = await expect_refusal(
         "missing_scope", client_of(other).reactions_add(channel=general, name="eyes", timestamp="1.0")
     )
     assert answer["needed"] == "reactions:write"
     assert "chat:write" in answer["provided"]
-    await refused("missing_scope", client.chat_postMessage(channel=general, text="x", username="Somebody"))
-    await refused("missing_scope", client.team_info())
+    await expect_refusal("missing_scope", client.chat_postMessage(channel=general, text="x", username="Somebody"))
+    await expect_refusal("missing_scope", client.team_info())
 
 
 async def test_a_form_may_carry_the_token_and_json_may_not(
@@ -185,31 +197,33 @@ async def test_get_changes_nothing(workspace: Workspace, session: aiohttp.Client
     assert workspace.messages("#general") == []
 
 
-async def test_reactions(workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused) -> None:
+async def test_reactions(
+    workspace: Workspace, client: AsyncWebClient, general: str, expect_refusal: ExpectRefusal
+) -> None:
     ts = await workspace.person("ana").say("#general", "hi")
     await client.reactions_add(channel=general, name="eyes", timestamp=ts)
     await workspace.person("ben").react("#general", ts, "eyes")
     assert workspace.messages("#general")[0]["reactions"] == [
         {"name": "eyes", "users": [workspace.bot_user_id, workspace.person("ben").id], "count": 2}
     ]
-    await refused("already_reacted", client.reactions_add(channel=general, name="eyes", timestamp=ts))
-    await refused("invalid_name", client.reactions_add(channel=general, name="No Such!", timestamp=ts))
-    await refused("message_not_found", client.reactions_add(channel=general, name="eyes", timestamp="1.000001"))
+    await expect_refusal("already_reacted", client.reactions_add(channel=general, name="eyes", timestamp=ts))
+    await expect_refusal("invalid_name", client.reactions_add(channel=general, name="No Such!", timestamp=ts))
+    await expect_refusal("message_not_found", client.reactions_add(channel=general, name="eyes", timestamp="1.000001"))
     await client.reactions_remove(channel=general, name="eyes", timestamp=ts)
-    await refused("no_reaction", client.reactions_remove(channel=general, name="eyes", timestamp=ts))
+    await expect_refusal("no_reaction", client.reactions_remove(channel=general, name="eyes", timestamp=ts))
 
 
 async def test_people_channels_and_the_rest_are_described(
-    workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused
+    workspace: Workspace, client: AsyncWebClient, general: str, expect_refusal: ExpectRefusal
 ) -> None:
     ana = workspace.person("ana")
     assert (await client.users_info(user=ana.id))["user"]["profile"]["display_name"] == "ana"
-    await refused("user_not_found", client.users_info(user="U0NOBODY"))
+    await expect_refusal("user_not_found", client.users_info(user="U0NOBODY"))
     assert len((await client.users_list())["members"]) == 8
     names = [channel["name"] for channel in (await client.conversations_list())["channels"]]
     assert sorted(names) == ["general", "northwind", "sales"]
     assert len((await client.conversations_list(types="im"))["channels"]) == 5
-    await refused("missing_scope", client.conversations_list(types="private_channel"))
+    await expect_refusal("missing_scope", client.conversations_list(types="private_channel"))
     info = (await client.conversations_info(channel=general, include_num_members=True))["channel"]
     assert (info["is_member"], info["num_members"]) == (True, 4)
     assert workspace.bot_user_id in (await client.conversations_members(channel=general))["members"]
@@ -222,14 +236,14 @@ async def test_people_channels_and_the_rest_are_described(
 
 
 async def test_ephemeral_messages_are_for_one_person(
-    workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused
+    workspace: Workspace, client: AsyncWebClient, general: str, expect_refusal: ExpectRefusal
 ) -> None:
     ana = workspace.person("ana")
     await client.chat_postEphemeral(channel=general, user=ana.id, text="psst")
     assert [each["text"] for each in ana.ephemerals("#general")] == ["psst"]
     assert workspace.person("ben").ephemerals("#general") == []
     assert workspace.messages("#general") == []
-    await refused(
+    await expect_refusal(
         "user_not_in_channel", client.chat_postEphemeral(channel=ana.dm, user=workspace.person("ben").id, text="x")
     )
 
@@ -251,13 +265,15 @@ async def test_a_message_to_a_person_goes_to_the_dm(workspace: Workspace, client
     assert answer["channel"] == ana.dm
 
 
-async def test_canvases(workspace: Workspace, client: AsyncWebClient, general: str, refused: Refused) -> None:
+async def test_canvases(
+    workspace: Workspace, client: AsyncWebClient, general: str, expect_refusal: ExpectRefusal
+) -> None:
     content = {"type": "markdown", "markdown": "# Report"}
     made = await client.canvases_create(title="Report", document_content=content, channel_id=general)
     change = {"operation": "insert_at_end", "document_content": {"type": "markdown", "markdown": "More"}}
     await client.canvases_edit(canvas_id=made["canvas_id"], changes=[change])
     assert await workspace.file(made["canvas_id"]) == b"# Report\nMore"
-    await refused("canvas_not_found", client.canvases_edit(canvas_id="F0NONE", changes=[change]))
+    await expect_refusal("canvas_not_found", client.canvases_edit(canvas_id="F0NONE", changes=[change]))
 
 
 async def test_until_tells_what_it_saw_last(workspace: Workspace) -> None:

@@ -71,10 +71,10 @@ class App:
 
 @pytest.fixture
 async def app(start: Start, manifest: Path, session: aiohttp.ClientSession) -> App:
-    return App(await start(manifest=manifest, rate_limits=False, installed=False, organisation="Acme"), session)
+    return App(await start(manifest=manifest, rate_limits=False, is_installed=False, organisation="Acme"), session)
 
 
-async def refused(call: Callable[[], Any]) -> str:
+async def catch_error_code(call: Callable[[], Any]) -> str:
     with pytest.raises(SlackApiError) as caught:
         await call()
     return str(caught.value.response["error"])
@@ -83,7 +83,7 @@ async def refused(call: Callable[[], Any]) -> str:
 async def test_a_token_is_good_in_the_workspace_it_was_issued_for(app: App) -> None:
     second = await app.at.start_further_workspace("Second")
     try:
-        assert await refused(app.client(app.at.bot_token).auth_test) == "account_inactive"
+        assert await catch_error_code(app.client(app.at.bot_token).auth_test) == "account_inactive"
         first = await app.install("Local workspace")
         other = await app.install("Second")
         assert [each["team"]["id"] for each in (first, other)] == [app.at.team_id, second.team_id]
@@ -95,9 +95,11 @@ async def test_a_token_is_good_in_the_workspace_it_was_issued_for(app: App) -> N
             await client.chat_postMessage(channel=workspace.channel_id("#general"), text="hi")
             assert [one["text"] for one in workspace.messages("#general")] == ["hi"]
         post = app.client(first["access_token"]).chat_postMessage
-        assert await refused(lambda: post(channel=second.channel_id("#general"), text="x")) == "channel_not_found"
+        assert (
+            await catch_error_code(lambda: post(channel=second.channel_id("#general"), text="x")) == "channel_not_found"
+        )
         second.uninstall()
-        assert await refused(app.client(other["access_token"]).auth_test) == "account_inactive"
+        assert await catch_error_code(app.client(other["access_token"]).auth_test) == "account_inactive"
         await app.client(first["access_token"]).auth_test()
     finally:
         await second.stop()
@@ -116,9 +118,9 @@ async def test_what_the_page_does_not_know_it_refuses(app: App) -> None:
     assert await app.choose("Cancel") == {"error": "access_denied", "state": "s1"}
     back = await app.choose("Local workspace")
     assert back["state"] == "s1"
-    assert await refused(lambda: app.access(code=back["code"], client_secret="x")) == "bad_client_secret"
+    assert await catch_error_code(lambda: app.access(code=back["code"], client_secret="x")) == "bad_client_secret"
     await app.access(code=back["code"])
-    assert await refused(lambda: app.access(code=back["code"])) == "invalid_code"
+    assert await catch_error_code(lambda: app.access(code=back["code"])) == "invalid_code"
 
 
 async def test_an_organisations_token_is_good_in_all_of_it_and_names_the_team(app: App) -> None:
@@ -131,11 +133,11 @@ async def test_an_organisations_token_is_good_in_all_of_it_and_names_the_team(ap
         for workspace in (app.at, second):
             await client.chat_postMessage(channel=workspace.channel_id("#general"), text="hi")
             assert len(workspace.messages("#general")) == 1
-        assert await refused(client.users_list) == "missing_argument"
+        assert await catch_error_code(client.users_list) == "missing_argument"
         listed = await app.client(issued["access_token"], second.team_id).users_list()
         assert second.person("ana").id in {one["id"] for one in listed["members"]}
         app.at.uninstall()
-        assert await refused(client.auth_test) == "account_inactive"
+        assert await catch_error_code(client.auth_test) == "account_inactive"
         assert ALL_TEAMS not in {row.team for row in app.at.oauth._tokens.values()}
     finally:
         await second.stop()
@@ -148,11 +150,11 @@ async def test_an_expiring_token_is_refreshed_and_a_refresh_token_works_once(app
     second = await app.access(grant_type="refresh_token", refresh_token=first["refresh_token"])
     await app.client(first["access_token"]).auth_test()
     again = {"grant_type": "refresh_token", "refresh_token": first["refresh_token"]}
-    assert await refused(lambda: app.access(**again)) == "invalid_refresh_token"
+    assert await catch_error_code(lambda: app.access(**again)) == "invalid_refresh_token"
     third = await app.access(grant_type="refresh_token", refresh_token=second["refresh_token"])
-    assert await refused(app.client(first["access_token"]).auth_test) == "token_revoked"
+    assert await catch_error_code(app.client(first["access_token"]).auth_test) == "token_revoked"
     app.at.clock.advance(43_201)
-    assert await refused(app.client(third["access_token"]).auth_test) == "token_expired"
+    assert await catch_error_code(app.client(third["access_token"]).auth_test) == "token_expired"
 
 
 @pytest.mark.parametrize("manifest", [True], indirect=True)
@@ -161,13 +163,15 @@ async def test_a_refresh_token_works_again_within_the_grace_period_if_one_is_set
     first = await app.install("Local workspace")
     again = {"grant_type": "refresh_token", "refresh_token": first["refresh_token"]}
     lost, kept = await app.access(**again), await app.access(**again)
-    assert await refused(app.client(first["access_token"]).auth_test) == "token_revoked", "two at the most are good"
+    assert await catch_error_code(app.client(first["access_token"]).auth_test) == "token_revoked", (
+        "two at the most are good"
+    )
     for each in (lost, kept):
         await app.client(each["access_token"]).auth_test()
     once = {"grant_type": "refresh_token", "refresh_token": kept["refresh_token"]}
     await app.access(**once)
     app.at.clock.advance(31)
-    assert await refused(lambda: app.access(**once)) == "invalid_refresh_token"
+    assert await catch_error_code(lambda: app.access(**once)) == "invalid_refresh_token"
 
 
 async def test_a_workspace_beside_an_organisation_has_ids_of_the_same_form_and_nothing_else(app: App) -> None:
@@ -187,7 +191,7 @@ async def test_a_workspace_beside_an_organisation_has_ids_of_the_same_form_and_n
         said = [[one["text"] for one in each.messages("#general")] for each in (app.at, inside, beside)]
         assert said == [[], ["inside"], ["beside"]]
         app.at.uninstall()
-        assert await refused(client.auth_test) == "account_inactive"
+        assert await catch_error_code(client.auth_test) == "account_inactive"
         await own.auth_test()
     finally:
         await beside.stop()

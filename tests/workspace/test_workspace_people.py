@@ -99,7 +99,11 @@ async def sol_team(town: Workspace) -> str:
 
 
 async def test_private_places_have_events_and_scopes_of_their_own(
-    town: Workspace, workspace: Workspace, client_of: Clients, listen: Listen, refused: Callable[..., Awaitable[Any]]
+    town: Workspace,
+    workspace: Workspace,
+    client_of: Clients,
+    listen: Listen,
+    expect_refusal: Callable[..., Awaitable[Any]],
 ) -> None:
     seen: list[Any] = []
     await listen(town, collect(seen, "message"))
@@ -115,21 +119,25 @@ async def test_private_places_have_events_and_scopes_of_their_own(
     assert (leads["is_private"], leads["is_group"], leads["is_ext_shared"]) == (True, True, False)
     shared = (await client.conversations_info(channel=town.channel_id("northwind")))["channel"]
     assert (shared["is_private"], shared["is_ext_shared"]) == (False, True)
-    await refused("missing_scope", client.conversations_info(channel=town.channel_id(group_dm)))
+    await expect_refusal("missing_scope", client.conversations_info(channel=town.channel_id(group_dm)))
     plain = client_of(workspace)
-    await refused("missing_scope", plain.conversations_info(channel=workspace.channel_id("leads")))
+    await expect_refusal("missing_scope", plain.conversations_info(channel=workspace.channel_id("leads")))
 
 
 async def test_user_groups_are_listed_and_their_changes_told(
-    town: Workspace, workspace: Workspace, client_of: Clients, listen: Listen, refused: Callable[..., Awaitable[Any]]
+    town: Workspace,
+    workspace: Workspace,
+    client_of: Clients,
+    listen: Listen,
+    expect_refusal: Callable[..., Awaitable[Any]],
 ) -> None:
     client, group = client_of(town), town.group_id("reviewers")
     ben, cleo, ana = (town.person(name).id for name in ("ben", "cleo", "ana"))
     (listed,) = (await client.usergroups_list(include_users=True))["usergroups"]
     assert (listed["id"], listed["handle"], listed["users"]) == (group, "reviewers", [ben, cleo])
     assert "users" not in (await client.usergroups_list())["usergroups"][0]
-    await refused("no_such_subteam", client.usergroups_users_list(usergroup="S0NOBODY"))
-    await refused("missing_scope", client_of(workspace).usergroups_list())
+    await expect_refusal("no_such_subteam", client.usergroups_users_list(usergroup="S0NOBODY"))
+    await expect_refusal("missing_scope", client_of(workspace).usergroups_list())
     seen: list[Any] = []
     await listen(town, collect(seen, "subteam_members_changed"))
     town.change_group("@reviewers", add=["ana", "ben"], remove=["cleo"])
@@ -154,7 +162,7 @@ async def test_another_bot_mentions_the_app(town: Workspace, client_of: Clients,
 
 
 async def test_a_stranger_has_no_commands_shortcuts_or_direct_message_of_the_app(
-    town: Workspace, client_of: Clients, listen: Listen, refused: Callable[..., Awaitable[Any]]
+    town: Workspace, client_of: Clients, listen: Listen, expect_refusal: Callable[..., Awaitable[Any]]
 ) -> None:
     sol, ana = town.person("sol"), town.person("ana")
     with pytest.raises(ActionFailed, match="not installed in your workspace"):
@@ -164,7 +172,7 @@ async def test_a_stranger_has_no_commands_shortcuts_or_direct_message_of_the_app
         await sol.shortcut("start_job", "#northwind", ts)
     with pytest.raises(ActionFailed):
         await sol.say("@testhand", "psst")
-    await refused("user_not_visible", client_of(town).conversations_open(users=sol.id))
+    await expect_refusal("user_not_visible", client_of(town).conversations_open(users=sol.id))
     clicks: list[Any] = []
 
     def register(app: AsyncApp) -> None:

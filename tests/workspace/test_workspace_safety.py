@@ -112,12 +112,12 @@ async def test_it_listens_on_loopback_alone(workspace: Workspace) -> None:
 
 class Page:
     def __init__(self, socket: Any) -> None:
-        self.socket, self.seen = socket, []
+        self.socket, self.seen_bodies = socket, []
 
     async def until(self, kind: str) -> Any:
         while True:
             body = json.loads(await self.socket.receive_str(timeout=patience()))
-            self.seen.append(body)
+            self.seen_bodies.append(body)
             if body["type"] == kind:
                 return body
 
@@ -163,7 +163,7 @@ async def test_the_page_sees_what_happens_as_one_person_sees_it(
     assert (await live.until("home"))["view"]["type"] == "home"
     workspace.show_notice("Another model")
     assert (await live.until("notice"))["text"] == "Another model"
-    assert not any(ben.dm == body.get("channel") for body in live.seen)
+    assert not any(ben.dm == body.get("channel") for body in live.seen_bodies)
 
     history = await post("history", channel=channel)
     assert [each["text"] for each in history["messages"]] == [f"<@{workspace.bot_user_id}> hello"]
@@ -184,7 +184,7 @@ async def test_the_page_does_what_a_person_does(
             opened.append(await client.views_open(trigger_id=body["trigger_id"], view=view))
 
         @app.view_closed("m")
-        async def closed(ack: Any) -> None:
+        async def handle_close(ack: Any) -> None:
             await ack()
             opened.append("closed")
 

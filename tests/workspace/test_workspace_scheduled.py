@@ -8,7 +8,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.scheduled_messages import MAX_MESSAGES_IN_WINDOW, MAX_SECONDS_AHEAD
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Change, Clients, Refused, Start
+from tests.workspace.conftest import Change, Clients, ExpectRefusal, Start
 
 
 def in_minutes(minutes: int) -> int:
@@ -34,7 +34,7 @@ async def test_a_message_is_posted_when_its_time_comes(workspace: Workspace, cli
 
 
 async def test_messages_for_later_are_listed_in_pages_and_windows(
-    workspace: Workspace, client: AsyncWebClient, refused: Refused
+    workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal
 ) -> None:
     general, times = workspace.channel_id("#general"), [in_minutes(10 * number) for number in range(1, 4)]
     for number, at in enumerate(times):
@@ -43,37 +43,37 @@ async def test_messages_for_later_are_listed_in_pages_and_windows(
     assert [[each["text"] for each in page["scheduled_messages"]] async for page in pages] == [["0", "1"], ["2"]]
     window = await client.chat_scheduledMessages_list(oldest=str(times[1]), latest=f"{times[1]}.000000")
     assert [each["text"] for each in window["scheduled_messages"]] == ["1"]
-    await refused("invalid_ts_oldest", client.chat_scheduledMessages_list(oldest="yesterday"))
-    await refused("invalid_ts_latest", client.chat_scheduledMessages_list(latest="tomorrow"))
-    await refused("invalid_cursor", client.chat_scheduledMessages_list(cursor="2"))
+    await expect_refusal("invalid_ts_oldest", client.chat_scheduledMessages_list(oldest="yesterday"))
+    await expect_refusal("invalid_ts_latest", client.chat_scheduledMessages_list(latest="tomorrow"))
+    await expect_refusal("invalid_cursor", client.chat_scheduledMessages_list(cursor="2"))
 
 
 async def test_a_message_for_later_can_be_deleted_until_it_is_posted(
-    workspace: Workspace, client: AsyncWebClient, refused: Refused
+    workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal
 ) -> None:
     general, sales = workspace.channel_id("#general"), workspace.channel_id("#sales")
     kept = (await client.chat_scheduleMessage(channel=general, post_at=in_minutes(5), text="x"))["scheduled_message_id"]
     delete = client.chat_deleteScheduledMessage
-    await refused("invalid_scheduled_message_id", delete(channel=sales, scheduled_message_id=kept))
+    await expect_refusal("invalid_scheduled_message_id", delete(channel=sales, scheduled_message_id=kept))
     await delete(channel=general, scheduled_message_id=kept)
-    await refused("invalid_scheduled_message_id", delete(channel=general, scheduled_message_id=kept))
+    await expect_refusal("invalid_scheduled_message_id", delete(channel=general, scheduled_message_id=kept))
     workspace.clock.advance(600)
     await client.chat_postMessage(channel=general, text="now")
     assert [each["text"] for each in workspace.messages("#general")] == ["now"]
 
 
 async def test_times_that_slack_does_not_take_are_refused(
-    workspace: Workspace, client: AsyncWebClient, refused: Refused
+    workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal
 ) -> None:
     general, schedule = workspace.channel_id("#general"), client.chat_scheduleMessage
-    await refused("time_in_past", schedule(channel=general, post_at=in_minutes(-1), text="x"))
-    await refused(
+    await expect_refusal("time_in_past", schedule(channel=general, post_at=in_minutes(-1), text="x"))
+    await expect_refusal(
         "time_too_far", schedule(channel=general, post_at=int(time.time()) + MAX_SECONDS_AHEAD + 60, text="x")
     )
     at = in_minutes(10)
     for _ in range(MAX_MESSAGES_IN_WINDOW):
         await schedule(channel=general, post_at=at, text="x")
-    await refused("restricted_too_many", schedule(channel=general, post_at=at + 60, text="x"))
+    await expect_refusal("restricted_too_many", schedule(channel=general, post_at=at + 60, text="x"))
     await schedule(channel=workspace.channel_id("#sales"), post_at=at, text="x")
 
 
@@ -98,7 +98,7 @@ async def manager(start: Start, manifest_with: Change, client_of: Clients) -> tu
 
 
 async def test_an_app_makes_a_channel_and_brings_people_in(
-    manager: tuple[Workspace, AsyncWebClient], refused: Refused
+    manager: tuple[Workspace, AsyncWebClient], expect_refusal: ExpectRefusal
 ) -> None:
     workspace, client = manager
     ana = workspace.person("ana")
@@ -111,25 +111,25 @@ async def test_an_app_makes_a_channel_and_brings_people_in(
     assert changed["topic"]["value"] == "Stay calm"
     await ana.say("#war-room", "Here")
     create, invite = client.conversations_create, client.conversations_invite
-    await refused("name_taken", create(name="war-room"))
-    await refused("invalid_name_specials", create(name="War room!"))
-    await refused("invalid_name_maxlength", create(name="x" * 81))
-    assert (await refused("missing_scope", create(name="hidden", is_private=True)))["needed"] == "groups:write"
-    await refused("already_in_channel", invite(channel=made["id"], users=ana.id))
-    await refused("cant_invite_self", invite(channel=made["id"], users=workspace.bot_user_id))
-    await refused("user_not_found", invite(channel=made["id"], users="U0"))
-    await refused("too_long", client.conversations_setTopic(channel=made["id"], topic="x" * 251))
+    await expect_refusal("name_taken", create(name="war-room"))
+    await expect_refusal("invalid_name_specials", create(name="War room!"))
+    await expect_refusal("invalid_name_maxlength", create(name="x" * 81))
+    assert (await expect_refusal("missing_scope", create(name="hidden", is_private=True)))["needed"] == "groups:write"
+    await expect_refusal("already_in_channel", invite(channel=made["id"], users=ana.id))
+    await expect_refusal("cant_invite_self", invite(channel=made["id"], users=workspace.bot_user_id))
+    await expect_refusal("user_not_found", invite(channel=made["id"], users="U0"))
+    await expect_refusal("too_long", client.conversations_setTopic(channel=made["id"], topic="x" * 251))
 
 
 async def test_people_are_found_by_their_address_and_reactions_by_their_message(
-    start: Start, manifest_with: Change, client_of: Clients, refused: Refused
+    start: Start, manifest_with: Change, client_of: Clients, expect_refusal: ExpectRefusal
 ) -> None:
     workspace = await start(
         manifest=manifest_with(lambda raw: raw["oauth_config"]["scopes"]["bot"].append("users:read.email"))
     )
     client, ana = client_of(workspace), workspace.person("ana")
     assert (await client.users_lookupByEmail(email="Ana@local.example"))["user"]["id"] == ana.id
-    await refused("users_not_found", client.users_lookupByEmail(email="nobody@local.example"))
+    await expect_refusal("users_not_found", client.users_lookupByEmail(email="nobody@local.example"))
     ts = await ana.say("#general", "hi")
     await ana.react("#general", ts, "eyes")
     found = await client.reactions_get(channel=workspace.channel_id("#general"), timestamp=ts)

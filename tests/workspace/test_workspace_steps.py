@@ -9,7 +9,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Change, Clients, Listen, Refused, Start, eventually
+from tests.workspace.conftest import Change, Clients, ExpectRefusal, Listen, Start, eventually
 
 USER = {"type": "slack#/types/user_id", "title": "User", "is_required": True}
 
@@ -128,21 +128,25 @@ async def test_inputs_that_do_not_fit_are_told_to_the_person(workspace: Workspac
 
 
 async def test_a_step_ends_once_with_the_outputs_of_the_manifest(
-    workspace: Workspace, client: AsyncWebClient, refused: Refused
+    workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal
 ) -> None:
     ana = workspace.person("ana")
     run = await ana.run_step("approve", {"user": ana.id, "days": 1})
     complete = client.functions_completeSuccess
-    wrong = await refused("parameter_validation_failed", complete(function_execution_id=run, outputs={"note": 1}))
+    wrong = await expect_refusal(
+        "parameter_validation_failed", complete(function_execution_id=run, outputs={"note": 1})
+    )
     assert wrong["response_metadata"]["messages"] == ["note is not of the type string", "user is required"]
-    await refused("function_execution_not_found", complete(function_execution_id="Fx0", outputs={}))
+    await expect_refusal("function_execution_not_found", complete(function_execution_id="Fx0", outputs={}))
     token = workspace.step(run).token
     posted = await client.chat_postMessage(channel=workspace.channel_id("#general"), text="hi", token=token)
     assert posted["message"]["user"] == workspace.bot_user_id
     await client.functions_completeError(function_execution_id=run, error="Nobody is there", token=token)
     assert (workspace.step(run).status, workspace.step(run).error) == ("failed", "Nobody is there")
-    await refused("execution_not_in_running_state", complete(function_execution_id=run, outputs={"user": ana.id}))
-    await refused("token_revoked", client.auth_test(token=token))
+    await expect_refusal(
+        "execution_not_in_running_state", complete(function_execution_id=run, outputs={"user": ana.id})
+    )
+    await expect_refusal("token_revoked", client.auth_test(token=token))
 
 
 async def test_an_app_that_is_not_org_ready_offers_no_steps(start: Start, manifest_with: Change) -> None:

@@ -5,7 +5,7 @@ from slack_sdk.models.messages.chunk import BlocksChunk, MarkdownTextChunk, Plan
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Change, Clients, Refused, Start
+from tests.workspace.conftest import Change, Clients, ExpectRefusal, Start
 
 
 @pytest.fixture
@@ -45,30 +45,36 @@ async def test_a_stream_grows_and_ends(
 
 
 async def test_the_display_mode_is_fixed_at_the_start(
-    workspace: Workspace, client: AsyncWebClient, place: tuple[dict[str, str], dict[str, str]], refused: Refused
+    workspace: Workspace,
+    client: AsyncWebClient,
+    place: tuple[dict[str, str], dict[str, str]],
+    expect_refusal: ExpectRefusal,
 ) -> None:
     where, recipients = place
     ts = (await client.chat_startStream(**where, **recipients, chunks=[task(1)]))["ts"]
     call = client.api_call(
         "chat.appendStream", json={"channel": where["channel"], "ts": ts, "task_display_mode": "plan"}
     )
-    await refused("invalid_arguments", call)
+    await expect_refusal("invalid_arguments", call)
     await client.chat_appendStream(
         channel=where["channel"], ts=ts, chunks=[task(2), BlocksChunk(blocks=[{"type": "divider"}])]
     )
     kinds = [block["type"] for block in workspace.thread("#general", where["thread_ts"])[1]["blocks"]]
     assert kinds == ["task_card", "task_card", "divider"]
-    await refused("invalid_arguments", client.chat_startStream(**where, **recipients, task_display_mode="grid"))
+    await expect_refusal("invalid_arguments", client.chat_startStream(**where, **recipients, task_display_mode="grid"))
 
 
 async def test_a_channel_needs_to_know_for_whom(
-    workspace: Workspace, client: AsyncWebClient, place: tuple[dict[str, str], dict[str, str]], refused: Refused
+    workspace: Workspace,
+    client: AsyncWebClient,
+    place: tuple[dict[str, str], dict[str, str]],
+    expect_refusal: ExpectRefusal,
 ) -> None:
     where, recipients = place
     team, user = recipients["recipient_team_id"], recipients["recipient_user_id"]
-    await refused("missing_recipient_team_id", client.chat_startStream(**where, recipient_user_id=user))
-    await refused("missing_recipient_user_id", client.chat_startStream(**where, recipient_team_id=team))
-    await refused(
+    await expect_refusal("missing_recipient_team_id", client.chat_startStream(**where, recipient_user_id=user))
+    await expect_refusal("missing_recipient_user_id", client.chat_startStream(**where, recipient_team_id=team))
+    await expect_refusal(
         "team_not_found", client.chat_startStream(**where, recipient_user_id=user, recipient_team_id="T0OTHER")
     )
     ana = workspace.person("ana")
@@ -77,47 +83,50 @@ async def test_a_channel_needs_to_know_for_whom(
 
 
 async def test_text_and_chunks_exclude_each_other_and_have_limits(
-    client: AsyncWebClient, place: tuple[dict[str, str], dict[str, str]], refused: Refused
+    client: AsyncWebClient, place: tuple[dict[str, str], dict[str, str]], expect_refusal: ExpectRefusal
 ) -> None:
     where, recipients = place
     both = {"markdown_text": "a", "chunks": [MarkdownTextChunk(text="b")]}
-    await refused("invalid_arguments", client.chat_startStream(**where, **recipients, **both))
+    await expect_refusal("invalid_arguments", client.chat_startStream(**where, **recipients, **both))
     ts = (await client.chat_startStream(**where, **recipients))["ts"]
     here = {"channel": where["channel"], "ts": ts}
-    await refused("msg_too_long", client.chat_appendStream(**here, markdown_text="x" * 12_001))
-    await refused("no_text", client.chat_appendStream(**here))
-    await refused("invalid_chunks", client.chat_appendStream(**here, chunks=[{"type": "thought", "text": "x"}]))
-    await refused("invalid_chunks", client.chat_appendStream(**here, chunks=[task(1, "done")]))
+    await expect_refusal("msg_too_long", client.chat_appendStream(**here, markdown_text="x" * 12_001))
+    await expect_refusal("no_text", client.chat_appendStream(**here))
+    await expect_refusal("invalid_chunks", client.chat_appendStream(**here, chunks=[{"type": "thought", "text": "x"}]))
+    await expect_refusal("invalid_chunks", client.chat_appendStream(**here, chunks=[task(1, "done")]))
     many = [task(number) for number in range(49)]
-    await refused("msg_too_long", client.chat_appendStream(**here, chunks=many))
+    await expect_refusal("msg_too_long", client.chat_appendStream(**here, chunks=many))
     await client.chat_appendStream(**here, chunks=many[:48])
-    await refused("msg_too_long", client.chat_appendStream(**here, chunks=[task(50)]))
+    await expect_refusal("msg_too_long", client.chat_appendStream(**here, chunks=[task(50)]))
 
 
 async def test_a_stream_expires_after_five_minutes(
-    workspace: Workspace, client: AsyncWebClient, place: tuple[dict[str, str], dict[str, str]], refused: Refused
+    workspace: Workspace,
+    client: AsyncWebClient,
+    place: tuple[dict[str, str], dict[str, str]],
+    expect_refusal: ExpectRefusal,
 ) -> None:
     where, recipients = place
     ts = (await client.chat_startStream(**where, **recipients, markdown_text="So far"))["ts"]
     here = {"channel": where["channel"], "ts": ts}
-    await refused("streaming_state_conflict", client.chat_update(**here, text="x"))
+    await expect_refusal("streaming_state_conflict", client.chat_update(**here, text="x"))
     workspace.clock.advance(240)  # the clock goes on by itself too, on a busy machine by more than a second
     await client.chat_appendStream(**here, markdown_text=", so good")
     workspace.clock.advance(61)
     await workspace.until(lambda: not workspace.thread("#general", where["thread_ts"])[1]["streaming"])
-    await refused("message_not_in_streaming_state", client.chat_appendStream(**here, markdown_text="late"))
-    await refused("message_not_in_streaming_state", client.chat_stopStream(**here))
+    await expect_refusal("message_not_in_streaming_state", client.chat_appendStream(**here, markdown_text="late"))
+    await expect_refusal("message_not_in_streaming_state", client.chat_stopStream(**here))
     assert workspace.thread("#general", where["thread_ts"])[1]["text"] == "So far, so good"
     await client.chat_update(**here, text="Fallback")
     assert workspace.thread("#general", where["thread_ts"])[1]["text"] == "Fallback"
 
 
 async def test_only_a_stream_of_its_own_can_be_continued(
-    client: AsyncWebClient, place: tuple[dict[str, str], dict[str, str]], refused: Refused
+    client: AsyncWebClient, place: tuple[dict[str, str], dict[str, str]], expect_refusal: ExpectRefusal
 ) -> None:
     where, _ = place
     ts = (await client.chat_postMessage(**where, text="no stream"))["ts"]
-    await refused(
+    await expect_refusal(
         "message_not_in_streaming_state", client.chat_appendStream(channel=where["channel"], ts=ts, markdown_text="x")
     )
 
@@ -143,7 +152,10 @@ async def test_a_status_clears_itself_after_two_minutes_or_with_an_answer(
 
 
 async def test_status_and_session_share_one_place(
-    workspace: Workspace, client: AsyncWebClient, place: tuple[dict[str, str], dict[str, str]], refused: Refused
+    workspace: Workspace,
+    client: AsyncWebClient,
+    place: tuple[dict[str, str], dict[str, str]],
+    expect_refusal: ExpectRefusal,
 ) -> None:
     where, _ = place
     thread = {"channel_id": where["channel"], "thread_ts": where["thread_ts"]}
@@ -159,17 +171,17 @@ async def test_status_and_session_share_one_place(
     assert workspace.session("#general", where["thread_ts"])["title"] == "Second title"
     workspace.clock.advance(3600)
     assert workspace.session("#general", where["thread_ts"])["status"] == "suspended"
-    await refused("invalid_arguments", client.agents_sessions_setStatus(**thread, status="working"))
-    await refused("invalid_arguments", client.agents_sessions_rename(**thread, title="x" * 201))
-    await refused(
+    await expect_refusal("invalid_arguments", client.agents_sessions_setStatus(**thread, status="working"))
+    await expect_refusal("invalid_arguments", client.agents_sessions_rename(**thread, title="x" * 201))
+    await expect_refusal(
         "invalid_arguments", client.assistant_threads_setStatus(**thread, status="x", loading_messages=["x"] * 11)
     )
     gone = {"channel_id": where["channel"], "thread_ts": "1.000001"}
-    await refused("thread_not_found", client.agents_sessions_setStatus(**gone, status="active"))
+    await expect_refusal("thread_not_found", client.agents_sessions_setStatus(**gone, status="active"))
 
 
 async def test_sessions_need_an_agent_and_warn_without_the_stop_event(
-    start: Start, manifest_with: Change, client_of: Clients, refused: Refused
+    start: Start, manifest_with: Change, client_of: Clients, expect_refusal: ExpectRefusal
 ) -> None:
     def edit(raw: dict[str, Any]) -> None:
         raw["settings"]["event_subscriptions"]["bot_events"].remove("agent_session_stopped")
@@ -182,12 +194,16 @@ async def test_sessions_need_an_agent_and_warn_without_the_stop_event(
     plain = await start(manifest=manifest_with(lambda raw: raw["features"].pop("agent_view")))
     cleo = plain.person("cleo")
     thread = {"channel_id": cleo.dm, "thread_ts": await cleo.say("@testhand", "hi")}
-    await refused("agent_view_not_enabled", client_of(plain).agents_sessions_setStatus(**thread, status="processing"))
+    await expect_refusal(
+        "agent_view_not_enabled", client_of(plain).agents_sessions_setStatus(**thread, status="processing")
+    )
 
 
-async def test_prompts(workspace: Workspace, client: AsyncWebClient, refused: Refused) -> None:
+async def test_prompts(workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal) -> None:
     dm = workspace.person("ana").dm
     prompts = [{"title": "Hello", "message": "Say hello"}]
     await client.assistant_threads_setSuggestedPrompts(channel_id=dm, prompts=prompts)
     assert workspace.prompts(dm) == prompts
-    await refused("invalid_arguments", client.assistant_threads_setSuggestedPrompts(channel_id=dm, prompts=prompts * 5))
+    await expect_refusal(
+        "invalid_arguments", client.assistant_threads_setSuggestedPrompts(channel_id=dm, prompts=prompts * 5)
+    )

@@ -11,7 +11,7 @@ NAMES = {"U1": "ana"}
 TASK = {"task_id": "t1", "title": "Count", "status": "in_progress", "details": "analyst"}
 
 
-def shown(*blocks: dict[str, Any], **message: Any) -> str:
+def render_blocks(*blocks: dict[str, Any], **message: Any) -> str:
     return render_message({"text": "the fallback", "blocks": list(blocks), **message}, NAMES)
 
 
@@ -39,17 +39,17 @@ def shown(*blocks: dict[str, Any], **message: Any) -> str:
     ],
 )
 def test_each_block_has_its_text(block: dict[str, Any], text: str) -> None:
-    assert shown(block) == text
+    assert render_blocks(block) == text
 
 
 def test_a_divider_is_a_line() -> None:
-    assert set(shown({"type": "divider"})) == {"─"}
+    assert set(render_blocks({"type": "divider"})) == {"─"}
 
 
 def test_streamed_text_and_files_come_with_the_blocks() -> None:
     context = {"type": "context", "elements": [{"text": "end"}]}
-    assert shown(context, markdown_text="said", files=[{"name": "a.png"}]) == "said\nend\n[file] a.png"
-    assert shown() == "the fallback"
+    assert render_blocks(context, markdown_text="said", files=[{"name": "a.png"}]) == "said\nend\n[file] a.png"
+    assert render_blocks() == "the fallback"
 
 
 def test_the_rows_of_plans_are_found_among_other_blocks() -> None:

@@ -21,7 +21,7 @@ PLAIN = [
     "```",
     "**",
 ]
-MEANT = [
+MEANT_CASES = [
     ("*bold*", [section(text("bold", bold=True))]),
     ("_*both*_ here", [section(text("both", italic=True, bold=True), text(" here"))]),
     ("~gone~ `*code*`", [section(text("gone", strike=True), text(" "), text("*code*", code=True))]),
@@ -38,12 +38,12 @@ MEANT = [
 ]
 
 
-@pytest.mark.parametrize("typed", PLAIN)
-def test_what_means_nothing_stays_as_it_is(typed: str) -> None:
-    shown = typed.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    assert make_rich_text(typed, "b")["elements"] == [section(text(shown))]
+@pytest.mark.parametrize("typed_text", PLAIN)
+def test_what_means_nothing_stays_as_it_is(typed_text: str) -> None:
+    shown = typed_text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    assert make_rich_text(typed_text, "b")["elements"] == [section(text(shown))]
 
 
-@pytest.mark.parametrize(("typed", "elements"), MEANT)
-def test_what_people_type_becomes_what_they_meant(typed: str, elements: Any) -> None:
-    assert make_rich_text(typed, "b") == {"type": "rich_text", "block_id": "b", "elements": elements}
+@pytest.mark.parametrize(("typed_text", "elements"), MEANT_CASES)
+def test_what_people_type_becomes_what_they_meant(typed_text: str, elements: Any) -> None:
+    assert make_rich_text(typed_text, "b") == {"type": "rich_text", "block_id": "b", "elements": elements}

@@ -60,16 +60,16 @@ async def test_the_channel_or_thread_that_was_opened_last_is_told(workspace: Wor
     await ben.say("#sales", "I do.", await ben.say("#sales", "Who brings the chairs?"))
     channel = page.get_by_test_id("channel")
 
-    async def opened(*kinds: str) -> None:
+    async def wait_for_entities(*kinds: str) -> None:
         await eventually(lambda: [one["type"].partition("/types/")[2] for one in ana.entities] == [*kinds])
 
-    await opened("channel_id")
+    await wait_for_entities("channel_id")
     await channel.filter(has_text="sales").click()
     await eventually(lambda: ana.entities[0]["value"] == workspace.channel_id("#sales"))
     await page.get_by_test_id("thread-line").click()
-    await opened("message_context", "channel_id")
+    await wait_for_entities("message_context", "channel_id")
     await page.get_by_test_id("thread-close").click()
-    await opened("channel_id")
+    await wait_for_entities("channel_id")
     await channel.filter(has_text="pagehand").click()
     await say(page, "Summarise this")
     await workspace.until(lambda: workspace.messages(ana.dm))

@@ -129,7 +129,7 @@ async def test_a_global_shortcut_and_a_menu_that_asks_the_app(page: Page, app: A
         await ack(options=[{"text": {**text, "text": name}, "value": name.lower()} for name in found])
 
     @app.view("trip")
-    async def submitted(ack: Any, view: Any) -> None:
+    async def handle_submit(ack: Any, view: Any) -> None:
         await ack()
         chosen.append(view["state"]["values"]["where"]["city"]["selected_option"]["value"])
 

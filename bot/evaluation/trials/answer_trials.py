@@ -28,11 +28,11 @@ async def aggregate_results_naively(
     case: AggregationCase, _environment: CaseEnvironment, model: CountingModel
 ) -> CaseOutcome:
     """Call a plain synthesizer prompt with the results as messages of agents, and score its answer."""
-    said = [
+    messages = [
         f"{one.by}: " + (f"(failed: {one.failed})" if one.failed else " ".join([one.content, *one.gaps]))
         for one in case.results
     ]
-    text = "\n\n".join([f"user: {case.input}", *said])
+    text = "\n\n".join([f"user: {case.input}", *messages])
     return _score_answer(case, await call_baseline(model, "synthesizer", text))
 
 
@@ -51,7 +51,7 @@ def _score_answer(case: AggregationCase, text: str) -> CaseOutcome:
         "gaps told": expected.gaps,
         "duplicates merged": expected.once,
     }
-    measures = {name: not faults[name] for name, given in expected_by_measure.items() if given}
+    measures = {name: not faults[name] for name, expected_items in expected_by_measure.items() if expected_items}
     source_texts = [
         case.input,
         *(part for one in case.results for part in (one.title, one.content, one.source, one.failed)),
@@ -60,7 +60,7 @@ def _score_answer(case: AggregationCase, text: str) -> CaseOutcome:
         find_unmarked_figures(text, [*source_texts, *_list_gaps(case)])
     )
     measures["a tool call, schema or heading in the answer"] = bool(find_leak(text))
-    all_faults = [fault for listed in faults.values() for fault in listed] + wrong
+    all_faults = [fault for measure_faults in faults.values() for fault in measure_faults] + wrong
     return CaseOutcome(not all_faults, text, "; ".join(all_faults), measures)
 
 
@@ -74,8 +74,8 @@ def _find_lost_facts(expected: ExpectedCoverage, text: str) -> Iterator[str]:
 
 def _find_missing_sides(expected: ExpectedCoverage, text: str) -> Iterator[str]:
     for sides in expected.both:
-        if lost := [side for side in sides if not contains_words(text, side)]:
-            yield f"of {' and '.join(sides)} it lacks {', '.join(lost)}"
+        if missing_sides := [side for side in sides if not contains_words(text, side)]:
+            yield f"of {' and '.join(sides)} it lacks {', '.join(missing_sides)}"
 
 
 def _find_missing_gaps(expected: ExpectedCoverage, text: str) -> Iterator[str]:
@@ -96,10 +96,12 @@ async def score_contradiction_check(
     )
     job = stage_job_with_results(environment, model, case.question, results, with_verifier=True)
     await job.play(lambda request: request.run.verification is not None)
-    verified = job.request.run.verification
-    found = verified is not None and bool(verified.contradictions)
+    verification = job.request.run.verification
+    has_contradiction = verification is not None and bool(verification.contradictions)
     return _score_contradiction(
-        case, found_contradiction=found, reply="; ".join(f"{one.what}: {one.why}" for one in job.request.decisions)
+        case,
+        found_contradiction=has_contradiction,
+        reply="; ".join(f"{one.what}: {one.why}" for one in job.request.decisions),
     )
 
 
@@ -135,9 +137,9 @@ async def verify_statement(case: VerifierCase, environment: CaseEnvironment, mod
     event: Any = await job.perform(effect)
     if model.errors or event.doubt.startswith("the verifier"):
         return _score_verdict(case, "no verdict", event.doubt)
-    found = "contradicted" if event.refuted else "not_found" if event.unfound else "supported"
-    said = "; ".join((*(one.evidence.quotation for one in event.refuted), *event.unfound, event.doubt))
-    return _score_verdict(case, found, said)
+    verdict = "contradicted" if event.refuted else "not_found" if event.unfound else "supported"
+    reply = "; ".join((*(one.evidence.quotation for one in event.refuted), *event.unfound, event.doubt))
+    return _score_verdict(case, verdict, reply)
 
 
 async def verify_statement_naively(
@@ -146,18 +148,18 @@ async def verify_statement_naively(
     """Call a plain prompt that asks whether a text supports a statement, and score its verdict."""
     text = await call_baseline(model, "verifier", f"Text: {case.passage}\nStatement: {case.statement}")
     first = text.strip().strip("\"'*.").casefold()
-    found = next((one for one in ("supported", "contradicted", "not found") if first.startswith(one)), "no verdict")
-    return _score_verdict(case, found.replace(" ", "_") if found != "no verdict" else found, text)
+    verdict = next((one for one in ("supported", "contradicted", "not found") if first.startswith(one)), "no verdict")
+    return _score_verdict(case, verdict.replace(" ", "_") if verdict != "no verdict" else verdict, text)
 
 
 def _score_verdict(case: VerifierCase, verdict: str, reply: str) -> CaseOutcome:
     """Score a verdict. The measure does not distinguish contradicted from not found: people see the same mark."""
     right = verdict == case.expect
-    marked = verdict in {"contradicted", "not_found"}
+    is_marked = verdict in {"contradicted", "not_found"}
     measure = "right statements marked" if case.expect == "supported" else "wrong statements let pass"
     return CaseOutcome(
         right,
         reply,
         "" if right else f"{verdict}, not {case.expect}",
-        {measure: marked if case.expect == "supported" else not marked},
+        {measure: is_marked if case.expect == "supported" else not is_marked},
     )

@@ -27,7 +27,7 @@ async def classify_message(case: DispatcherCase, environment: CaseEnvironment, m
     for number, speaker in enumerate(case.before, start=1):
         _report_message(job, f"8.{number}", speaker, "hm")
         job.report_soon(ev.MessageSorted(at=job.now(), message=f"8.{number}", aim="nothing"))
-    _report_message(job, MESSAGE_ID, case.by, case.input, mentioned=case.mentioned)
+    _report_message(job, MESSAGE_ID, case.by, case.input, mentions_bot=case.mentioned)
     effect = job.find_due_effect("dispatcher")
     if effect is None:
         return _score_aim(case, NO_VERDICT, "the message was not looked at", is_by_rules=True)
@@ -40,8 +40,8 @@ async def classify_message_naively(
 ) -> CaseOutcome:
     """Call a plain prompt that asks for the aim of a message, and score its reply."""
     text = await call_baseline(model, "dispatcher", _write_naive_prompt(case))
-    found = _AIM_PATTERN.search(text)
-    return _score_aim(case, found[1].lower() if found else NO_VERDICT, text)
+    match = _AIM_PATTERN.search(text)
+    return _score_aim(case, match[1].lower() if match else NO_VERDICT, text)
 
 
 def _prepare_job(job: StagedJob, case: DispatcherCase) -> None:
@@ -65,19 +65,21 @@ def _prepare_job(job: StagedJob, case: DispatcherCase) -> None:
         job.set_plan(Plan(goal=case.asked, subtasks=parts), with_fallbacks=False)
 
 
-def _report_message(job: StagedJob, message_id: str, speaker: Speaker, words: str, *, mentioned: bool = False) -> None:
+def _report_message(
+    job: StagedJob, message_id: str, speaker: Speaker, words: str, *, mentions_bot: bool = False
+) -> None:
     at = job.now()
     message = Request(id=message_id, user=_USERS[speaker], text=words, at=at)
-    job.report_soon(ev.MessageHeard(at=at, message=message, mentioned=mentioned))
+    job.report_soon(ev.MessageHeard(at=at, message=message, mentioned=mentions_bot))
 
 
 def _write_naive_prompt(case: DispatcherCase) -> str:
     names = {speaker: PEOPLE[user] for speaker, user in _USERS.items()}
-    asked = f"The bot asked: {case.question} ({', '.join(case.options)})"
+    question_line = f"The bot asked: {case.question} ({', '.join(case.options)})"
     at_work = f"The bot is working on: {'; '.join(case.parts)}"
     lines = [
         f"{names['requester']} to the bot: {case.asked}",
-        f"The bot answered: {case.answer}" if case.answer else asked if case.question else at_work,
+        f"The bot answered: {case.answer}" if case.answer else question_line if case.question else at_work,
         *(f"{names[one]}: hm" for one in case.before),
         f"{names[case.by]}: {'@bot ' if case.mentioned else ''}{case.input}",
     ]

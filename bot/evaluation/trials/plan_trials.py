@@ -78,19 +78,19 @@ def extract_decision(request: RequestState, *, has_erred: bool = False) -> PlanD
     if request.state == "input_required":
         return PlanDecision("ask", has_missing_parts=False)
     why = run.failure.reason if run.failure else "no plan"
-    failed = has_erred or run.failure is None or len(run.rejections) >= MAX_REJECTED_PLANS
-    return PlanDecision("failed" if failed else NOBODY, has_missing_parts=True, reason=why)
+    has_failed = has_erred or run.failure is None or len(run.rejections) >= MAX_REJECTED_PLANS
+    return PlanDecision("failed" if has_failed else NOBODY, has_missing_parts=True, reason=why)
 
 
 def parse_naive_plan(text: str) -> PlanDecision:
     """Parse the plan of the plain prompt, ignoring parts without a specialist. Without a list, it is `failed`."""
-    given = parse_json_object(text)
-    listed = given.get("parts")
-    if not isinstance(listed, list):
+    plan_fields = parse_json_object(text)
+    entries = plan_fields.get("parts")
+    if not isinstance(entries, list):
         return PlanDecision("failed", reason=f"no plan in: {text[:120]}")
     parts = tuple(
         ScoredPart(str(one.get("id")), str(one.get("specialist")), _list_dependencies(one))
-        for one in listed
+        for one in entries
         if _is_part(one)
     )
     return PlanDecision("plan", parts) if parts else PlanDecision("any")
@@ -102,8 +102,8 @@ def _is_part(entry: object) -> bool:
 
 def _list_dependencies(entry: dict[str, object]) -> tuple[str, ...]:
     after = entry.get("after")
-    listed = after if isinstance(after, list) else [after] if after else []
-    return tuple(str(each) for each in listed)
+    dependencies = after if isinstance(after, list) else [after] if after else []
+    return tuple(str(each) for each in dependencies)
 
 
 async def _run_planner(
@@ -126,24 +126,24 @@ def _write_naive_prompt(case: RoutingCase | PlanningCase, environment: CaseEnvir
 
 async def route_request(case: RoutingCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Have the product decide who gets a request. It is right only if one expected specialist gets it alone."""
-    found = await _run_planner(case, environment, model)
-    chosen = "+".join(sorted(found.specialists)) if found.parts else found.reply
-    includes_expected = bool(set(found.specialists) & set(case.expect)) or chosen in case.expect
-    return _score_route(case, chosen, str(found), includes_expected=includes_expected)
+    decision = await _run_planner(case, environment, model)
+    choice = "+".join(sorted(decision.specialists)) if decision.parts else decision.reply
+    includes_expected = bool(set(decision.specialists) & set(case.expect)) or choice in case.expect
+    return _score_route(case, choice, str(decision), includes_expected=includes_expected)
 
 
 async def route_request_naively(case: RoutingCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Call a plain prompt that asks for the name of a specialist, and score its reply."""
     text = await call_baseline(model, "router", _write_naive_prompt(case, environment))
     names = [*environment.crew.specialists, *environment.crew.crews, *NO_SUBTASK_LABELS]
-    found = re.search("|".join(rf"\b{re.escape(name)}\b" for name in names), text, re.IGNORECASE)
-    chosen = found[0].lower() if found else "none"
-    return _score_route(case, chosen, text, includes_expected=chosen in case.expect)
+    match = re.search("|".join(rf"\b{re.escape(name)}\b" for name in names), text, re.IGNORECASE)
+    choice = match[0].lower() if match else "none"
+    return _score_route(case, choice, text, includes_expected=choice in case.expect)
 
 
-def _score_route(case: RoutingCase, chosen: str, reply: str, *, includes_expected: bool) -> CaseOutcome:
-    right = chosen in case.expect
-    why = "" if right else f"{chosen}, not {' or '.join(case.expect)}"
+def _score_route(case: RoutingCase, choice: str, reply: str, *, includes_expected: bool) -> CaseOutcome:
+    right = choice in case.expect
+    why = "" if right else f"{choice}, not {' or '.join(case.expect)}"
     return CaseOutcome(right, reply, why, {"the right one is among them": includes_expected})
 
 
@@ -164,8 +164,8 @@ async def plan_request_naively(case: PlanningCase, environment: CaseEnvironment,
 
 def _score_plan(expected: ExpectedPlan, decision: PlanDecision) -> CaseOutcome:
     faults = list(_find_plan_faults(expected, decision))
-    named = {one for one in (*expected.must, *expected.may) if ORDER_SIGN not in one}
-    extra = sorted(set(decision.specialists) - named)
+    expected_names = {one for one in (*expected.must, *expected.may) if ORDER_SIGN not in one}
+    extra = sorted(set(decision.specialists) - expected_names)
     clean = not faults and not extra
     return CaseOutcome(not faults, str(decision), "; ".join(faults), {"clean: nothing but what was asked for": clean})
 
@@ -208,13 +208,13 @@ def _find_order_faults(order: str, parts: Sequence[ScoredPart]) -> Iterator[str]
 
 
 def _builds_on(part: ScoredPart, specialist: str, by_id: dict[str, ScoredPart]) -> bool:
-    seen: set[str] = set()
+    seen_ids: set[str] = set()
     open_ids = list(part.after)
     while open_ids:
         other = by_id.get(name := open_ids.pop())
-        if other is None or name in seen:
+        if other is None or name in seen_ids:
             continue
-        seen.add(name)
+        seen_ids.add(name)
         if other.specialist == specialist:
             return True
         open_ids += other.after

@@ -41,7 +41,7 @@ async def ask_specialist(case: SpecialistCase, environment: CaseEnvironment, mod
     if run.answer is None:
         why = run.failure.reason if run.failure else job.request.subtasks["part"].reason or f"it is {job.request.state}"
         return CaseOutcome(False, why, f"no answer: {why}", dict.fromkeys(_COMPLETED_MEASURES, False))
-    return _score_answer(case.expect, run.answer, completed=job.request.subtasks["part"].state == "complete")
+    return _score_answer(case.expect, run.answer, is_complete=job.request.subtasks["part"].state == "complete")
 
 
 async def ask_specialist_naively(
@@ -49,9 +49,9 @@ async def ask_specialist_naively(
 ) -> CaseOutcome:
     """Have the same model answer with the same tools in a plain loop, and score its answer."""
     specialist = environment.crew.specialists[case.specialist]
-    listed = f"\n\nFiles: {', '.join(case.files)}" if case.files else ""
-    text = await run_naive_loop(case.input + listed, case.files, specialist, environment, model)
-    return _score_answer(case.expect, text, completed=bool(text.strip()))
+    file_line = f"\n\nFiles: {', '.join(case.files)}" if case.files else ""
+    text = await run_naive_loop(case.input + file_line, case.files, specialist, environment, model)
+    return _score_answer(case.expect, text, is_complete=bool(text.strip()))
 
 
 async def run_naive_loop(
@@ -85,18 +85,18 @@ async def _perform_calls(turn: Turn, specialist: Specialist, workbench: Workbenc
 
 
 def _make_workbench(files: Sequence[str], environment: CaseEnvironment, folder: Path) -> FolderWorkbench:
-    untyped = "application/octet-stream"
-    named_files = ((name, untyped, read_case_file(name, environment.folders) or b"") for name in files)
+    media_type = "application/octet-stream"
+    named_files = ((name, media_type, read_case_file(name, environment.folders) or b"") for name in files)
     return FolderWorkbench.make_in_memory(named_files, folder)
 
 
-def _score_answer(expected: ExpectedAnswer, text: str, *, completed: bool) -> CaseOutcome:
+def _score_answer(expected: ExpectedAnswer, text: str, *, is_complete: bool) -> CaseOutcome:
     faults = find_answer_faults(expected, text)
-    if not completed:
+    if not is_complete:
         faults.insert(0, "not completed")
     measures = {
-        _COMPLETED_MEASURES[0]: completed and bool(faults),
-        _COMPLETED_MEASURES[1]: completed and bool(faults) and DOUBT_MARK not in text,
+        _COMPLETED_MEASURES[0]: is_complete and bool(faults),
+        _COMPLETED_MEASURES[1]: is_complete and bool(faults) and DOUBT_MARK not in text,
         "a tool call, schema or heading in the answer": bool(find_leak(text)),
     }
     return CaseOutcome(not faults, text, "; ".join(faults), measures)
@@ -125,27 +125,27 @@ async def review_change(case: ReviewCase, environment: CaseEnvironment, model: C
     subtask = job.request.subtasks["part"]
     if subtask.result is None:
         return CaseOutcome(False, subtask.reason, f"no result: {subtask.reason}", _measure_review(case, (), ()))
-    found = subtask.result.findings
-    said = "\n".join(_render_finding(one) for one in found) or "no findings"
-    return _score_review(case, said, [one for one in found if one.confidence >= MIN_SHOWN_CONFIDENCE], found)
+    findings = subtask.result.findings
+    reply = "\n".join(_render_finding(one) for one in findings) or "no findings"
+    return _score_review(case, reply, [one for one in findings if one.confidence >= MIN_SHOWN_CONFIDENCE], findings)
 
 
 async def review_change_naively(case: ReviewCase, environment: CaseEnvironment, model: CountingModel) -> CaseOutcome:
     """Call the same model once with the same files, and score its reply. Each line with a code place is a finding."""
     texts = [f"## {name}\n{(read_case_file(name, environment.folders) or b'').decode()}" for name in case.files]
     reply = await call_baseline(model, "lens", "\n\n".join((f"Look for: {case.lens}. {case.input}", *texts)))
-    found = [Finding(message=line, where=line) for line in reply.splitlines() if find_code_place(line)]
-    return _score_review(case, reply, found, found)
+    findings = [Finding(message=line, where=line) for line in reply.splitlines() if find_code_place(line)]
+    return _score_review(case, reply, findings, findings)
 
 
 def _score_review(
     case: ReviewCase, reply: str, shown_findings: Iterable[Finding], all_findings: Iterable[Finding]
 ) -> CaseOutcome:
     shown_places = tuple(place for one in shown_findings if (place := find_code_place(one.where)))
-    missed = [place for place in case.expect if not _contains_near_place(place, shown_places)]
+    missed_places = [place for place in case.expect if not _contains_near_place(place, shown_places)]
     all_places = tuple(place for one in all_findings if (place := find_code_place(one.where)))
-    why = f"nothing shown at {', '.join(missed)}" if missed else ""
-    return CaseOutcome(not missed, reply, why, _measure_review(case, shown_places, all_places))
+    why = f"nothing shown at {', '.join(missed_places)}" if missed_places else ""
+    return CaseOutcome(not missed_places, reply, why, _measure_review(case, shown_places, all_places))
 
 
 def _measure_review(

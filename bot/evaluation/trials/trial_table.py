@@ -30,15 +30,15 @@ from handoff.evidence.evidence_check import SourceDocument, check_result
 
 async def check_figures(case: FiguresCase, _environment: CaseEnvironment, _model: CountingModel) -> CaseOutcome:
     """Check a result's figures as the product does when a specialist returns it, and score the remarks."""
-    known = [SourceDocument("a tool", text, is_material=False) for text in case.known]
-    remarks = check_result(Result(summary=case.result, content=case.result), known).faults
-    said = "; ".join(remarks)
+    sources = [SourceDocument("a tool", text, is_material=False) for text in case.known]
+    remarks = check_result(Result(summary=case.result, content=case.result), sources).faults
+    reply = "; ".join(remarks)
     if not case.wrong:
         measures = {"right results doubted": bool(remarks)}
-        return CaseOutcome(not remarks, said, f"it is right: {said}" if remarks else "", measures)
-    named = all(any(figure in remark for remark in remarks) for figure in case.wrong)
-    measures = {"wrong results found": bool(remarks), "each wrong figure named": named}
-    return CaseOutcome(bool(remarks), said, "" if remarks else f"not found: {', '.join(case.wrong)}", measures)
+        return CaseOutcome(not remarks, reply, f"it is right: {reply}" if remarks else "", measures)
+    has_all_figures = all(any(figure in remark for remark in remarks) for figure in case.wrong)
+    measures = {"wrong results found": bool(remarks), "each wrong figure named": has_all_figures}
+    return CaseOutcome(bool(remarks), reply, "" if remarks else f"not found: {', '.join(case.wrong)}", measures)
 
 
 TRIALS: Mapping[str, CaseTrial] = {

@@ -92,12 +92,12 @@ class ApprovalClicks:
         ref = _read_ref(click)
         if ref is None:
             return notices.OLD_BUTTON
-        found = await self._approvals.find_subject(
+        subject = await self._approvals.find_subject(
             click.place, ref, click.user, must_decide=click.action_id != SHOW_ALL
         )
-        if isinstance(found, DecisionRefused):
-            return render_refusal(found)
-        window = _render_window(click.action_id, found, encode_data(ApprovalWindowData(click.place, ref)))
+        if isinstance(subject, DecisionRefused):
+            return render_refusal(subject)
+        window = _render_window(click.action_id, subject, encode_data(ApprovalWindowData(click.place, ref)))
         return None if await open_window(client, click.trigger_id, window) else notices.WINDOW_FAILED
 
     async def on_edit_submitted(self, submission: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
@@ -106,13 +106,13 @@ class ApprovalClicks:
         if window_data is None:
             return None
         field_texts = _parse_field_texts(submission)
-        found = await self._approvals.find_subject(
+        subject = await self._approvals.find_subject(
             window_data.place, window_data.spot, submission.user, must_decide=True
         )
         verdict = (
-            found
-            if isinstance(found, DecisionRefused)
-            else await self._decide_edit(window_data, submission, field_texts, found)
+            subject
+            if isinstance(subject, DecisionRefused)
+            else await self._decide_edit(window_data, submission, field_texts, subject)
         )
         if isinstance(verdict, DecisionRefused) and verdict.reason == "wrong":
             field_name = verdict.field if verdict.field in field_texts else next(iter(field_texts), "")
@@ -209,9 +209,9 @@ def _render_window(kind: str, subject: ApprovalSubject, metadata: str) -> dict[s
 
 def _parse_field_texts(submission: ViewSubmission) -> dict[str, str]:
     """Return the typed or chosen text of each field in a window, by argument name."""
-    found: dict[str, str] = {}
+    field_texts: dict[str, str] = {}
     for block, elements in submission.values.items():
         for element in elements.values() if block.startswith(FIELD_PREFIX) and isinstance(elements, Mapping) else ():
             option = element.get("selected_option") or {}
-            found[block.removeprefix(FIELD_PREFIX)] = str(element.get("value") or option.get("value") or "")
-    return found
+            field_texts[block.removeprefix(FIELD_PREFIX)] = str(element.get("value") or option.get("value") or "")
+    return field_texts

@@ -137,14 +137,14 @@ class ApprovalService:
     ) -> ApprovalSubject | DecisionRefused:
         """Return an approval and its tool's schema. If the person `must_decide` and may not, return the refusal."""
         job = await self._read_job(place)
-        refused = await self._find_refusal(job, ref, place, user) if must_decide else None
-        if refused is not None:
-            await self._record_refusal(place, ref, user, "approved", refused)
-            return refused
-        asked = _find_approval(job, ref)
-        if asked is None:
+        refusal = await self._find_refusal(job, ref, place, user) if must_decide else None
+        if refusal is not None:
+            await self._record_refusal(place, ref, user, "approved", refusal)
+            return refusal
+        question_pair = _find_approval(job, ref)
+        if question_pair is None:
             return DecisionRefused("unknown")
-        question, subtask = asked
+        question, subtask = question_pair
         approval = question.approval
         if approval is None:
             return DecisionRefused("unknown")
@@ -156,22 +156,22 @@ class ApprovalService:
     ) -> DecisionOutcome:
         """Record a decision. The outcome says whether it counts, judged by the log after the decision was recorded."""
         job = await self._read_job(place)
-        refused = await self._find_refusal(job, ref, place, user)
-        asked = _find_approval(job, ref)
-        if refused is not None or asked is None:
-            refused = refused or DecisionRefused("unknown")
-            await self._record_refusal(place, ref, user, "denied" if decision.choice == "deny" else "approved", refused)
-            return refused
-        approval = asked[0].approval
+        refusal = await self._find_refusal(job, ref, place, user)
+        question_pair = _find_approval(job, ref)
+        if refusal is not None or question_pair is None:
+            refusal = refusal or DecisionRefused("unknown")
+            await self._record_refusal(place, ref, user, "denied" if decision.choice == "deny" else "approved", refusal)
+            return refusal
+        approval = question_pair[0].approval
         if (
             approval is not None
             and approval.kind == "sign_in"
             and not (decision.choice == "deny" or decision.has_signed_in)
         ):
             return DecisionRefused("unknown")  # no card has such a button
-        checked = self._check_edit(job, ref, asked[1], approval, decision)
-        if isinstance(checked, DecisionRefused):
-            return checked
+        edit_fields = self._check_edit(job, ref, question_pair[1], approval, decision)
+        if isinstance(edit_fields, DecisionRefused):
+            return edit_fields
         event = ev.ApprovalDecided(
             at=self._store.clock(),
             request=ref.request,
@@ -183,8 +183,8 @@ class ApprovalService:
             admin=user in self._admins,
             decision=decision.choice,
             reason=decision.reason,
-            lapsed=await self._find_lapsed_voters(job, ref, place, asked[0]),
-            **checked,
+            lapsed=await self._find_lapsed_voters(job, ref, place, question_pair[0]),
+            **edit_fields,
         )
         key = JobKey(place.team, place.job_id)
         new = await self._store.jobs.signal(key, ev.dump_event(event), dedupe=dedupe)
@@ -204,19 +204,23 @@ class ApprovalService:
 
     async def find_sign_in(self, place: Place, ref: ApprovalRef, user: str) -> SignIn | DecisionRefused:
         """Return the sign-in that an open approval waits for, or the refusal if this person may not sign in."""
-        found = await self.find_subject(place, ref, user, must_decide=True)
-        if isinstance(found, DecisionRefused):
-            return found
+        subject = await self.find_subject(place, ref, user, must_decide=True)
+        if isinstance(subject, DecisionRefused):
+            return subject
         job = await self._read_job(place)
         request = job.find_request(ref.request) if job is not None else None
         crew = self._crews.find_crew(request.spec.crew) if request is not None else None
-        if crew is None or found.approval.kind != "sign_in":
+        if crew is None or subject.approval.kind != "sign_in":
             return DecisionRefused("no_server")
         # The tool is not looked up by the specialist's name: ad-hoc specialists are in no crew.
         ways = (
-            one.signs_in for one in _iterate_tools(crew) if one.name == found.approval.tool and one.signs_in is not None
+            one.signs_in
+            for one in _iterate_tools(crew)
+            if one.name == subject.approval.tool and one.signs_in is not None
         )
-        return next((way for way in ways if digest_sign_in(way) == found.approval.digest), DecisionRefused("no_server"))
+        return next(
+            (way for way in ways if digest_sign_in(way) == subject.approval.digest), DecisionRefused("no_server")
+        )
 
     def _check_edit(
         self,
@@ -265,8 +269,8 @@ class ApprovalService:
         if not may_decide(question, request.spec.user, user, actor.groups, admin=actor.is_admin):
             own = user == request.spec.user and not question.approval.terms.own
             return DecisionRefused("own" if own else "not_yours", deciders=question.whom)
-        named = await self._find_approvers(place.team, place.channel) or ()
-        now = question.approval.terms.with_approvers(named)  # the channel's approvers may have changed
+        approvers = await self._find_approvers(place.team, place.channel) or ()
+        now = question.approval.terms.with_approvers(approvers)  # the channel's approvers may have changed
         if list_excluded_users(now, request.spec.user, [user], {user: actor}):
             return DecisionRefused("not_yours", deciders=list_deciders(now, request.spec.user))
         if any(vote.user == user for vote in question.votes):
@@ -283,8 +287,8 @@ class ApprovalService:
 
     async def _read_job(self, place: Place) -> Job | None:
         """Read the job with its inbox, even events that its owner has not folded yet; None if it is unreadable."""
-        found = await read_job(self._store.jobs, JobKey(place.team, place.job_id))
-        return found if isinstance(found, Job) else None
+        job = await read_job(self._store.jobs, JobKey(place.team, place.job_id))
+        return job if isinstance(job, Job) else None
 
 
 def _render_edited_call(tool: Tool, arguments: BaseModel) -> dict[str, Any] | DecisionRefused:
@@ -324,22 +328,26 @@ def _find_approval(job: Job | None, ref: ApprovalRef) -> tuple[Question, Subtask
     questions = [one.question for one in subtask.question_answers] + (
         [subtask.question] if subtask.question is not None else []
     )
-    found = next((one for one in questions if one.number == ref.number and one.approval is not None), None)
-    return (found, subtask) if found is not None else None
+    question = next((one for one in questions if one.number == ref.number and one.approval is not None), None)
+    return (question, subtask) if question is not None else None
 
 
 def _find_closed_question(request: RequestState, ref: ApprovalRef) -> QuestionAnswer | None:
     subtask = request.subtasks.get(ref.subtask)
-    closed = subtask.question_answers if subtask is not None else ()
-    return next((one for one in closed if one.question.number == ref.number), None)
+    question_answers = subtask.question_answers if subtask is not None else ()
+    return next((one for one in question_answers if one.question.number == ref.number), None)
 
 
 def _explain_closed_approval(request: RequestState, ref: ApprovalRef) -> DecisionRefused:
     """Return the refusal for an approval that is not open any more: it says how the approval ended."""
-    closed = _find_closed_question(request, ref)
-    if closed is None:
+    question_answer = _find_closed_question(request, ref)
+    if question_answer is None:
         return DecisionRefused("over")
-    return DecisionRefused("late", ruling=closed.ruling) if closed.ruling is not None else DecisionRefused("apart")
+    return (
+        DecisionRefused("late", ruling=question_answer.ruling)
+        if question_answer.ruling is not None
+        else DecisionRefused("apart")
+    )
 
 
 def _judge_recorded_decision(job: Job | None, ref: ApprovalRef, event: ev.ApprovalDecided) -> DecisionOutcome:
@@ -351,9 +359,9 @@ def _judge_recorded_decision(job: Job | None, ref: ApprovalRef, event: ev.Approv
     if question is not None and question.number == ref.number:
         mine = any((vote.user, vote.at) == (event.user, event.at) for vote in question.votes)
         return DecisionAccepted() if mine else DecisionRefused("again")
-    closed = _find_closed_question(request, ref)
-    if closed is None:
+    question_answer = _find_closed_question(request, ref)
+    if question_answer is None:
         return DecisionRefused("over")
-    votes = {(vote.user, vote.at) for vote in closed.question.votes}
-    mine = (event.user, event.at) in votes or (event.user, event.at) == (closed.user, closed.at)
+    votes = {(vote.user, vote.at) for vote in question_answer.question.votes}
+    mine = (event.user, event.at) in votes or (event.user, event.at) == (question_answer.user, question_answer.at)
     return DecisionAccepted() if mine else _explain_closed_approval(request, ref)

@@ -100,16 +100,19 @@ class BudgetService:
     async def describe_own_spending(self, team: str, user: str, channel: str = "") -> list[str]:
         """Return lines on a person's spending this month, and on the use of each budget that applies to them."""
         now = self._records.clock()
-        spent = await self._spending.read_month(team, user, now)
-        left = await self._spending.describe_budget_usage(self._limits.rules, Payer(team, channel, user, ""))
-        return [describe_spending(spent, now), *(f"• {clean_mrkdwn(to_plain_line(line, 200))}" for line in left)]
+        month_spending = await self._spending.read_month(team, user, now)
+        usage_lines = await self._spending.describe_budget_usage(self._limits.rules, Payer(team, channel, user, ""))
+        return [
+            describe_spending(month_spending, now),
+            *(f"• {clean_mrkdwn(to_plain_line(line, 200))}" for line in usage_lines),
+        ]
 
     async def describe_workspace_spending(self, team: str, user: str) -> list[str]:
         """Return lines on the spending of all people this month, and on the use of each limit (at most 30)."""
         now = self._records.clock()
-        spent = await self._spending.read_month(team, EVERYBODY, now)
-        left = await self._limits.describe_usage(Payer(team, "", user, ""))
+        month_spending = await self._spending.read_month(team, EVERYBODY, now)
+        usage_lines = await self._limits.describe_usage(Payer(team, "", user, ""))
         return [
-            describe_spending(spent, now, everybody=True),
-            *(f"• {clean_mrkdwn(to_plain_line(line, 200))}" for line in left[:30]),
+            describe_spending(month_spending, now, everybody=True),
+            *(f"• {clean_mrkdwn(to_plain_line(line, 200))}" for line in usage_lines[:30]),
         ]

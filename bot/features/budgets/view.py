@@ -26,12 +26,14 @@ class BudgetRequest:
     ask: str
 
 
-def render_exceeded_budget(exceeded: ExceededBudget, place: Place, user: str, ts: str, *, has_admins: bool) -> Outgoing:
+def render_exceeded_budget(
+    exceeded_budget: ExceededBudget, place: Place, user: str, ts: str, *, has_admins: bool
+) -> Outgoing:
     """Render the refusal of the request `ts`, with a button to ask for more if there are admins."""
-    refusal = clean_mrkdwn(exceeded.refusal or f"{exceeded.phrase} is used up.")
+    refusal = clean_mrkdwn(exceeded_budget.refusal or f"{exceeded_budget.phrase} is used up.")
     blocks = [make_section(refusal)]
     if has_admins:
-        request = BudgetRequest(exceeded.scope, exceeded.phrase, user, place.channel, place.thread_ts, ts)
+        request = BudgetRequest(exceeded_budget.scope, exceeded_budget.phrase, user, place.channel, place.thread_ts, ts)
         blocks.append(make_actions([make_button("Ask an admin for more", ASK_MORE, encode_data(request))]))
     return Outgoing(text=refusal, blocks=tuple(blocks))
 

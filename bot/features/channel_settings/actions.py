@@ -108,18 +108,18 @@ class SettingsForm:
         window: SettingsWindow,
         form: FormValues,
         *,
-        shown: ChannelValues | None = None,
+        field_values: ChannelValues | None = None,
         top_lines: tuple[str, ...] = (),
     ) -> WindowContent:
-        """Gather the content of a window. Its fields show `shown` or, if that is None, the values of `form`."""
+        """Gather the content of a window. Its fields show `field_values` or, if that is None, the values of `form`."""
         channel = window.channel
         return WindowContent(
             window.section,
             channel,
-            inherited=self._settings.merge_without_form(channel),
+            inherited_values=self._settings.merge_without_form(channel),
             access=await self._settings.read_effective_values(team, channel),
             form=form,
-            field_values=shown,
+            field_values=field_values,
             groups=await self._people.list_groups() if window.section.key == "people" else (),
             crews=tuple(self._settings.crews),
             models=self._settings.models,
@@ -141,17 +141,17 @@ class SettingsForm:
                 "refuse a change of settings",
             )
             return None
-        known = (await self._settings.read_form(place.team, window.channel)).values
-        found = parse_settings(dict(submission.values), known, window, tuple(self._settings.crews))
-        if isinstance(found, FormFaults):
-            return make_field_errors(found.errors)
-        changed = await self._save_values(place, user, window, found)
-        if isinstance(changed, dict):
-            return make_redraw_answer(changed)
-        if isinstance(changed, str):
-            return make_field_error(submission.first_block, changed)
-        if changed:
-            self._background.start(self._confirm_change(client, place, user, changed), "confirm settings")
+        form_values = (await self._settings.read_form(place.team, window.channel)).values
+        new_values = parse_settings(dict(submission.values), form_values, window, tuple(self._settings.crews))
+        if isinstance(new_values, FormFaults):
+            return make_field_errors(new_values.errors)
+        outcome = await self._save_values(place, user, window, new_values)
+        if isinstance(outcome, dict):
+            return make_redraw_answer(outcome)
+        if isinstance(outcome, str):
+            return make_field_error(submission.first_block, outcome)
+        if outcome:
+            self._background.start(self._confirm_change(client, place, user, outcome), "confirm settings")
         return None
 
     async def _save_values(
@@ -174,15 +174,17 @@ class SettingsForm:
         self, team: str, window: SettingsWindow, values: ChannelValues, form: FormValues, names: tuple[str, ...]
     ) -> WindowContent:
         """Gather the content of a window after a conflict: the admin's edits, and the changes by others."""
-        changed = [
+        changed_names = [
             name for name in names if form.compute_stamp(name) != window.stamps.get(name, form.compute_stamp(name))
         ]
-        shown, edited_by_both = merge_edits(values, window, form, names)
+        field_values, edited_by_both = merge_edits(values, window, form, names)
         conflict_lines = describe_conflicts(
-            await self._settings.read_effective_values(team, window.channel), changed, edited_by_both
+            await self._settings.read_effective_values(team, window.channel), changed_names, edited_by_both
         )
         next_round = SettingsWindow(window.channel, window.section, {}, window.round + 1)
-        return await self._gather_window_content(team, next_round, form, shown=shown, top_lines=tuple(conflict_lines))
+        return await self._gather_window_content(
+            team, next_round, form, field_values=field_values, top_lines=tuple(conflict_lines)
+        )
 
     async def _confirm_change(self, client: AsyncWebClient, place: Place, user: str, names: tuple[str, ...]) -> None:
         """Record each changed value in the audit, and send the admin the present settings."""
@@ -193,9 +195,9 @@ class SettingsForm:
         )
 
     async def _audit_change(self, place: Place, user: str, outcome: Any, why: str, target: str = "") -> None:
-        named = {"team": place.team, "channel": place.channel, "user": user}
+        context_fields = {"team": place.team, "channel": place.channel, "user": user}
         await self._record(
-            AuditEntry(at=self._clock(), deed="configured", outcome=outcome, why=why, target=target, **named)
+            AuditEntry(at=self._clock(), deed="configured", outcome=outcome, why=why, target=target, **context_fields)
         )
 
 

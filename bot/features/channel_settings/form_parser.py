@@ -32,7 +32,7 @@ def parse_settings(
 
     If the window had no menu of groups, the groups stay as they were.
     """
-    values = {block.partition(ROUND_SEPARATOR)[0]: held for block, held in state.items()}
+    values = {block.partition(ROUND_SEPARATOR)[0]: elements for block, elements in state.items()}
     parsed_values: dict[str, Any] = {}
     errors: dict[str, str] = {}
     for name in list_setting_names(window.section, window.channel, crews):
@@ -48,8 +48,8 @@ def parse_settings(
         try:
             parsed_values[name] = getattr(ChannelValues.model_validate({name: value}), name)
         except ValidationError as error:
-            said = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-            errors[_FAULT_BLOCKS.get(name, name)] = f"{capitalize_first(said)}{'' if said.endswith('?') else '.'}"
+            message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+            errors[_FAULT_BLOCKS.get(name, name)] = f"{capitalize_first(message)}{'' if message.endswith('?') else '.'}"
     if errors:
         return FormFaults({make_block_id(block, window): text for block, text in errors.items()})
     return ChannelValues.model_validate(parsed_values)
@@ -93,6 +93,6 @@ def _parse_ids(values: Mapping[str, Any], name: str, form_values: ChannelValues)
 
 
 def _find_input(values: Mapping[str, Any], block: str, action: str) -> Mapping[str, Any]:
-    held = values.get(block)
-    found = held.get(action) if isinstance(held, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+    elements = values.get(block)
+    element = elements.get(action) if isinstance(elements, Mapping) else None
+    return element if isinstance(element, Mapping) else {}

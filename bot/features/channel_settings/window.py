@@ -76,7 +76,7 @@ class WindowContent:
 
     section: SettingsSection
     channel: str
-    inherited: EffectiveValues
+    inherited_values: EffectiveValues
     access: EffectiveValues
     form: FormValues = field(default_factory=FormValues)
     field_values: ChannelValues | None = None
@@ -110,24 +110,24 @@ class SettingsWindowData:
 def render_settings_window(content: WindowContent) -> Block:
     """Build the window as a Slack modal."""
     names = list_setting_names(content.section, content.channel, content.crews)
-    shown = content.field_values or content.form.values
+    field_values = content.field_values or content.form.values
     blocks: list[Block] = [make_section(line) for line in content.top_lines]
     blocks.append(make_context(f"For {describe_channel(content.channel)}. {INHERIT_HINT}"))
     for name in names:
         if name in _TYPED_NAMES:
-            blocks.append(_make_field_block(name, content, shown))
+            blocks.append(_make_field_block(name, content, field_values))
             continue
-        blocks.append(_make_choice_block(name, content, shown))
-        named: tuple[str, ...] = getattr(shown, name) or () if name in {"users", "approvers"} else ()
+        blocks.append(_make_choice_block(name, content, field_values))
+        people_ids: tuple[str, ...] = getattr(field_values, name) or () if name in {"users", "approvers"} else ()
         if name in {"users", "approvers"}:
-            blocks += _make_picker_blocks(name, named, content.groups)
+            blocks += _make_picker_blocks(name, people_ids, content.groups)
         elif name == "strangers":
-            blocks.append(_make_teams_block(shown.strangers or ()))
+            blocks.append(_make_teams_block(field_values.strangers or ()))
     for block in blocks if content.round else ():
         if "block_id" in block:
             block["block_id"] = f"{block['block_id']}{ROUND_SEPARATOR}{content.round}"
-    seen = {name: content.form.compute_stamp(name) for name in names}
-    about = SettingsWindowData(content.channel, content.section.key, seen, content.round)
+    stamps = {name: content.form.compute_stamp(name) for name in names}
+    about = SettingsWindowData(content.channel, content.section.key, stamps, content.round)
     return {
         "type": "modal",
         "callback_id": SETTINGS_WINDOW,
@@ -149,46 +149,48 @@ def decode_window_data(metadata: str) -> SettingsWindow | None:
 
 
 def merge_edits(
-    edits: ChannelValues, window: SettingsWindow, stored: FormValues, names: Iterable[str]
+    edits: ChannelValues, window: SettingsWindow, stored_form: FormValues, names: Iterable[str]
 ) -> tuple[ChannelValues, tuple[str, ...]]:
     """Merge an admin's edits into the values that others saved meanwhile.
 
-    A value that the admin did not change is taken from `stored`. Returns the merged values, and the names of those that
-    both sides changed.
+    A value that the admin did not change is taken from `stored_form`. Returns the merged values, and the names of those
+    that both sides changed.
     """
     edited_names = [name for name in names if make_stamp(edits, name) != window.stamps.get(name, "")]
     edited_by_both = tuple(
         name
         for name in edited_names
-        if stored.compute_stamp(name) != window.stamps.get(name, stored.compute_stamp(name))
+        if stored_form.compute_stamp(name) != window.stamps.get(name, stored_form.compute_stamp(name))
     )
-    return stored.values.model_copy(update={name: getattr(edits, name) for name in edited_names}), edited_by_both
+    return stored_form.values.model_copy(update={name: getattr(edits, name) for name in edited_names}), edited_by_both
 
 
-def describe_conflicts(access: EffectiveValues, changed: Iterable[str], edited_by_both: Sequence[str]) -> list[str]:
+def describe_conflicts(
+    access: EffectiveValues, changed_names: Iterable[str], edited_by_both: Sequence[str]
+) -> list[str]:
     """Return mrkdwn lines: each value that others changed while a window was open, and whose value its field shows."""
     lines = [CONFLICT_WARNING]
-    for name in changed:
+    for name in changed_names:
         by = access.find_origin(name)
-        said = (
+        value_text = (
             f"“{clean_mrkdwn(to_plain_line(describe_value_briefly(name, access), 200))}”"
             if name != "instructions"
             else clean_mrkdwn(describe_value_briefly(name, access))
         )
         who = f"{render_mention(by.user)} set" if by.user else f"{describe_value_origin(by)}:"
         end = "yours stands below instead" if name in edited_by_both else "taken over below"
-        lines.append(f"• *{SETTING_LABELS[name]}:* {who} {said}; {end}.")
+        lines.append(f"• *{SETTING_LABELS[name]}:* {who} {value_text}; {end}.")
     return ["\n".join(lines)]
 
 
 def _make_choice_block(name: str, content: WindowContent, field_values: ChannelValues) -> Block:
     value = getattr(field_values, name)
-    chosen = INHERIT_VALUE if value is None else encode_option(value)
+    choice = INHERIT_VALUE if value is None else encode_option(value)
     options = [
         _make_option(INHERIT_VALUE, _describe_inherited(name, content)),
         *(_make_option(*one) for one in list_choices(name, field_values, content)),
     ]
-    initial = next(option for option in options if option["value"] == chosen)
+    initial = next(option for option in options if option["value"] == choice)
     return _make_input_block(
         name, {"type": "static_select", "action_id": name, "options": options, "initial_option": initial}
     )
@@ -201,8 +203,8 @@ def list_choices(name: str, field_values: ChannelValues, content: WindowContent)
             (one, one) for one in dict.fromkeys((*content.crews, *([field_values.crew] if field_values.crew else [])))
         ]
     if name == "highest_tier":
-        named = ((tier, content.models.get(tier, "")) for tier in TIERS)
-        return [(tier, f"{tier} ({model})" if model else tier) for tier, model in named]
+        tier_models = ((tier, content.models.get(tier, "")) for tier in TIERS)
+        return [(tier, f"{tier} ({model})" if model else tier) for tier, model in tier_models]
     return list(SETTING_CHOICES[name])
 
 
@@ -224,8 +226,8 @@ def _make_field_block(name: str, content: WindowContent, field_values: ChannelVa
 def _describe_inherited(name: str, content: WindowContent) -> str:
     """Describe the value that applies if the form sets none, and its source."""
     return (
-        f"{SOURCE_LABELS.get(content.inherited.find_origin(name).source, '')}: "
-        f"{describe_value_briefly(name, content.inherited)}"
+        f"{SOURCE_LABELS.get(content.inherited_values.find_origin(name).source, '')}: "
+        f"{describe_value_briefly(name, content.inherited_values)}"
     )
 
 

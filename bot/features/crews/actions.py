@@ -25,13 +25,13 @@ async def show_crew(ctx: CommandContext) -> Outgoing:
     """Render a page of the members of the named crew, or of the channel's."""
     crews = ctx.find_service(CrewService)
     name = ctx.rest.strip("`")
-    found = await crews.find_crew_page(ctx.team, ctx.channel, name)
-    if found is None:
+    crew_page = await crews.find_crew_page(ctx.team, ctx.channel, name)
+    if crew_page is None:
         return make_note(
             f"There is no crew “{clean_mrkdwn(to_plain_line(name, 40))}”. `/leadhand crew` shows the one of this "
             "channel."
         )
-    return render_crew_page(found, ctx.page, name)
+    return render_crew_page(crew_page, ctx.page, name)
 
 
 async def start_routing(ctx: CommandContext) -> Outgoing:
@@ -48,6 +48,8 @@ async def _send_route(ctx: CommandContext, service: CrewService) -> None:
     except StoreError as error:
         log.warning("who would get a request could not be looked up: %s", error)
         words = "My store cannot be reached, so I cannot look that up. Try again in a minute."
-    asked = f"_{clean_mrkdwn(to_plain_line(ctx.rest, 200))}_"
+    request_line = f"_{clean_mrkdwn(to_plain_line(ctx.rest, 200))}_"
     place = Place(team=ctx.team, channel=ctx.channel, thread_ts="")
-    await show_ephemeral_message(ctx.client, place, ctx.user, make_note(f"{asked}\n{clean_mrkdwn(words, limit=2500)}"))
+    await show_ephemeral_message(
+        ctx.client, place, ctx.user, make_note(f"{request_line}\n{clean_mrkdwn(words, limit=2500)}")
+    )

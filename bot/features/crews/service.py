@@ -88,9 +88,11 @@ class CrewService:
         crew = await self._find_crew(team, channel) or self._crews.usual_crew
         if crew.requests:
             return crew.requests
-        known = [one for one in crew.all_specialists.values() if not self._limits.breakers.is_open(one.name)]
-        firsts = [one.examples[0][0] for one in known if one.examples]
-        others = [text for one in known for text, _ in one.examples[1:]]
+        usable_specialists = [
+            one for one in crew.all_specialists.values() if not self._limits.breakers.is_open(one.name)
+        ]
+        firsts = [one.examples[0][0] for one in usable_specialists if one.examples]
+        others = [text for one in usable_specialists for text, _ in one.examples[1:]]
         return list(dict.fromkeys([*firsts, *others]))[:MAX_SPECIALIST_EXAMPLES]
 
     async def describe_route(self, team: str, channel: str, user: str, text: str) -> str:
@@ -104,5 +106,5 @@ class CrewService:
         routing = await decide_route(planning, words, self._store.clock, model=self._limits.bind(payer))
         if isinstance(event := routing.decision, RequestFailed):
             return f"{event.step}: {event.reason}. {event.advice}"
-        found = export_routing(routing, words, self._model.label)
-        return describe_decision({"crew": crew.name, **found} if self._crews.names else found)
+        route = export_routing(routing, words, self._model.label)
+        return describe_decision({"crew": crew.name, **route} if self._crews.names else route)

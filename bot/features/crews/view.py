@@ -37,13 +37,13 @@ class CrewPage:
 
 def render_crew_page(crew: CrewPage, page: int, crew_name: str) -> Outgoing:
     """Render a page of a crew's members. `crew_name` is the crew's name in the command, which may be empty."""
-    found = select_page(crew.members, page)
+    member_page = select_page(crew.members, page)
     title = f"Crew {to_plain_line(crew.name, 60)}"
-    rows = [make_section(_render_member(one)) for one in found.rows]
+    rows = [make_section(_render_member(one)) for one in member_page.rows]
     others = [f"`/leadhand crew {clean_mrkdwn(to_plain_line(name, 60))}`" for name in crew.crews if name != crew.name]
     more = [make_context(f"Other crews: {', '.join(others)}")] if others else []
     return Outgoing(
-        text=title, blocks=(make_header(title), *rows, *render_page_buttons(found, "crew", crew_name), *more)
+        text=title, blocks=(make_header(title), *rows, *render_page_buttons(member_page, "crew", crew_name), *more)
     )
 
 

@@ -54,21 +54,21 @@ async def open_erasure_window(ctx: CommandContext) -> Outgoing:
         return make_note(UNKNOWN_PERSON_TEXT)
     if words and job:
         return make_note(ONE_JOB_ONLY_TEXT)
-    found = await ctx.find_service(ErasureService).find_target(ctx.team, ctx.user, job=job, person=person)
-    if isinstance(found, str):
-        return make_note(_DENIAL_TEXTS[found])
-    if not (found.jobs or found.memory_count or found.schedule_count):
-        return make_note(explain_no_data(found))
+    target = await ctx.find_service(ErasureService).find_target(ctx.team, ctx.user, job=job, person=person)
+    if isinstance(target, str):
+        return make_note(_DENIAL_TEXTS[target])
+    if not (target.jobs or target.memory_count or target.schedule_count):
+        return make_note(explain_no_data(target))
     metadata = encode_data(ErasureWindowData(ctx.team, ctx.channel, job, person))
-    opened = await open_window(ctx.client, ctx.command.trigger_id, render_erasure_window(found, ctx.user, metadata))
-    return make_note(CONFIRM_TEXT if opened else NO_WINDOW_TEXT)
+    is_open = await open_window(ctx.client, ctx.command.trigger_id, render_erasure_window(target, ctx.user, metadata))
+    return make_note(CONFIRM_TEXT if is_open else NO_WINDOW_TEXT)
 
 
 def _parse_person(ctx: CommandContext) -> str:
     if ctx.rest.strip("`").lower() == "me":
         return ctx.user
-    named = _PERSON_PATTERN.fullmatch(ctx.rest)
-    return named.group(1) if named else ""
+    match = _PERSON_PATTERN.fullmatch(ctx.rest)
+    return match.group(1) if match else ""
 
 
 @dataclass(frozen=True, slots=True)

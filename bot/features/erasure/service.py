@@ -98,31 +98,31 @@ class ErasureService:
         head = await self._store.jobs.read_head(key)
         if head is None:
             return ErasureTarget(())
-        found, asked = await self._inspect_job(head)
-        if not may_erase(asked, user, admin=admin):
+        job_to_erase, requester_ids = await self._inspect_job(head)
+        if not may_erase(requester_ids, user, admin=admin):
             await self._record_refusal(team, user, job=job)
             return None
-        return ErasureTarget((found,))
+        return ErasureTarget((job_to_erase,))
 
     async def find_target(
         self, team: str, user: str, *, job: str = "", person: str = ""
     ) -> ErasureTarget | DenialReason:
         """Return the data that an erasure of one job or one person would delete, or the reason for a denial."""
-        found = await self._find_allowed_target(team, user, job=job.upper(), person=person)
-        if found is None:
+        target = await self._find_allowed_target(team, user, job=job.upper(), person=person)
+        if target is None:
             return "not_yours"
-        return found if found.jobs or not job else await self._explain_missing_job(JobKey(team, job.upper()))
+        return target if target.jobs or not job else await self._explain_missing_job(JobKey(team, job.upper()))
 
     async def start_erasure(self, team: str, user: str, dedupe_id: str, *, job: str = "", person: str = "") -> bool:
         """Start an erasure, once for each id `dedupe_id`.
 
         Returns False if there is nothing to erase, or `user` may not.
         """
-        found = await self.find_target(team, user, job=job, person=person)
-        something = not isinstance(found, str) and (found.jobs or found.memory_count or found.schedule_count)
-        if isinstance(found, str) or not something:
+        target = await self.find_target(team, user, job=job, person=person)
+        something = not isinstance(target, str) and (target.jobs or target.memory_count or target.schedule_count)
+        if isinstance(target, str) or not something:
             return False
-        await self._store_erasure(team, user, found, dedupe_id)
+        await self._store_erasure(team, user, target, dedupe_id)
         return True
 
     async def _explain_missing_job(self, key: JobKey) -> DenialReason:
@@ -137,11 +137,19 @@ class ErasureService:
                 return await self._inspect_job(head)
 
         inspected_jobs = await asyncio.gather(*map(inspect_with_limit, heads))
-        own = tuple(found for found, asked in inspected_jobs if may_erase(asked, person, admin=False))
-        shared = tuple(found.job for found, asked in inspected_jobs if not may_erase(asked, person, admin=False))
+        own = tuple(
+            job_to_erase
+            for job_to_erase, requester_ids in inspected_jobs
+            if may_erase(requester_ids, person, admin=False)
+        )
+        shared_jobs = tuple(
+            job_to_erase.job
+            for job_to_erase, requester_ids in inspected_jobs
+            if not may_erase(requester_ids, person, admin=False)
+        )
         memory_count = await self._memories.count_person_memories(team, person) if self._memories is not None else 0
         schedules = await self._store.schedules.list_all(team, f"{SCHEDULE_PREFIX}{person}:")
-        return ErasureTarget(own, shared, person, memory_count, len(schedules))
+        return ErasureTarget(own, shared_jobs, person, memory_count, len(schedules))
 
     async def _inspect_job(self, head: Head) -> tuple[JobToErase, set[str]]:
         """Return the data that is kept of a job, and the ids of its requesters: {""} if they cannot be read."""
@@ -149,13 +157,15 @@ class ErasureService:
         found_job = await read_job(self._store.jobs, key)
         job = found_job if isinstance(found_job, Job) else None
         number, size = await self._store.blobs.measure_usage(key)
-        known = (await self._store.outbox.read_messages(key)).items()
+        stored_messages = (await self._store.outbox.read_messages(key)).items()
         own = [
-            one for name, one in known if not name.startswith(OUTSIDE_KEY_PREFIX) and not name.endswith(STREAM_SUFFIX)
+            one
+            for name, one in stored_messages
+            if not name.startswith(OUTSIDE_KEY_PREFIX) and not name.endswith(STREAM_SUFFIX)
         ]
         posts = [one for one in own if one.ts or one.draft_ts]
         requesters = list_requesters(job) if job is not None else {}
-        found = JobToErase(
+        job_to_erase = JobToErase(
             job=key.job,
             title=head.fields.get("title", ""),
             channel=head.fields.get("channel", ""),
@@ -169,7 +179,7 @@ class ErasureService:
             digests=list_file_digests(job) if job is not None else (),
             sources=list_source_ids(job) if job is not None else (),
         )
-        return found, set(requesters.values()) if requesters else {""}
+        return job_to_erase, set(requesters.values()) if requesters else {""}
 
     async def _record_refusal(self, team: str, user: str, **what: str) -> None:
         of = {"at": self._store.clock(), "team": team, "deed": "forgot", "user": user, "outcome": "refused"}
@@ -183,7 +193,7 @@ class ErasureService:
         A repeat with the same `dedupe_id` changes nothing.
         """
         jobs = [{**dataclasses.asdict(one), "title": ""} for one in target.jobs]
-        work = {"by": user, "person": target.person, "shared": target.shared, "jobs": jobs, "done": {}, "tries": 0}
+        work = {"by": user, "person": target.person, "shared": target.shared_jobs, "jobs": jobs, "done": {}, "tries": 0}
         work["begun"] = await self._store.read_time()
         await self._store.schedules.put(team, f"{ERASURE_PREFIX}{dedupe_id}", json.dumps(work), self._store.clock())
         self._wake.set()
@@ -241,8 +251,8 @@ class ErasureService:
         """Erase the memories that a person wrote or that are about them, and add their count to `work`."""
         if not work["person"] or self._memories is None:
             return
-        if done := await self._memories.forget_person(team, work["person"], by=work["by"]):
-            work["remembered"] = work.get("remembered", 0) + done
+        if erased_count := await self._memories.forget_person(team, work["person"], by=work["by"]):
+            work["remembered"] = work.get("remembered", 0) + erased_count
             await self._store_progress(team, name, work)
 
     async def _erase_schedules(self, team: str, name: str, work: dict[str, Any]) -> None:
@@ -282,15 +292,15 @@ class ErasureService:
         await asyncio.sleep(max(0.0, at + LAST_CALL_SECONDS - await self._store.read_time()))
         place = Place(team=team, channel=job.channel, thread_ts=job.thread_ts)
         try:
-            done = await delete_posts(
+            deletion_report = await delete_posts(
                 self._outbox, place, job.askers, await self._store.outbox.read_forgotten_messages(key), at
             )
         except NoReply:
             if work["tries"] < MAX_TRIES:
                 raise
-            done = DeletionReport(faults=Counter({NO_ANSWER_REASON: 1}))
+            deletion_report = DeletionReport(faults=Counter({NO_ANSWER_REASON: 1}))
         await self._store.outbox.erase_forgotten_messages(key)
-        return done
+        return deletion_report
 
     async def _store_progress(self, team: str, name: str, work: dict[str, Any]) -> None:
         await self._store.schedules.put(team, name, json.dumps(work), self._compute_retry_time())
@@ -300,19 +310,19 @@ class ErasureService:
 
 
 def _summarize_erasure(jobs: list[JobToErase], work: dict[str, Any]) -> ErasureReport:
-    done = list(work["done"].values())
+    deletion_reports = list(work["done"].values())
     undeleted_counts: Counter[str] = Counter()
-    for one in done:
+    for one in deletion_reports:
         undeleted_counts.update(one["faults"])
     return ErasureReport(
         jobs=tuple(one.job for one in jobs),
-        shared=tuple(work["shared"]),
+        shared_jobs=tuple(work["shared"]),
         person=work["person"],
         steps=sum(one.steps for one in jobs),
         files=sum(one.files for one in jobs),
         bytes=sum(one.bytes for one in jobs),
-        messages=sum(one["messages"] for one in done),
-        posted_files=sum(one["files"] for one in done),
+        messages=sum(one["messages"] for one in deletion_reports),
+        posted_files=sum(one["files"] for one in deletion_reports),
         undeleted_counts=dict(undeleted_counts),
         memory_count=work.get("remembered", 0),
         schedule_count=work.get("schedules", 0),

@@ -40,14 +40,14 @@ class JobToErase:
 
 @dataclass(frozen=True, slots=True)
 class ErasureTarget:
-    """The data that an erasure would delete. `shared` are the jobs that stay, as other people made requests in them.
+    """The data that an erasure would delete. `shared_jobs` stay, as other people made requests in them.
 
     `person` is the person whose jobs they are; empty if one job was named. `memory_count` and `schedule_count` count
     that person's remembered things and schedules.
     """
 
     jobs: tuple[JobToErase, ...]
-    shared: tuple[str, ...] = ()
+    shared_jobs: tuple[str, ...] = ()
     person: str = ""
     memory_count: int = 0
     schedule_count: int = 0
@@ -61,7 +61,7 @@ class ErasureReport:
     """
 
     jobs: tuple[str, ...]
-    shared: tuple[str, ...]
+    shared_jobs: tuple[str, ...]
     person: str
     steps: int
     files: int
@@ -112,14 +112,14 @@ def _describe_data(target: ErasureTarget, reader: str) -> list[str]:
         lines.append(f"*Schedules:* {format_count(target.schedule_count, 'schedule')}. They no longer run.")
     if busy := [one for one in target.jobs if one.under_way]:
         lines.append(f"*Under way, and stopped first, without a report:* {', '.join(f'`{one.job}`' for one in busy)}.")
-    if target.shared:
-        lines.append(_describe_shared_jobs(target.shared))
+    if target.shared_jobs:
+        lines.append(_describe_shared_jobs(target.shared_jobs))
     return lines
 
 
 def render_receipt(report: ErasureReport, reader: str) -> Outgoing:
     """Render the receipt: what was erased in the store and in Slack, and what could not be."""
-    named = ", ".join(f"`{job}`" for job in report.jobs[:MAX_LISTED_JOBS]) + (
+    job_list = ", ".join(f"`{job}`" for job in report.jobs[:MAX_LISTED_JOBS]) + (
         " …" if len(report.jobs) > MAX_LISTED_JOBS else ""
     )
     whose = (
@@ -132,7 +132,7 @@ def render_receipt(report: ErasureReport, reader: str) -> Outgoing:
     messages, files = format_count(report.messages, "message"), format_count(report.posted_files, "file")
     steps = format_count(report.steps, "step")
     lines = [
-        f"*Forgotten: {format_count(len(report.jobs), 'job')}{whose}*" + (f" ({named})" if named else ""),
+        f"*Forgotten: {format_count(len(report.jobs), 'job')}{whose}*" + (f" ({job_list})" if job_list else ""),
         f"*Erased in my store:* the record of {steps}, {_format_pieces(report.files, report.bytes)}.",
         f"*Deleted in Slack:* {messages} and {files} of mine.",
     ]
@@ -140,11 +140,11 @@ def render_receipt(report: ErasureReport, reader: str) -> Outgoing:
         lines.append(f"*No longer remembered:* {format_count(report.memory_count, 'thing')}.")
     if report.schedule_count:
         lines.append(f"*Removed:* {format_count(report.schedule_count, 'schedule')}.")
-    failed = [f"{clean_mrkdwn(why)} ({count:,})" for why, count in report.undeleted_counts.items() if count]
-    if failed:
-        lines.append(f"*Not deleted in Slack:* {'; '.join(failed)}.")
-    if report.shared:
-        lines.append(_describe_shared_jobs(report.shared))
+    failure_texts = [f"{clean_mrkdwn(why)} ({count:,})" for why, count in report.undeleted_counts.items() if count]
+    if failure_texts:
+        lines.append(f"*Not deleted in Slack:* {'; '.join(failure_texts)}.")
+    if report.shared_jobs:
+        lines.append(_describe_shared_jobs(report.shared_jobs))
     lines.append(
         "*What I cannot erase:* what you and others wrote and attached, traces sent to somebody's direct messages, the "
         "audit's entries (ids, no contents), the store's append-only file until its next rewrite, tables that another "
@@ -163,14 +163,14 @@ def render_receipt(report: ErasureReport, reader: str) -> Outgoing:
 
 def explain_no_data(target: ErasureTarget) -> str:
     """Return a sentence that says why there is nothing to erase."""
-    if target.shared:
-        return _describe_shared_jobs(target.shared)
+    if target.shared_jobs:
+        return _describe_shared_jobs(target.shared_jobs)
     return "There is nothing to forget: I keep no job that only this person asked for."
 
 
 def _describe_shared_jobs(jobs: Sequence[str]) -> str:
-    named = ", ".join(f"`{job}`" for job in jobs[:MAX_LISTED_JOBS]) + (" …" if len(jobs) > MAX_LISTED_JOBS else "")
-    return f"*Stays:* {named}, as others asked for things there too. An admin can have it forgotten, job by job."
+    job_list = ", ".join(f"`{job}`" for job in jobs[:MAX_LISTED_JOBS]) + (" …" if len(jobs) > MAX_LISTED_JOBS else "")
+    return f"*Stays:* {job_list}, as others asked for things there too. An admin can have it forgotten, job by job."
 
 
 def _render_title(job: JobToErase) -> str:

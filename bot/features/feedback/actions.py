@@ -116,7 +116,7 @@ def parse_reason_fields(values: object) -> tuple[str, str]:
     """Parse the request's id and the reason from a message's field values; both are "" if the field is missing."""
     for name, fields in values.items() if isinstance(values, dict) else ():
         kind, _, request = str(name).partition("|")
-        typed = fields.get(REASON_FIELD) if isinstance(fields, dict) and kind == _REASON_BLOCK else None
-        if isinstance(typed, dict) and request:
-            return request, " ".join(str(typed.get("value") or "").split())[:MAX_REASON_CHARS]
+        reason_field = fields.get(REASON_FIELD) if isinstance(fields, dict) and kind == _REASON_BLOCK else None
+        if isinstance(reason_field, dict) and request:
+            return request, " ".join(str(reason_field.get("value") or "").split())[:MAX_REASON_CHARS]
     return "", ""

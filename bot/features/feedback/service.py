@@ -37,8 +37,8 @@ class FeedbackService:
         withdrawn: bool = False,
     ) -> ThumbOutcome:
         """Record a thumb on an answer, the reason of a thumb down, or with `withdrawn` the removal of a thumb."""
-        said = {"user": user, "good": good, "reason": reason, "withdrawn": withdrawn}
-        event = ev.FeedbackGiven.model_validate({"at": self._records.clock(), "request": request, **said})
+        feedback_fields = {"user": user, "good": good, "reason": reason, "withdrawn": withdrawn}
+        event = ev.FeedbackGiven.model_validate({"at": self._records.clock(), "request": request, **feedback_fields})
         return await record_feedback_event(self._records, make_job_key(place), event, dedupe)
 
 

@@ -77,8 +77,8 @@ class AnswerWindowClicks:
             "unknown": notices.UNKNOWN_JOB,
             "forgotten": notices.JOB_FORGOTTEN,
         }
-        said = refusals.get(outcome.verdict) or "That question is for others: nobody else can answer it."
-        return make_field_error(WORDS_BLOCK, said[:150])
+        refusal_text = refusals.get(outcome.verdict) or "That question is for others: nobody else can answer it."
+        return make_field_error(WORDS_BLOCK, refusal_text[:150])
 
 
 class HomeClickLocator:
@@ -120,5 +120,5 @@ class _JobButtonData:
 
 def decode_job_id(value: str) -> str:
     """Return the id of the job that a button belongs to; empty if the button has no job."""
-    found = decode_data(value, _JobButtonData)
-    return found.job if found is not None else ""
+    button_data = decode_data(value, _JobButtonData)
+    return button_data.job if button_data is not None else ""

@@ -53,10 +53,10 @@ class PromptService:
         self._pending_views: dict[str, tuple[str, AppContext | None]] = {}
         self._shown_prompts: OrderedDict[str, ShownPrompts] = OrderedDict()
 
-    def start_suggesting(self, opened: HomeOpened) -> None:
+    def start_suggesting(self, event: HomeOpened) -> None:
         """Suggest prompts to a person who opened their direct message with the bot."""
-        self._shown_prompts.pop(opened.user, None)
-        self._queue_view(opened.user, opened.place.channel, opened.app_context)
+        self._shown_prompts.pop(event.user, None)
+        self._queue_view(event.user, event.place.channel, event.app_context)
 
     async def on_view_changed(self, event: AppContextChanged, client: AsyncWebClient) -> None:
         """Start to suggest other prompts to a person who opened another view."""
@@ -74,8 +74,10 @@ class PromptService:
         shown_view: tuple[str, AppContext | None] | None = None
         try:
             while self._pending_views[user] is not shown_view:
-                shown = self._shown_prompts.get(user)
-                await asyncio.sleep(shown.at + PROMPT_PAUSE_SECONDS - time.monotonic() if shown is not None else 0.0)
+                shown_prompts = self._shown_prompts.get(user)
+                await asyncio.sleep(
+                    shown_prompts.at + PROMPT_PAUSE_SECONDS - time.monotonic() if shown_prompts is not None else 0.0
+                )
                 shown_view = self._pending_views[user]
                 await self._show_prompts(user, *shown_view)
         finally:
@@ -83,10 +85,12 @@ class PromptService:
 
     async def _show_prompts(self, user: str, channel: str, view: AppContext | None) -> None:
         """Set the prompts of a person, unless these are shown already."""
-        prompts, shown = list_suggested_prompts(await self._classify_view(view)), self._shown_prompts.get(user)
-        if shown is not None and shown.prompts == prompts:
+        prompts, shown_prompts = list_suggested_prompts(await self._classify_view(view)), self._shown_prompts.get(user)
+        if shown_prompts is not None and shown_prompts.prompts == prompts:
             return
-        channel = channel or (shown.channel if shown is not None else await self._open_direct_message(user))
+        channel = channel or (
+            shown_prompts.channel if shown_prompts is not None else await self._open_direct_message(user)
+        )
         await self._calls.make(
             "assistant.threads.setSuggestedPrompts",
             lambda: self._client.assistant_threads_setSuggestedPrompts(channel_id=channel, prompts=prompts),
@@ -108,10 +112,10 @@ class PromptService:
         return "thread" if view.thread_ts else "channel"
 
     async def _open_direct_message(self, user: str) -> str:
-        found = await self._calls.make(
+        response = await self._calls.make(
             "conversations.open",
             lambda: self._client.conversations_open(users=user),
             priority="status",
             may_repeat=True,
         )
-        return str(found["channel"]["id"])
+        return str(response["channel"]["id"])

@@ -112,8 +112,8 @@ class HomeService:
         """
         pages: dict[str, int] = {}
         if new_pages is not None:
-            known = _parse_home(await self._read_row(user))
-            pages = {**(known.pages if known is not None else {}), **new_pages}
+            home = _parse_home(await self._read_row(user))
+            pages = {**(home.pages if home is not None else {}), **new_pages}
         await self._store.homes.put(self.team, user, _OpenHome(self._store.clock(), pages).to_json())
         return pages
 
@@ -134,9 +134,9 @@ class HomeService:
         oldest_end = self._store.clock() - RECENT_END_SECONDS
         while self._counted_ends and next(iter(self._counted_ends.values())) <= oldest_end:
             self._counted_ends.popitem(last=False)
-        known = before if after.takeover_count == before.takeover_count else None
-        for request, was in after.list_changed_requests(known):
-            at = request.ended or 0.0
+        earlier_job = before if after.takeover_count == before.takeover_count else None
+        for request, was in after.list_changed_requests(earlier_job):
+            at = request.ended_at or 0.0
             if at <= oldest_end or not request.is_over or (was is not None and was.is_over):
                 continue
             mark = f"{after.id}:{request.id}"
@@ -190,11 +190,11 @@ class HomeService:
 
     async def _store_spending(self) -> None:
         if self._uncounted_requests:
-            ended, self._uncounted_requests = self._uncounted_requests, []
+            ended_requests, self._uncounted_requests = self._uncounted_requests, []
             try:
-                await self._spending.record_requests(ended)
+                await self._spending.record_requests(ended_requests)
             except StoreError:
-                self._uncounted_requests = [*ended, *self._uncounted_requests]
+                self._uncounted_requests = [*ended_requests, *self._uncounted_requests]
                 raise
 
     async def _store_waiting(self, key: JobKey) -> None:
@@ -217,14 +217,14 @@ class HomeService:
             raise
         if for_admins:
             self._admins_drawn_at = time.monotonic()
-        wanted = [
+        homes_to_redraw = [
             (user, home)
             for user, home in homes.items()
             if (for_admins and user in self.admins) or await self._is_concerned(user, changed_ids)
         ]
-        wanted.sort(key=lambda one: one[1].at, reverse=True)
+        homes_to_redraw.sort(key=lambda one: one[1].at, reverse=True)
         slots = asyncio.Semaphore(MAX_CONCURRENT)
-        await asyncio.gather(*(self._redraw_home(user, home, slots) for user, home in wanted))
+        await asyncio.gather(*(self._redraw_home(user, home, slots) for user, home in homes_to_redraw))
 
     async def _is_concerned(self, user: str, changed_ids: set[str]) -> bool:
         if user in changed_ids:
@@ -272,8 +272,8 @@ def _list_awaited_ids(job: Job) -> tuple[str, ...]:
     if not job.requests:
         return ()
     request = job.latest_request
-    asked = {one for each in request.open_questions.values() for one in each.whom or (request.spec.user,)}
-    return (*sorted(asked), EVERYBODY) if asked or job.quarantine is not None else ()
+    awaited_ids = {one for each in request.open_questions.values() for one in each.whom or (request.spec.user,)}
+    return (*sorted(awaited_ids), EVERYBODY) if awaited_ids or job.quarantine is not None else ()
 
 
 class _ObservedEffects(ForwardingEffects):

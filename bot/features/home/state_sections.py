@@ -16,8 +16,8 @@ from specialists.crew_set import CrewSet
 
 def render_model_lines(models: Sequence[str], specialists: int, paused_lines: Sequence[str]) -> list[str]:
     """Render the models, and `paused_lines` on paused models and specialists, or a line that all take work."""
-    named = ", ".join(f"`{clean_mrkdwn(to_plain_line(one, 80))}`" for one in models) or "none"
-    lines = [f"*Models:* {named}"]
+    model_names = ", ".join(f"`{clean_mrkdwn(to_plain_line(one, 80))}`" for one in models) or "none"
+    lines = [f"*Models:* {model_names}"]
     if not paused_lines:
         return [*lines, f":white_check_mark: {format_count(specialists, 'specialist')} and all models take work."]
     return [*lines, *(f":warning: {clean_mrkdwn(to_plain_line(one, 300))}" for one in paused_lines)]
@@ -30,11 +30,12 @@ def render_instance_lines(instances: Sequence[InstanceSummary]) -> list[str]:
 
 def _render_instance(instance: InstanceSummary) -> str:
     silent = describe_minimum_duration(instance.age)
-    heard = f"not heard of for {silent}" if silent else "running"
+    state_text = f"not heard of for {silent}" if silent else "running"
     mark = ":warning:" if silent else ":white_check_mark:"
     crews = ", ".join(clean_mrkdwn(to_plain_line(crew, 60)) for crew in instance.crews)
     busy = f" · {format_count(instance.attempts, 'attempt')} under way" if instance.attempts else ""
-    return f"{mark} `{clean_mrkdwn(to_plain_line(instance.name, 60))}` · {heard}{f' · {crews}' if crews else ''}{busy}"
+    name = clean_mrkdwn(to_plain_line(instance.name, 60))
+    return f"{mark} `{name}` · {state_text}{f' · {crews}' if crews else ''}{busy}"
 
 
 class StateSections:
@@ -56,11 +57,11 @@ class StateSections:
     async def render_instances(self, team: str, user: str, page: int) -> HomeList:
         """Render the instances that report to the store. Raises StoreError."""
         del team, user
-        known = await self._board.read_instances()
-        found = select_page(render_instance_lines(known), page)
+        instances = await self._board.read_instances()
+        instance_page = select_page(render_instance_lines(instances), page)
         return HomeList(
             "Instances",
-            _make_row_page(found, [tuple(make_sections(found.rows))] if found.rows else []),
+            _make_row_page(instance_page, [tuple(make_sections(instance_page.rows))] if instance_page.rows else []),
             "No instance has reported.",
         )
 

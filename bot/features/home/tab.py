@@ -52,13 +52,13 @@ class HomeTab:
         self._prompts = prompts
         homes.set_publisher(self.publish)
 
-    async def on_home_opened(self, opened: HomeOpened, client: AsyncWebClient) -> None:
+    async def on_home_opened(self, event: HomeOpened, client: AsyncWebClient) -> None:
         """Publish the home of a person who opened it. In a direct message, suggest prompts instead."""
         del client
-        if opened.is_direct:
-            self._prompts.start_suggesting(opened)
+        if event.is_direct:
+            self._prompts.start_suggesting(event)
         else:
-            self.start_publishing(opened.user)
+            self.start_publishing(event.user)
 
     def start_page_turn(self, user: str, section: str, page: int) -> None:
         """Start to publish a home with another page of a section."""
@@ -90,12 +90,12 @@ class HomeTab:
     async def build_view(self, user: str, pages: SectionPages) -> dict[str, Any]:
         """Build the view of a home. A section that cannot be read is replaced by an apology."""
         admin = user in self._homes.admins
-        shown = sorted(
+        shown_sections = sorted(
             (one for one in self._sections if admin or not one.is_for_admins),
             key=lambda one: SECTION_ORDER.index(one.name),
         )
-        parts = await asyncio.gather(*(self._read_section(one, user, pages.get(one.name, 1)) for one in shown))
-        return render_home([(one.name, part) for one, part in zip(shown, parts, strict=True)])
+        parts = await asyncio.gather(*(self._read_section(one, user, pages.get(one.name, 1)) for one in shown_sections))
+        return render_home([(one.name, part) for one, part in zip(shown_sections, parts, strict=True)])
 
     async def _read_section(self, section: HomeSection, user: str, page: int) -> HomeList | str | None:
         try:

@@ -58,9 +58,9 @@ async def run_stop_command(ctx: CommandContext) -> SpokenReply:
     """Stop the job of the thread in which a person said "stop"."""
     if ctx.message is None:
         return "no_command"
-    stopped = StopPressed(ctx.message.place, ctx.user)
+    event = StopPressed(ctx.message.place, ctx.user)
     words = await stop_thread_job(
-        ctx.find_service(JobControlService), stopped, ctx.client, ctx.background, is_spoken=True
+        ctx.find_service(JobControlService), event, ctx.client, ctx.background, is_spoken=True
     )
     return words or "told"
 
@@ -110,10 +110,10 @@ async def show_status(ctx: CommandContext) -> Outgoing:
         job = ctx.thread.job_id
     if not job:
         return await _list_jobs(ctx, "")
-    found = await ctx.find_service(JobControlService).read_visible_job(ctx.team, job, ctx.user)
-    if isinstance(found, str):
-        return make_note(DENIAL_TEXTS[found])
-    return render_job_status(found, records.clock(), ctx.user, await read_budget_lines(ctx, found))
+    job_state = await ctx.find_service(JobControlService).read_visible_job(ctx.team, job, ctx.user)
+    if isinstance(job_state, str):
+        return make_note(DENIAL_TEXTS[job_state])
+    return render_job_status(job_state, records.clock(), ctx.user, await read_budget_lines(ctx, job_state))
 
 
 async def show_jobs(ctx: CommandContext) -> Outgoing:
@@ -137,14 +137,14 @@ async def _list_jobs(ctx: CommandContext, kind: JobFilter, *, everybody: bool = 
 
     lists = ctx.find_service(JobLists)
     if everybody:
-        found = await lists.list_running(ctx.team, ctx.page)
+        job_page = await lists.list_running(ctx.team, ctx.page)
     else:
-        found = await lists.list_own(ctx.team, ctx.user, ctx.page, kind)
+        job_page = await lists.list_own(ctx.team, ctx.user, ctx.page, kind)
     first, budgets = ctx.page == 1, ctx.find_service(BudgetService)
     budget_lines = await budgets.describe_usage(ctx.team, ctx.channel, ctx.user) if first and not everybody else []
     halt_reason = await ctx.find_service(JobControlService).find_halt_reason() if first else ""
     word, rest = ctx.command.first_word or "status", "all" if everybody else kind
-    return render_job_list(found, ctx.user, halt_reason, budget_lines, word=word, rest=rest)
+    return render_job_list(job_page, ctx.user, halt_reason, budget_lines, word=word, rest=rest)
 
 
 async def read_budget_lines(ctx: CommandContext, job: Job) -> list[str]:
@@ -183,34 +183,34 @@ class JobSections:
 
     async def render_running(self, team: str, user: str, page: int) -> HomeList:
         """Render a person's running jobs with the rows of their cards. Raises StoreError."""
-        found = await self._lists.list_own(team, user, page, "open")
+        job_page = await self._lists.list_own(team, user, page, "open")
         rows: list[HomeRow] = []
-        for line in found.rows:
+        for line in job_page.rows:
             card = render_card_rows(line)
             rows.append((make_section(render_job_line(line, user, show_id=False) + (f"\n{card}" if card else "")),))
-        return HomeList("Under way", _make_row_page(found, rows), "Nothing is under way.")
+        return HomeList("Under way", _make_row_page(job_page, rows), "Nothing is under way.")
 
     async def render_recent(self, team: str, user: str, page: int) -> HomeList:
         """Render a person's jobs that ended. Raises StoreError."""
-        found = await self._lists.list_own(team, user, page, "over")
+        job_page = await self._lists.list_own(team, user, page, "over")
         rows = (
-            [tuple(make_sections(render_job_line(line, user, show_id=False) for line in found.rows))]
-            if found.rows
+            [tuple(make_sections(render_job_line(line, user, show_id=False) for line in job_page.rows))]
+            if job_page.rows
             else []
         )
-        return HomeList("Recent", _make_row_page(found, rows), "None yet.")
+        return HomeList("Recent", _make_row_page(job_page, rows), "None yet.")
 
     async def render_quarantined(self, team: str, user: str, page: int) -> HomeList:
         """Render the jobs in quarantine. Raises StoreError."""
         lines = [self._lists.make_line(head) for head in await self._lists.read_quarantined(team)]
-        found = select_page(lines, page)
+        job_page = select_page(lines, page)
         rows = (
-            [tuple(make_sections(render_job_line(line, user, show_requester=True) for line in found.rows))]
+            [tuple(make_sections(render_job_line(line, user, show_requester=True) for line in job_page.rows))]
             if lines
             else []
         )
         hint: list[Block] = [make_context("`/leadhand release JOB` lets one go on.")] if rows else []
-        return HomeList("Set aside", _make_row_page(found, [*rows, *([tuple(hint)] if hint else [])]))
+        return HomeList("Set aside", _make_row_page(job_page, [*rows, *([tuple(hint)] if hint else [])]))
 
 
 def _make_row_page(page: ListPage[Any], rows: Sequence[HomeRow]) -> ListPage[HomeRow]:

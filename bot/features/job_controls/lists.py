@@ -71,14 +71,14 @@ class JobLists:
         for team in teams:
             keys += await homes.list_waiting_jobs(team, [EVERYBODY], limit=MAX_SEARCHED_JOBS)
         keys = [key for key in dict.fromkeys(keys) if key.team in teams]
-        found = [one for one in await jobs.read_statuses(keys) if one.state not in ENDED_STATES]
-        return [one.key for one in sorted(found, key=lambda one: one.updated_at, reverse=True)][:MAX_SEARCHED_JOBS]
+        statuses = [one for one in await jobs.read_statuses(keys) if one.state not in ENDED_STATES]
+        return [one.key for one in sorted(statuses, key=lambda one: one.updated_at, reverse=True)][:MAX_SEARCHED_JOBS]
 
     async def _read_page(self, keys: Sequence[JobKey], page: int) -> ListPage[JobLine]:
         """Return a page of the jobs with these keys. Only the heads of that page are read."""
-        found = select_page(keys, page)
-        lines = [self.make_line(head) for head in await self._store.jobs.read_heads(found.rows)]
-        return ListPage(tuple(lines), found.number, found.page_count, found.total_rows)
+        key_page = select_page(keys, page)
+        lines = [self.make_line(head) for head in await self._store.jobs.read_heads(key_page.rows)]
+        return ListPage(tuple(lines), key_page.number, key_page.page_count, key_page.total_rows)
 
     async def read_waiting_heads(self, team: str, user: str) -> list[Head]:
         """Read the heads of jobs that may wait for a person, the longest waiting first. Raises StoreError."""
@@ -93,7 +93,7 @@ class JobLists:
 
     def make_line(self, head: Head) -> JobLine:
         """Build a job's line for a list from its head."""
-        fields, asked = head.fields, parse_open_questions(head.fields)
+        fields, questions = head.fields, parse_open_questions(head.fields)
         rows, more = parse_rows(fields)
         return JobLine(
             job=head.key.job,
@@ -102,7 +102,7 @@ class JobLists:
             channel=fields.get("channel", ""),
             updated_at=head.updated_at,
             quarantine_step=fields.get("step", "") if head.is_quarantined else "",
-            awaited_people=merge_answerers([one.whom for one in asked]) if asked else None,
+            awaited_people=merge_answerers([one.whom for one in questions]) if questions else None,
             is_partial=fields.get("in_part") == "1",
             requester=fields.get("user", ""),
             step=fields.get("step", ""),

@@ -84,29 +84,29 @@ class OpenQuestionsSection:
                 )
             else:
                 rows += [one.row for one in await self._read_questions(head) if self._may_answer(one, user, groups)]
-        found = select_page(rows, page)
-        apart = tuple(row if place == 0 else ({"type": "divider"}, *row) for place, row in enumerate(found.rows))
-        return HomeList(SECTION_TITLE, replace(found, rows=apart), EMPTY_TEXT)
+        row_page = select_page(rows, page)
+        apart = tuple(row if place == 0 else ({"type": "divider"}, *row) for place, row in enumerate(row_page.rows))
+        return HomeList(SECTION_TITLE, replace(row_page, rows=apart), EMPTY_TEXT)
 
-    def _may_answer(self, rendered: _RenderedQuestion, user: str, groups: tuple[str, ...]) -> bool:
-        one, admin = rendered.question, user in self._admins
+    def _may_answer(self, rendered_question: _RenderedQuestion, user: str, groups: tuple[str, ...]) -> bool:
+        one, admin = rendered_question.question, user in self._admins
         if one.approval is None:
-            return may_answer(one.whom, user, groups) and bool(one.whom or user == rendered.requester)
+            return may_answer(one.whom, user, groups) and bool(one.whom or user == rendered_question.requester)
         has_voted = any(vote.user == user for vote in one.votes)
-        return not has_voted and may_decide(one, rendered.requester, user, groups, admin=admin)
+        return not has_voted and may_decide(one, rendered_question.requester, user, groups, admin=admin)
 
     async def _read_questions(self, head: Head) -> tuple[_RenderedQuestion, ...]:
         """Return the open questions of a job from its log, rendered; none while the log cannot be read."""
-        known = self._rendered_by_job.get(head.key)
-        if known is not None and known[0] == head.seq:
+        cache_entry = self._rendered_by_job.get(head.key)
+        if cache_entry is not None and cache_entry[0] == head.seq:
             self._rendered_by_job.move_to_end(head.key)
-            return known[1]
+            return cache_entry[1]
         job = await read_job(self._store.jobs, head.key)
-        found = tuple(self._render_questions(job, head)) if isinstance(job, Job) else ()
-        self._rendered_by_job[head.key] = (head.seq, found)
+        questions = tuple(self._render_questions(job, head)) if isinstance(job, Job) else ()
+        self._rendered_by_job[head.key] = (head.seq, questions)
         while len(self._rendered_by_job) > MAX_CACHED_JOBS:
             self._rendered_by_job.popitem(last=False)
-        return found
+        return questions
 
     def _render_questions(self, job: Job, head: Head) -> Iterator[_RenderedQuestion]:
         request = job.latest_request
@@ -123,8 +123,8 @@ class OpenQuestionsSection:
 
     def _render_place(self, head: Head, request: RequestState) -> Block:
         link = make_message_link(self._url, head.fields.get("channel", ""), head.fields.get("thread_ts", ""))
-        asked = clean_mrkdwn(to_plain_line(request.text, 120))
-        return make_context(f"{f'<{link}|In the thread>' if link else 'In the thread'} · for: {asked}")
+        request_text = clean_mrkdwn(to_plain_line(request.text, 120))
+        return make_context(f"{f'<{link}|In the thread>' if link else 'In the thread'} · for: {request_text}")
 
     def _render_row(self, head: Head) -> HomeRow:
         line = self._lists.make_line(head)

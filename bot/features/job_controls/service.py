@@ -42,16 +42,16 @@ class JobControlService:
         head = await self._records.store.jobs.read_head(key)
         if head is None:
             return await self._records.explain_missing(key)
-        found, actor = await read_job(self._records.store.jobs, key), await self._records.find_actor(user)
+        job_state, actor = await read_job(self._records.store.jobs, key), await self._records.find_actor(user)
         may_see = (
             await self._records.is_requester_or_admin(key, head, actor)
-            if isinstance(found, str)
-            else rights.may_see_thread(found, actor)
+            if isinstance(job_state, str)
+            else rights.may_see_thread(job_state, actor)
         )
         if not may_see:
             await self._records.record_refusal("traced", key, head, user, NOT_IN_THREAD_REASON)
             return "not_yours"
-        return found
+        return job_state
 
     async def cancel(self, team: str, job: str | None, place: Place | None, *, user: str) -> StopOutcome:
         """Stop the requests in a job that the person may stop: their own, or for an admin all.
@@ -64,8 +64,8 @@ class JobControlService:
         if head is None:
             return StopOutcome(await self._records.explain_missing(key))
         actor = await self._records.find_actor(user)
-        found = await read_job(self._records.store.jobs, key)
-        if isinstance(found, str):  # unreadable: only its head says who asked last
+        job_state = await read_job(self._records.store.jobs, key)
+        if isinstance(job_state, str):  # unreadable: only its head says who asked last
             may_stop = actor.is_admin or head.fields.get("user") == user
             stoppable_count, others = (
                 int(may_stop),
@@ -73,12 +73,12 @@ class JobControlService:
             )
         else:
             stoppable_count, others = (
-                len(rights.list_stoppable_requests(found, actor)),
-                rights.list_other_requesters(found, actor),
+                len(rights.list_stoppable_requests(job_state, actor)),
+                rights.list_other_requesters(job_state, actor),
             )
             if not stoppable_count and not others:
                 return StopOutcome(
-                    "nothing" if place is not None or rights.may_see_thread(found, actor) else "not_yours"
+                    "nothing" if place is not None or rights.may_see_thread(job_state, actor) else "not_yours"
                 )
         if not stoppable_count:
             await self._records.record_refusal("stopped", key, head, user, NOT_OWNER_REASON)

@@ -90,13 +90,17 @@ class MemoryClicks:
 
     async def on_forget(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Forget the memory that the button of a message names."""
-        found = decode_data(click.value, MemoryButtonData)
-        if found is None:
+        button_data = decode_data(click.value, MemoryButtonData)
+        if button_data is None:
             return notices.OLD_BUTTON
-        verdict, memory = await self._memories.forget(click.place.team, found.place, found.name, user=click.user)
+        verdict, memory = await self._memories.forget(
+            click.place.team, button_data.place, button_data.name, user=click.user
+        )
         if memory is not None and verdict == "done" and click.is_posted:
-            done = edit_message(client, click.place.channel, click.message_ts, render_forgotten(memory, click.user))
-            self._background.start(done, "say that it is forgotten")
+            message_edit = edit_message(
+                client, click.place.channel, click.message_ts, render_forgotten(memory, click.user)
+            )
+            self._background.start(message_edit, "say that it is forgotten")
             return None
         words: dict[ChangeOutcome, str] = {
             "done": FORGOTTEN_TEXT,
@@ -133,12 +137,12 @@ class MemoryClicks:
         return None
 
     async def _open_edit_form(self, window: OpenMemoryWindow, place: str, name: str, client: AsyncWebClient) -> None:
-        kept = [one for one in await self._memories.list_entries(window.team, place) if one.name == name]
-        for one in make_memory_rows(window.user, kept, self._memories):
+        entries = [one for one in await self._memories.list_entries(window.team, place) if one.name == name]
+        for one in make_memory_rows(window.user, entries, self._memories):
             if one.may_change:
                 await push_window(client, window.trigger_id, render_edit_window(window.view, one))
                 return
-        await self._redraw(client, window, NOT_AUTHOR_TEXT if kept else ALREADY_FORGOTTEN_TEXT)
+        await self._redraw(client, window, NOT_AUTHOR_TEXT if entries else ALREADY_FORGOTTEN_TEXT)
 
     async def on_add(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Open the window for a new memory."""

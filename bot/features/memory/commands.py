@@ -72,7 +72,7 @@ async def run_remember_command(ctx: CommandContext) -> SpokenReply:
     wish = parse_memory_wish(incoming.text) if incoming is not None else None
     if incoming is None or wish is None:
         return "no_command"
-    kept = await memories.remember(
+    outcome = await memories.remember(
         incoming.place,
         wish.text,
         user=ctx.user,
@@ -80,20 +80,20 @@ async def run_remember_command(ctx: CommandContext) -> SpokenReply:
         mark=ctx.dedupe_key,
         message=incoming.ts,
     )
-    if not isinstance(kept, MemoryEntry):
-        return make_note(NOT_KEPT_TEXTS[kept])
-    if kept.is_repeat:
+    if not isinstance(outcome, MemoryEntry):
+        return make_note(NOT_KEPT_TEXTS[outcome])
+    if outcome.is_repeat:
         return "told"
-    message = _render_receipt(kept, ctx)
-    if not kept.is_new or (kept.place == ctx.user and not incoming.is_direct):
+    message = _render_receipt(outcome, ctx)
+    if not outcome.is_new or (outcome.place == ctx.user and not incoming.is_direct):
         return message
     ctx.background.start(post_in_thread(ctx.client, incoming.place, message), "say what is remembered")
     return "told"
 
 
 def _render_receipt(entry: MemoryEntry, ctx: CommandContext) -> Outgoing:
-    shown = MemoryRow(entry.place, entry.name, entry.memory, may_change=True)
-    return render_remembered(shown, ctx.user) if entry.is_new else render_known_already(shown)
+    row = MemoryRow(entry.place, entry.name, entry.memory, may_change=True)
+    return render_remembered(row, ctx.user) if entry.is_new else render_known_already(row)
 
 
 async def run_forget_command(ctx: CommandContext) -> SpokenReply:
@@ -104,13 +104,17 @@ async def run_forget_command(ctx: CommandContext) -> SpokenReply:
         return "no_command"
     place = choose_memory_owner(ctx.channel, ctx.user, is_personal=wish.is_personal)
     entries = {one.name: one for one in await memories.list_entries(ctx.team, place)}
-    found = find_matching_memories({name: one.memory for name, one in entries.items()}, wish.text)
-    if not found:
+    matching_names = find_matching_memories({name: one.memory for name, one in entries.items()}, wish.text)
+    if not matching_names:
         return "told" if memories.has_forgotten(ctx.dedupe_key) else "no_command"
-    if not is_certain_match({name: one.memory for name, one in entries.items()}, found, wish.text):
-        return render_forget_choice(make_memory_rows(ctx.user, [entries[name] for name in found], memories))
+    if not is_certain_match({name: one.memory for name, one in entries.items()}, matching_names, wish.text):
+        return render_forget_choice(make_memory_rows(ctx.user, [entries[name] for name in matching_names], memories))
     return await _forget_entry(
-        ctx, memories, entries[found[0]], incoming.place, is_private=place == ctx.user and not incoming.is_direct
+        ctx,
+        memories,
+        entries[matching_names[0]],
+        incoming.place,
+        is_private=place == ctx.user and not incoming.is_direct,
     )
 
 
@@ -148,10 +152,12 @@ async def _add_memory(ctx: CommandContext, memories: MemoriesService, rest: str)
     if not wish.text.strip():
         return make_note(ADD_USAGE_TEXT)
     place = Place(team=ctx.team, channel=ctx.channel, thread_ts="")
-    kept = await memories.remember(place, wish.text, user=ctx.user, about_person=wish.is_personal, mark=ctx.dedupe_key)
-    if not isinstance(kept, MemoryEntry):
-        return make_note(NOT_KEPT_TEXTS[kept])
-    return _render_receipt(kept, ctx)
+    outcome = await memories.remember(
+        place, wish.text, user=ctx.user, about_person=wish.is_personal, mark=ctx.dedupe_key
+    )
+    if not isinstance(outcome, MemoryEntry):
+        return make_note(NOT_KEPT_TEXTS[outcome])
+    return _render_receipt(outcome, ctx)
 
 
 def make_memory_rows(user: str, entries: Collection[MemoryEntry], memories: MemoriesService) -> list[MemoryRow]:

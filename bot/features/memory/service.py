@@ -94,11 +94,11 @@ class MemoriesService:
         return bool(await self._find_places(place.team))
 
     async def _find_places(self, team: str) -> frozenset[str]:
-        expires_at, known = self._places_cache.get(team, (0.0, frozenset[str]()))
+        expires_at, places = self._places_cache.get(team, (0.0, frozenset[str]()))
         if time.monotonic() >= expires_at:
-            known = await self._store.memories.read_places(team)
-            self._places_cache[team] = (time.monotonic() + PLACES_CACHE_SECONDS, known)
-        return known
+            places = await self._store.memories.read_places(team)
+            self._places_cache[team] = (time.monotonic() + PLACES_CACHE_SECONDS, places)
+        return places
 
     # -- for people ----------------------------------------------------------------------------------
 
@@ -135,8 +135,8 @@ class MemoriesService:
 
     async def list_entries(self, team: str, place: str) -> list[MemoryEntry]:
         """List the memories of a place, newest first."""
-        kept = await read_memories(self._store, team, place)
-        return [MemoryEntry(place, name, one, is_new=False) for name, one in sort_newest_first(kept)]
+        memories = await read_memories(self._store, team, place)
+        return [MemoryEntry(place, name, one, is_new=False) for name, one in sort_newest_first(memories)]
 
     def may_change(self, entry: MemoryEntry, user: str) -> bool:
         """Return True if a person may edit and forget a memory: its author, or an admin.
@@ -159,8 +159,8 @@ class MemoriesService:
             return "changed"
         if words == before.text:
             return "done"
-        changed = {"text": words, "edited_by": user, "edited": self._store.clock()}
-        after = before.model_copy(update=changed)
+        changed_fields = {"text": words, "edited_by": user, "edited": self._store.clock()}
+        after = before.model_copy(update=changed_fields)
         if not await self._store.memories.put(team, place, name, _dump_memory(after), old_payload=_dump_memory(before)):
             return "changed"
         await self._audit_deed("remembered", team, place, name, user, why="changed its words")
@@ -205,19 +205,19 @@ class MemoriesService:
 
     async def forget_person(self, team: str, person: str, *, by: str) -> int:
         """Forget all memories that a person wrote or that are about them. Returns their number. Raises StoreError."""
-        done = 0
+        forgotten_count = 0
         for place in sorted(await self._store.memories.read_places(team)):
             for name, one in (await read_memories(self._store, team, place)).items():
                 if person in {one.user, one.edited_by} or place == person:
-                    done += await self._drop_memory(team, place, name, one, by) == "done"
-        return done
+                    forgotten_count += await self._drop_memory(team, place, name, one, by) == "done"
+        return forgotten_count
 
     async def count_person_memories(self, team: str, person: str) -> int:
         """Count the memories that `forget_person` would forget. Raises StoreError."""
         count = 0
         for place in await self._store.memories.read_places(team):
-            kept = await read_memories(self._store, team, place)
-            count += sum(person in {one.user, one.edited_by} or place == person for one in kept.values())
+            memories = await read_memories(self._store, team, place)
+            count += sum(person in {one.user, one.edited_by} or place == person for one in memories.values())
         return count
 
     async def apply_message_change(self, place: Place, message: str, text: str | None, *, user: str) -> Memory | None:
@@ -237,8 +237,8 @@ class MemoriesService:
         self, team: str, place: str, name: str, before: Memory, text: str | None
     ) -> Memory | None:
         wish = parse_memory_wish(text) if text is not None else None
-        kept = wish is not None and wish.verb == "remember" and 0 < len(wish.text) <= MAX_MEMORY_LENGTH
-        if not kept or wish is None:
+        is_kept = wish is not None and wish.verb == "remember" and 0 < len(wish.text) <= MAX_MEMORY_LENGTH
+        if not is_kept or wish is None:
             await self._drop_memory(team, place, name, before, before.user)
             return before.model_copy(update={"text": ""})
         if await self.edit(team, place, name, wish.text, user=before.user, seen_text=before.text) != "done":
@@ -247,13 +247,13 @@ class MemoriesService:
 
     async def _read_changeable(self, team: str, place: str, name: str, user: str) -> Memory | ChangeOutcome:
         """Return a memory that this person may change, or the reason why they may not. A refusal goes to the audit."""
-        found = (await read_memories(self._store, team, place)).get(name)
-        if found is None:
+        memory = (await read_memories(self._store, team, place)).get(name)
+        if memory is None:
             return "gone"
-        if not self.may_change(MemoryEntry(place, name, found), user):
+        if not self.may_change(MemoryEntry(place, name, memory), user):
             await self._audit_deed("forgot", team, place, name, user, outcome="refused", why=NOT_AUTHOR_REASON)
             return "not_yours"
-        return found
+        return memory
 
     async def _audit_deed(self, deed: AuditAction, team: str, place: str, name: str, user: str, **more: Any) -> None:
         of = {"at": self._store.clock(), "team": team, "user": user, "target": f"{place} {name}"}

@@ -75,13 +75,13 @@ def render_remembered(row: MemoryRow, reader: str) -> Outgoing:
     text = clean_mrkdwn(row.memory.text)
     if row.place == reader:
         head = f":memo: *I remember about you:* {text}"
-        used = "I use it from your next request in our direct messages on: there alone, and for you alone."
+        use_note = "I use it from your next request in our direct messages on: there alone, and for you alone."
         who = "`/leadhand memory` shows, edits and forgets what I remember."
     else:
         head = f":memo: *I remember for this channel:* {text}"
-        used = "I use it from the next request in this channel on, whoever makes it, and nowhere else."
+        use_note = "I use it from the next request in this channel on, whoever makes it, and nowhere else."
         who = f"{render_mention(row.memory.user)} or an admin can edit or forget it: `/leadhand memory`."
-    blocks = (make_section(head), make_context(used, who), make_actions([_make_forget_button(row)]))
+    blocks = (make_section(head), make_context(use_note, who), make_actions([_make_forget_button(row)]))
     return Outgoing(text=clean_mrkdwn(f"I remember: {row.memory.text}", limit=300), blocks=blocks)
 
 
@@ -181,12 +181,12 @@ def render_edit_window(view: MemoryView, row: MemoryRow | None = None) -> Block:
 
 def describe_source(memory: Memory) -> str:
     """Render who wrote a memory and when, with a link to the message if there is one."""
-    said = [render_mention(memory.user), _render_date(memory.at)]
+    parts = [render_mention(memory.user), _render_date(memory.at)]
     if memory.edited_by:
-        said.append(f"changed by {render_mention(memory.edited_by)}, {_render_date(memory.edited)}")
+        parts.append(f"changed by {render_mention(memory.edited_by)}, {_render_date(memory.edited)}")
     if memory.link:
-        said.append(f"<{memory.link.replace('&', '&amp;')}|message>")
-    return " · ".join(said)
+        parts.append(f"<{memory.link.replace('&', '&amp;')}|message>")
+    return " · ".join(parts)
 
 
 def _render_date(at: float) -> str:

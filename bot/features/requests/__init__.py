@@ -25,11 +25,11 @@ def register(kit: Kit) -> None:
     lookups = kit.gate.people, kit.messengers.directory
     messages = MessageListener(requests, kit.services, kit.router, kit.background, kit.outages, *lookups)
     messages.register(kit.router)
-    typed = kit.add_service(
+    typed_requests = kit.add_service(
         TypedRequests,
         lambda: TypedRequests(requests, kit.records, kit.messengers.outbox, messages),
     )
-    kit.router.on_request = typed.record_typed_request
-    kit.openers[OPENING_KIND] = typed.open_thread
+    kit.router.on_request = typed_requests.record_typed_request
+    kit.openers[OPENING_KIND] = typed_requests.open_thread
     RequestClicks(requests, kit.background).register(kit.router)
     kit.add_deeds({ANSWER_PREFIX: "answered"})

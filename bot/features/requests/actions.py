@@ -43,18 +43,18 @@ def encode_shortcut(shortcut: MessageShortcut) -> str:
         )
         for file in shortcut.attachments[:_MAX_FILES]
     )
-    kept = replace(shortcut, user="", trigger_id="", attachments=files)
-    while len(encoded := encode_data(kept)) > MAX_METADATA_CHARS and (kept.text or kept.attachments):
-        text = kept.text
-        fewer = kept.attachments if text else kept.attachments[:-1]
-        kept = replace(kept, text=text[: len(text) * 3 // 4], attachments=fewer, is_cut=True)
-    return encoded
+    short_copy = replace(shortcut, user="", trigger_id="", attachments=files)
+    while len(metadata := encode_data(short_copy)) > MAX_METADATA_CHARS and (short_copy.text or short_copy.attachments):
+        text = short_copy.text
+        fewer = short_copy.attachments if text else short_copy.attachments[:-1]
+        short_copy = replace(short_copy, text=text[: len(text) * 3 // 4], attachments=fewer, is_cut=True)
+    return metadata
 
 
 def decode_shortcut(metadata: str, user: str) -> MessageShortcut | None:
     """Decode the result of `encode_shortcut`; None if it is invalid. `user` is the person who submitted the window."""
-    found = decode_data(metadata, MessageShortcut)
-    return replace(found, user=user) if found is not None else None
+    shortcut = decode_data(metadata, MessageShortcut)
+    return replace(shortcut, user=user) if shortcut is not None else None
 
 
 log = logging.getLogger(__name__)

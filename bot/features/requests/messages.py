@@ -104,14 +104,14 @@ class MessageListener:
         """Replace the ids of public channels by their names: Slack mentions channels only by id."""
         ids = tuple(dict.fromkeys(_CHANNEL_ID_PATTERN.findall(text)))[:MAX_NAME_LOOKUPS]
         names = await self._people.find_public_names(ids) if ids and self._people is not None else {}
-        return _CHANNEL_ID_PATTERN.sub(lambda found: f"#{names.get(found[1], found[1])}", text)
+        return _CHANNEL_ID_PATTERN.sub(lambda match: f"#{names.get(match[1], match[1])}", text)
 
     async def replace_person_ids(self, text: str) -> str:
         """Replace the ids of people by their names, so that the text notifies nobody."""
         ids = tuple(dict.fromkeys(_PERSON_ID_PATTERN.findall(text)))[:MAX_NAME_LOOKUPS]
-        known = [(one, await self._people.find_name(one)) for one in ids] if self._people is not None else []
-        names = {one: name for one, name in known if name}
-        return _PERSON_ID_PATTERN.sub(lambda found: f"@{names.get(found[1], found[1])}", text)
+        name_pairs = [(one, await self._people.find_name(one)) for one in ids] if self._people is not None else []
+        names = {one: name for one, name in name_pairs if name}
+        return _PERSON_ID_PATTERN.sub(lambda match: f"@{names.get(match[1], match[1])}", text)
 
     async def on_edited(self, event: MessageEdited, client: AsyncWebClient) -> None:
         """Record an edit. Slack sends the event again if it cannot be recorded."""
@@ -173,15 +173,15 @@ class MessageListener:
         place, user = incoming.place, incoming.user
         if reply.verdict == "not_yours":
             if reply.answerers:
-                told = show_ephemeral_message(
+                notice = show_ephemeral_message(
                     client, place, user, make_note(notices.describe_who_may_answer(reply.answerers))
                 )
-                self._background.start(told, "tell whom a question is for")
+                self._background.start(notice, "tell whom a question is for")
         elif reply.verdict == "taken" or incoming.mentions_bot or incoming.is_direct:
             self._background.start(add_receipt_reaction(client, place.channel, incoming.ts), "react to a reply")
             if reply.verdict == "taken" and incoming.attachments:
-                told = show_ephemeral_message(client, place, user, make_note(notices.WORDS_ONLY))
-                self._background.start(told, "tell that a file was not taken")
+                notice = show_ephemeral_message(client, place, user, make_note(notices.WORDS_ONLY))
+                self._background.start(notice, "tell that a file was not taken")
 
     async def _refuse_bot(self, incoming: IncomingMessage) -> None:
         """Refuse the mention of another bot with a message in the thread, at most once an hour."""
@@ -195,13 +195,13 @@ class MessageListener:
         request = _make_request(incoming)
         refusal = "" if request.text else ONLY_FILES_TEXT if incoming.attachments else NO_REQUEST_TEXT
         budgets = self._services.find(BudgetService)
-        exceeded = (
+        exceeded_budget = (
             await budgets.find_exceeded_budget(incoming.place, incoming.user, incoming.ts) if not refusal else None
         )
-        if exceeded is not None:
-            if exceeded.refusal:
+        if exceeded_budget is not None:
+            if exceeded_budget.refusal:
                 message = render_exceeded_budget(
-                    exceeded, incoming.place, incoming.user, incoming.ts, has_admins=budgets.can_be_raised
+                    exceeded_budget, incoming.place, incoming.user, incoming.ts, has_admins=budgets.can_be_raised
                 )
                 self._background.start(
                     show_ephemeral_message(client, incoming.private_place, incoming.user, message), "tell of a budget"

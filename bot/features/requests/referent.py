@@ -72,9 +72,9 @@ async def _make_channel_referent(view: AppContext, incoming: IncomingMessage, di
     """Return the span of a channel or thread to read. If Slack is slow, the right to read it is checked later."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(LOOKUP_SECONDS):
-            found = await find_readable_channel(directory, view.channel, incoming.user)
-            if isinstance(found, str):
-                return Referent(refusal=found)
+            channel = await find_readable_channel(directory, view.channel, incoming.user)
+            if isinstance(channel, str):
+                return Referent(refusal=channel)
     now = float(incoming.ts) if _TS_PATTERN.fullmatch(incoming.ts) else time.time()
     since = 0.0 if view.thread_ts else now - LOOK_BACK_SECONDS
     return Referent(reads=(ChannelSpan(channel=view.channel, since=since, until=now, thread_ts=view.thread_ts),))
@@ -99,9 +99,9 @@ async def _make_canvas_referent(
 
 async def _may_read(file: Mapping[str, Any], incoming: IncomingMessage, directory: Directory) -> bool:
     """Return True if a canvas is the person's own, was shared with them, or is in a channel that they may read."""
-    shared = [one.get("user_id") for one in file.get("dm_mpdm_users_with_file_access") or ()]
-    if incoming.user in (file.get("user"), *shared) or incoming.place.channel in (file.get("ims") or ()):
+    user_ids = [one.get("user_id") for one in file.get("dm_mpdm_users_with_file_access") or ()]
+    if incoming.user in (file.get("user"), *user_ids) or incoming.place.channel in (file.get("ims") or ()):
         return True
     channels = [one for name in ("channels", "groups") for one in file.get(name) or ()][:MAX_CHANNELS]
-    found = [await find_readable_channel(directory, str(one), incoming.user) for one in channels]
-    return any(not isinstance(one, str) for one in found)
+    lookup_results = [await find_readable_channel(directory, str(one), incoming.user) for one in channels]
+    return any(not isinstance(one, str) for one in lookup_results)

@@ -119,13 +119,13 @@ class RequestService:
 
     async def is_offered_answer(self, place: Place, text: str) -> bool:
         """Return True if an open question of the thread offers exactly this text as an answer."""
-        said = text.strip(" .!").casefold()
+        reply_text = text.strip(" .!").casefold()
         options = (
             option
             for one in _list_open_questions(await self._records.store.jobs.read_head(make_job_key(place)))
             for option in one.options
         )
-        return any(said == option.strip(" .!").casefold() for option in options)
+        return any(reply_text == option.strip(" .!").casefold() for option in options)
 
     async def record_reply(
         self, place: Place, message: Request, *, mentions_bot: bool, mentions_others: bool, dedupe: tuple[str, ...]
@@ -250,9 +250,9 @@ class RequestService:
 
     async def _was_read(self, key: JobKey, message: str) -> bool:
         """Return True if a message's text or files are among the job's materials."""
-        named = f'"message":{json.dumps(message)}'
+        message_field = f'"message":{json.dumps(message)}'
         entries = await self._records.store.jobs.read_log(key)
-        return any('"type":"MaterialGathered"' in one.payload and named in one.payload for one in entries)
+        return any('"type":"MaterialGathered"' in one.payload and message_field in one.payload for one in entries)
 
     async def record_choice(
         self, place: Place, choice: AnswerChoice, *, user: str, dedupe: tuple[str, ...], words: str = ""

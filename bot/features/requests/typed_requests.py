@@ -91,10 +91,12 @@ class TypedRequests:
         if await self._records.store.jobs.read_head(key) is not None:
             return make_note(POSTED_TEXT)
         budgets = ctx.find_service(BudgetService)
-        exceeded = await budgets.find_exceeded_budget(place, command.user, mark)
-        if exceeded is not None:
+        exceeded_budget = await budgets.find_exceeded_budget(place, command.user, mark)
+        if exceeded_budget is not None:
             channel = Place(team=command.team, channel=command.channel, thread_ts="")
-            message = render_exceeded_budget(exceeded, channel, command.user, mark, has_admins=budgets.can_be_raised)
+            message = render_exceeded_budget(
+                exceeded_budget, channel, command.user, mark, has_admins=budgets.can_be_raised
+            )
             return replace(message, blocks=(*message.blocks, make_rich_text(text)))
         await self._records.store.blobs.put(key, data)
         if await create_opening_job(self._records.store, place, command.user, JOB_TITLE):
@@ -109,42 +111,44 @@ class TypedRequests:
         store, key = self._records.store, runner.claim.key
         digest = request.opens.rpartition(":")[2]
         try:
-            typed = (await store.blobs.get(key, digest)).decode()
+            request_text = (await store.blobs.get(key, digest)).decode()
         except KeyError:
-            posted = (await store.outbox.read_messages(key)).get(OPENING_MESSAGE_KEY)
-            if posted is not None and posted.ts:  # an earlier owner did all of it, but died before it recorded that
-                return posted.ts, "", False
+            posted_message = (await store.outbox.read_messages(key)).get(OPENING_MESSAGE_KEY)
+            if (
+                posted_message is not None and posted_message.ts
+            ):  # an earlier owner did all of it, but died before it recorded that
+                return posted_message.ts, "", False
             return "", "the words were kept no longer", False
-        text = await self._messages.replace_channel_ids(typed)
+        text = await self._messages.replace_channel_ids(request_text)
         opening_message = render_request_line(await self._messages.replace_person_ids(text), request.user)
         try:
-            sent = await OutsideSender(self._outbox, runner.claim, place).post(
+            sent_message = await OutsideSender(self._outbox, runner.claim, place).post(
                 place.channel, OPENING_MESSAGE_KEY, opening_message
             )
         except OutcomeUnknown as error:
-            sent = SentMessage("", str(error))
-        if not sent.ts:
+            sent_message = SentMessage("", str(error))
+        if not sent_message.ts:
             notice = make_note_with_input(
-                NOT_POSTED_TEXT.format(channel=place.channel, why=clean_mrkdwn(sent.fault)), typed
+                NOT_POSTED_TEXT.format(channel=place.channel, why=clean_mrkdwn(sent_message.fault)), request_text
             )
             await send_direct_message_once(
-                self._outbox, runner.claim, request.user, NOTICE_KEY, notice, allowed=runner.may_show
+                self._outbox, runner.claim, request.user, NOTICE_KEY, notice, check_allowed=runner.may_show
             )
-            return "", f"The request could not be posted: {sent.fault}.", False
-        thread_place = place.model_copy(update={"thread_ts": sent.ts})
-        thread_request = Request(id=sent.ts, user=request.user, text=text, at=request.at)
+            return "", f"The request could not be posted: {sent_message.fault}.", False
+        thread_place = place.model_copy(update={"thread_ts": sent_message.ts})
+        thread_request = Request(id=sent_message.ts, user=request.user, text=text, at=request.at)
         await self._requests.record_request(thread_place, thread_request, dedupe=(f"opened:{thread_place.job_id}",))
         await store.blobs.drop(key, {digest: b""})
-        return sent.ts, "", False
+        return sent_message.ts, "", False
 
 
 def render_request_line(text: str, user: str) -> Outgoing:
     """Render the message that opens the thread of a request in its channel: who asks what."""
     head = f"{render_mention(user)} asks:"
-    shown = text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + CUT_NOTE
+    shown_text = text if len(text) <= MAX_SHOWN_CHARS else text[:MAX_SHOWN_CHARS] + CUT_NOTE
     return Outgoing(
         text=f"{head} {clean_mrkdwn(text, limit=MAX_NOTIFICATION_CHARS)}",
-        blocks=(make_section(head), make_rich_text(shown)),
+        blocks=(make_section(head), make_rich_text(shown_text)),
     )
 
 

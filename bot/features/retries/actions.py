@@ -143,17 +143,22 @@ MAX_NAMED_STEPS = 4
 _MAX_TITLE_CHARS = 60
 
 
-def describe_retry(recorded: RecordedRetry) -> str:
+def describe_retry(recorded_retry: RecordedRetry) -> str:
     """Render the reply to `/leadhand retry`: which steps run again, and in which channel."""
-    place = recorded.place
+    place = recorded_retry.place
     where = f"in its thread in <#{place.channel}>"
-    if not recorded.steps:
+    if not recorded_retry.steps:
         return f"I take it up again, {where}."
-    named = join_as_list(
-        [f"“{clean_mrkdwn(to_plain_line(one, _MAX_TITLE_CHARS))}”" for one in recorded.steps[:MAX_NAMED_STEPS]], "and"
+    step_list = join_as_list(
+        [f"“{clean_mrkdwn(to_plain_line(one, _MAX_TITLE_CHARS))}”" for one in recorded_retry.steps[:MAX_NAMED_STEPS]],
+        "and",
     )
-    more = f" and {len(recorded.steps) - MAX_NAMED_STEPS} more" if len(recorded.steps) > MAX_NAMED_STEPS else ""
-    return f"I run {named}{more} again, {where}."
+    more = (
+        f" and {len(recorded_retry.steps) - MAX_NAMED_STEPS} more"
+        if len(recorded_retry.steps) > MAX_NAMED_STEPS
+        else ""
+    )
+    return f"I run {step_list}{more} again, {where}."
 
 
 def explain_retry_schedule(when: str, text: str) -> str:
@@ -178,18 +183,18 @@ _REFUSAL_TEXTS: Mapping[RetryRefusalReason, str] = {
 }
 
 
-def describe_refusal(refused: RetryRefusal) -> str:
+def describe_refusal(refusal: RetryRefusal) -> str:
     """Render why there is no retry, and what to do instead."""
-    people = join_as_list([render_mention(one) for one in refused.users], "or")
-    if refused.reason == "under_way":
+    people = join_as_list([render_mention(one) for one in refusal.users], "or")
+    if refusal.reason == "under_way":
         return f"{people or 'Somebody'} is having that tried again already: see the thread."
-    if refused.reason == "not_yours":
+    if refusal.reason == "not_yours":
         return f"Only {people}, who asked for it, or an admin can have it tried again."
-    if refused.reason == "no_step" and refused.steps:
-        lines = "\n".join(f"• {clean_mrkdwn(to_plain_line(one, 120))}" for one in refused.steps)
+    if refusal.reason == "no_step" and refusal.steps:
+        lines = "\n".join(f"• {clean_mrkdwn(to_plain_line(one, 120))}" for one in refusal.steps)
         return (
             f"I do not know which step you mean. The nearest:\n{lines}\nSay “retry from” and its number, id or title."
         )
-    if refused.reason == "no_step":
+    if refusal.reason == "no_step":
         return "There are no steps to choose from: nothing was planned. “again” does all of it from the start."
-    return _REFUSAL_TEXTS[refused.reason]
+    return _REFUSAL_TEXTS[refusal.reason]

@@ -131,16 +131,16 @@ class RetryService:
         if isinstance(job_state, RetryRefusal):
             return job_state
         actor = await self._make_actor(retry_request.user)
-        resolved = (
+        resolution = (
             RetryRefusal("asked")
             if _answers_question(job_state, actor, retry_request, wish)
             else _resolve_retry(job_state, wish, actor)
         )
-        if isinstance(resolved, RetryRefusal):
-            if resolved.reason == "not_yours":
+        if isinstance(resolution, RetryRefusal):
+            if resolution.reason == "not_yours":
                 await self._audit_refusal(key, job_state, retry_request.user)
-            return resolved
-        before, again = resolved
+            return resolution
+        before, again = resolution
         if (other := retry.find_open_retry(job_state, before)) is not None:
             is_redelivery = retry_request.message_id == other.id  # Slack delivered the message twice
             return (
@@ -156,12 +156,12 @@ class RetryService:
     async def _read_job(self, key: JobKey) -> Job | RetryRefusal:
         head = await self._store.jobs.read_head(key)
         if head is None:
-            gone = await self._store.jobs.read_forget_time(key)
-            return RetryRefusal("unknown" if gone is None else "forgotten")
+            forget_time = await self._store.jobs.read_forget_time(key)
+            return RetryRefusal("unknown" if forget_time is None else "forgotten")
         if head.is_quarantined:
             return RetryRefusal("quarantined")
-        found = await read_job(self._store.jobs, key)
-        return RetryRefusal(found) if isinstance(found, str) else found
+        job = await read_job(self._store.jobs, key)
+        return RetryRefusal(job) if isinstance(job, str) else job
 
     async def _record_event(
         self, key: JobKey, job: Job, retry_ref: RetryRef, retry_request: RetryRequest, dedupe: tuple[str, ...]
@@ -204,11 +204,15 @@ class RetryService:
     ) -> tuple[str, ...]:
         """Return the names of the files that a retry needs and that are no longer in the store."""
         subtasks = [original.subtasks[name] for name in sorted(retry.list_rerun_subtasks(original, retry_ref))]
-        needed = [one for subtask in subtasks for one in find_needed_material(job, original, subtask).all_material]
-        needed += original.materials if original.run.plan is None else ()
-        files = {one.name: one for one in needed if one.kind == "file" and not one.fault}
-        lost = [name for name, one in list(files.items())[:MAX_FILES_CHECKED] if not await self._is_stored(key, one)]
-        return tuple(lost)
+        needed_materials = [
+            one for subtask in subtasks for one in find_needed_material(job, original, subtask).all_material
+        ]
+        needed_materials += original.materials if original.run.plan is None else ()
+        files = {one.name: one for one in needed_materials if one.kind == "file" and not one.fault}
+        lost_names = [
+            name for name, one in list(files.items())[:MAX_FILES_CHECKED] if not await self._is_stored(key, one)
+        ]
+        return tuple(lost_names)
 
     async def _is_stored(self, key: JobKey, material: Material) -> bool:
         digest = material.file.id if material.file is not None else material.text
@@ -221,17 +225,17 @@ class RetryService:
     async def read_repeatable(self, team: str, job: str, user: str) -> RepeatableRequest | RetryRefusal:
         """Return the text and files of the last request in a job that this person may repeat, or why there is none."""
         key = JobKey(team, job)
-        found = await self._read_job(key)
-        if isinstance(found, RetryRefusal):
-            return found
-        before = _find_request(found, RetryWish("whole"), await self._make_actor(user))
+        job_state = await self._read_job(key)
+        if isinstance(job_state, RetryRefusal):
+            return job_state
+        before = _find_request(job_state, RetryWish("whole"), await self._make_actor(user))
         if isinstance(before, RetryRefusal):
             if before.reason == "not_yours":
-                await self._audit_refusal(key, found, user)
+                await self._audit_refusal(key, job_state, user)
             return before
-        asks = (before, *before.earlier_tries, *found.list_earlier_requests(before)[::-1])
+        asks = (before, *before.earlier_tries, *job_state.list_earlier_requests(before)[::-1])
         files = next((one.spec.attachments for one in asks if one.spec.attachments), ())
-        return RepeatableRequest(found.place, before.spec.text, files)
+        return RepeatableRequest(job_state.place, before.spec.text, files)
 
     async def _make_actor(self, user: str) -> rights.Actor:
         return rights.Actor(user, await self._find_groups(user), user in self._admins)
@@ -265,9 +269,9 @@ def _find_request(job: Job, wish: RetryWish, actor: rights.Actor) -> RequestStat
     requests = [
         one for one in job.requests if not one.refusal and not one.is_withdrawn and wish.request in {"", one.id}
     ]
-    ended = [one for one in requests if one.run.is_concluded]
-    if ended:
-        return RetryRefusal("not_yours", users=(ended[-1].spec.user,))
+    ended_requests = [one for one in requests if one.run.is_concluded]
+    if ended_requests:
+        return RetryRefusal("not_yours", users=(ended_requests[-1].spec.user,))
     return RetryRefusal("going_on" if requests else "nothing")
 
 

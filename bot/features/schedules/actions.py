@@ -71,10 +71,10 @@ class ScheduleClicks:
 
     async def on_click(self, click: Click, client: AsyncWebClient) -> ClickReply:
         """Carry out a click. Redraws the message in the background; for a click in a window, returns the reply."""
-        shown = await self._carry_out_click(click, client)
-        if shown is None or click.window_id or not click.response_url:
-            return shown
-        say = replace_clicked_message(client, click.response_url, text=shown.text, blocks=shown.blocks, ephemeral=True)
+        reply = await self._carry_out_click(click, client)
+        if reply is None or click.window_id or not click.response_url:
+            return reply
+        say = replace_clicked_message(client, click.response_url, text=reply.text, blocks=reply.blocks, ephemeral=True)
         self._background.start(say, "show a schedule anew")
         return None
 
@@ -88,8 +88,8 @@ class ScheduleClicks:
         if schedule is None:
             return make_note(GONE_TEXT)
         if click.action_id in {CHANGE, EDIT, NEW}:
-            opened = await open_window(client, click.trigger_id, render_form(schedule, encode_metadata(schedule)))
-            return None if opened else make_note(NO_WINDOW_TEXT)
+            is_open = await open_window(client, click.trigger_id, render_form(schedule, encode_metadata(schedule)))
+            return None if is_open else make_note(NO_WINDOW_TEXT)
         if click.action_id == SAVE:
             activation = {"state": "on", "said": "", "said_ts": "", "said_thread": ""}
             outcome = await service.edit(schedule, click.user, lambda now: now.model_copy(update=activation), "made")
@@ -145,24 +145,28 @@ class ScheduleClicks:
 
     async def _parse_form(self, submission: ViewSubmission) -> Schedule | dict[str, str]:
         """Parse the form into a schedule, or return error texts by field."""
-        known = decode_data(submission.metadata, Schedule)
-        if known is None:
+        form_schedule = decode_data(submission.metadata, Schedule)
+        if form_schedule is None:
             return {page.WHEN: GONE_TEXT}
         base = (
-            await self._drafts.service.find_changeable(submission.team, known.id, submission.user) if known.id else None
+            await self._drafts.service.find_changeable(submission.team, form_schedule.id, submission.user)
+            if form_schedule.id
+            else None
         )
-        base = base or known.model_copy(update={"id": "", "owner": submission.user})
+        base = base or form_schedule.model_copy(update={"id": "", "owner": submission.user})
         zone = find_zone_name(submission.read_text(page.ZONE, page.ZONE), base.zone)
         if not zone:
             return {page.ZONE: explain_unknown_zone(submission.read_text(page.ZONE, page.ZONE))}
-        parsed = parse_typed_time(submission.read_text(page.WHEN, page.WHEN), base, zone, self._drafts.service.clock())
-        if isinstance(parsed, ScheduleRefusal):
-            return {page.WHEN: parsed.words}
-        parsed, chosen = parse_choices(submission.values, parsed, zone)
-        wanted = base.model_copy(update={**chosen, "zone": zone, "edited_at": known.edited_at})
-        if words := await self._drafts.explain_channel_fault(wanted.channel, wanted.owner):
+        parsed_schedule = parse_typed_time(
+            submission.read_text(page.WHEN, page.WHEN), base, zone, self._drafts.service.clock()
+        )
+        if isinstance(parsed_schedule, ScheduleRefusal):
+            return {page.WHEN: parsed_schedule.words}
+        parsed_schedule, choices = parse_choices(submission.values, parsed_schedule, zone)
+        edited_schedule = base.model_copy(update={**choices, "zone": zone, "edited_at": form_schedule.edited_at})
+        if words := await self._drafts.explain_channel_fault(edited_schedule.channel, edited_schedule.owner):
             return {page.WHERE: capitalize_first(words) + "."}
-        schedule = await self._drafts.fill_in_schedule(wanted, parsed)
+        schedule = await self._drafts.fill_in_schedule(edited_schedule, parsed_schedule)
         if isinstance(schedule, ScheduleRefusal):
             return {page.ASKS: schedule.words}
         if (
@@ -181,8 +185,10 @@ class ScheduleClicks:
         if one is None:
             log.warning("a window of a schedule without it was left alone")
             return None
-        done = await self._save_schedule(one.model_copy(update={"team": submission.team}), submission)
-        message = render_saved_reply(done) if isinstance(done, Schedule) else make_note(clean_mrkdwn(done.words))
+        outcome = await self._save_schedule(one.model_copy(update={"team": submission.team}), submission)
+        message = (
+            render_saved_reply(outcome) if isinstance(outcome, Schedule) else make_note(clean_mrkdwn(outcome.words))
+        )
         self._background.start(
             show_ephemeral_message(client, submission.place, submission.user, message), "confirm a schedule"
         )
@@ -190,16 +196,22 @@ class ScheduleClicks:
 
     async def _save_schedule(self, schedule: Schedule, submission: ViewSubmission) -> Schedule | ScheduleRefusal:
         service = self._drafts.service
-        known = await service.find_changeable(submission.team, schedule.id, submission.user) if schedule.id else None
-        if known is None:
+        stored_schedule = (
+            await service.find_changeable(submission.team, schedule.id, submission.user) if schedule.id else None
+        )
+        if stored_schedule is None:
             new = {"owner": submission.user, "made_by": submission.user, "state": "on", "id": ""}
             return await service.create(schedule.model_copy(update=new), dedupe_key=submission.id)
-        draft = known.state == "draft"
+        draft = stored_schedule.state == "draft"
         fields = {name: getattr(schedule, name) for name in FORM_FIELDS} | ({"state": "on"} if draft else {})
         fields |= {"said": "", "said_ts": "", "said_thread": ""}
         why = "made" if draft else "edited"
         return await service.edit(
-            known, submission.user, lambda now: now.model_copy(update=fields), why, seen_edit=schedule.edited_at
+            stored_schedule,
+            submission.user,
+            lambda now: now.model_copy(update=fields),
+            why,
+            seen_edit=schedule.edited_at,
         )
 
 
@@ -217,28 +229,30 @@ def parse_typed_time(text: str, base: Schedule, zone: str, now: float) -> Parsed
 
 
 def parse_choices(
-    values: Mapping[str, Any], parsed: ParsedSchedule, zone: str
+    values: Mapping[str, Any], parsed_schedule: ParsedSchedule, zone: str
 ) -> tuple[ParsedSchedule, dict[str, str]]:
     """Parse the form's fields other than the time.
 
-    Returns `parsed` with task, last day and `only_if_new`, and a dict with the chosen `missed` and `channel`.
+    Returns `parsed_schedule` with task, last day and `only_if_new`, and a dict with the chosen `missed` and `channel`.
     """
 
     def find_input(name: str) -> Mapping[str, Any]:
         block = values.get(name)
-        found = block.get(name) if isinstance(block, Mapping) else None
-        return found if isinstance(found, Mapping) else {}
+        element = block.get(name) if isinstance(block, Mapping) else None
+        return element if isinstance(element, Mapping) else {}
 
-    day, until = find_input(page.UNTIL).get("selected_date"), parsed.until
+    day, until = find_input(page.UNTIL).get("selected_date"), parsed_schedule.until
     if isinstance(day, str) and day:
         until = datetime.fromisoformat(f"{day}T23:59:59").replace(tzinfo=find_zone(zone)).timestamp()
     asks, only_if_new = (
         str(find_input(page.ASKS).get("value") or "").strip(),
         bool(find_input(page.IF_NEW).get("selected_options")),
     )
-    parsed = replace(parsed, asks=asks, until=until, only_if_new=only_if_new or parsed.only_if_new)
-    missed = (find_input(page.IF_MISSED).get("selected_option") or {}).get("value")
+    parsed_schedule = replace(
+        parsed_schedule, asks=asks, until=until, only_if_new=only_if_new or parsed_schedule.only_if_new
+    )
+    missed_choice = (find_input(page.IF_MISSED).get("selected_option") or {}).get("value")
     channel = str(find_input(page.WHERE).get("selected_conversation") or "")
-    return parsed, ({"missed": missed} if missed in page.MISSED_CHOICES else {}) | (
+    return parsed_schedule, ({"missed": missed_choice} if missed_choice in page.MISSED_CHOICES else {}) | (
         {"channel": channel} if channel else {}
     )

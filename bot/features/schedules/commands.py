@@ -49,17 +49,17 @@ _LIST_PATTERN = re.compile(r"(?:my |the )?schedules?[.!?]?", re.IGNORECASE)
 
 def match_schedule(text: str) -> str | None:
     """Return the text if it makes or changes a schedule, "" if it asks for the list, None for a request. No I/O."""
-    said = text.strip()
-    if len(said) > LONGEST_MESSAGE:
+    phrase = text.strip()
+    if len(phrase) > LONGEST_MESSAGE:
         return None
-    if _LIST_PATTERN.fullmatch(said):
+    if _LIST_PATTERN.fullmatch(phrase):
         return ""
-    if _OPERATION_PATTERN.fullmatch(said):
-        return said
-    parsed = parse_schedule(said, now=_ANY_TIME, zone="UTC")
-    if isinstance(parsed, ParsedSchedule):
-        return said if parsed.asks else None  # "every Monday at 9" alone may answer a question
-    return said if parsed is not None else None
+    if _OPERATION_PATTERN.fullmatch(phrase):
+        return phrase
+    parsed_schedule = parse_schedule(phrase, now=_ANY_TIME, zone="UTC")
+    if isinstance(parsed_schedule, ParsedSchedule):
+        return phrase if parsed_schedule.asks else None  # "every Monday at 9" alone may answer a question
+    return phrase if parsed_schedule is not None else None
 
 
 async def run_schedule_command(ctx: CommandContext) -> Outgoing:
@@ -67,8 +67,8 @@ async def run_schedule_command(ctx: CommandContext) -> Outgoing:
     talk = ctx.find_service(ScheduleDrafts)
     if not ctx.rest.strip():
         return render_list(select_page(await talk.service.list_schedules(ctx.team, ctx.user), ctx.page), ctx.user)
-    if (deed := _OPERATION_PATTERN.fullmatch(ctx.rest.strip())) is not None:
-        return await _change_schedule(ctx, talk, deed[1].lower(), deed[2].upper())
+    if (match := _OPERATION_PATTERN.fullmatch(ctx.rest.strip())) is not None:
+        return await _change_schedule(ctx, talk, match[1].lower(), match[2].upper())
     if ctx.rest.strip().lower() in {"new", "form"}:
         return await _open_form(ctx, talk)
     return await _propose_schedule(ctx, talk) or make_note_with_input(NO_SCHEDULE_TEXT, ctx.command.text)
@@ -90,19 +90,21 @@ async def run_spoken_schedule(ctx: CommandContext) -> SpokenReply:
 async def _propose_schedule(ctx: CommandContext, talk: ScheduleDrafts) -> Outgoing | None:
     """Propose a new schedule, or have a model parse a time that no rule can parse. None if a mention is no schedule."""
     zone = await talk.find_user_zone(ctx.user)
-    parsed = parse_schedule(ctx.rest, now=talk.service.clock(), zone=zone)
-    if isinstance(parsed, ScheduleRefusal):
-        return make_note(clean_mrkdwn(parsed.words))
-    if parsed is None and ctx.message is not None:
+    parsed_schedule = parse_schedule(ctx.rest, now=talk.service.clock(), zone=zone)
+    if isinstance(parsed_schedule, ScheduleRefusal):
+        return make_note(clean_mrkdwn(parsed_schedule.words))
+    if parsed_schedule is None and ctx.message is not None:
         return None
     owner_fields = {"team": ctx.team, "channel": ctx.channel, "user": ctx.user}
-    untimed = make_untimed_schedule(ctx.message, text=ctx.rest, zone=zone, **owner_fields)
+    untimed_schedule = make_untimed_schedule(ctx.message, text=ctx.rest, zone=zone, **owner_fields)
     if ctx.message is not None and ctx.message.may_lack_files:
-        untimed = untimed.model_copy(update={"files": await _fetch_files(ctx.message, ctx.client)})
-    draft = await talk.store_draft(untimed, parsed if isinstance(parsed, ParsedSchedule) else None, ctx.dedupe_key)
+        untimed_schedule = untimed_schedule.model_copy(update={"files": await _fetch_files(ctx.message, ctx.client)})
+    draft = await talk.store_draft(
+        untimed_schedule, parsed_schedule if isinstance(parsed_schedule, ParsedSchedule) else None, ctx.dedupe_key
+    )
     if isinstance(draft, ScheduleRefusal):
         return make_note(clean_mrkdwn(draft.words))
-    if isinstance(parsed, ParsedSchedule):
+    if isinstance(parsed_schedule, ParsedSchedule):
         return render_proposal(draft, talk.service.clock())
     ctx.background.start(_show_model_proposal(ctx, talk, draft), "work out when a schedule runs")
     return render_pending_reply(draft)
@@ -123,12 +125,12 @@ async def _fetch_files(message: IncomingMessage, client: AsyncWebClient) -> tupl
 
 
 async def _show_model_proposal(ctx: CommandContext, talk: ScheduleDrafts, draft: Schedule) -> None:
-    found = await talk.parse_with_model(draft)
+    outcome = await talk.parse_with_model(draft)
     place = ctx.message.private_place if ctx.message else Place(team=draft.team, channel=draft.channel, thread_ts="")
-    if isinstance(found, Schedule):
-        message = render_proposal(found, talk.service.clock())
+    if isinstance(outcome, Schedule):
+        message = render_proposal(outcome, talk.service.clock())
     else:
-        message = make_note(clean_mrkdwn(found.words) if found is not None else NO_SCHEDULE_TEXT)
+        message = make_note(clean_mrkdwn(outcome.words) if outcome is not None else NO_SCHEDULE_TEXT)
     await show_ephemeral_message(ctx.client, place, ctx.user, message)
 
 
@@ -138,8 +140,8 @@ async def _change_schedule(ctx: CommandContext, talk: ScheduleDrafts, operation:
     if one is None or one.state == "draft":
         return make_note(f"You have no schedule `{schedule_id}`. `/leadhand schedule` lists yours.")
     if operation == "edit":
-        opened = await open_window(ctx.client, ctx.command.trigger_id, render_form(one, encode_metadata(one)))
-        return make_note("The form shows it as it is." if opened else NO_WINDOW_TEXT)
+        is_open = await open_window(ctx.client, ctx.command.trigger_id, render_form(one, encode_metadata(one)))
+        return make_note("The form shows it as it is." if is_open else NO_WINDOW_TEXT)
     return make_note(await apply_operation(talk, one, ctx.user, operation))
 
 
@@ -153,8 +155,8 @@ async def apply_operation(talk: ScheduleDrafts, target: Schedule, user: str, ope
         outcome = await desk.start_run_now(target, user)
         words = f"`{target.id}` runs now, beside its times: a thread for it opens in <#{target.channel}>."
     elif operation == "pause":
-        paused = {"state": "paused", "why": ""}
-        outcome = await desk.edit(target, user, lambda now: now.model_copy(update=paused), "paused")
+        pause_fields = {"state": "paused", "why": ""}
+        outcome = await desk.edit(target, user, lambda now: now.model_copy(update=pause_fields), "paused")
         words = f"Paused: `{target.id}` does not run until it is resumed."
     else:
         on = {"state": "on", "why": "", "failures": 0}
@@ -165,7 +167,7 @@ async def apply_operation(talk: ScheduleDrafts, target: Schedule, user: str, ope
 
 async def _open_form(ctx: CommandContext, talk: ScheduleDrafts) -> Outgoing:
     blank = await talk.make_blank_schedule(ctx.team, ctx.channel, ctx.user)
-    opened = await open_window(ctx.client, ctx.command.trigger_id, render_form(blank, encode_metadata(blank)))
+    is_open = await open_window(ctx.client, ctx.command.trigger_id, render_form(blank, encode_metadata(blank)))
     return make_note(
-        "The form asks when and what; it shows it back to you before it is saved." if opened else NO_WINDOW_TEXT
+        "The form asks when and what; it shows it back to you before it is saved." if is_open else NO_WINDOW_TEXT
     )

@@ -62,11 +62,11 @@ def _normalize_field(text: str, name: str) -> str:
     """Return a cron field if it is well-formed with numbers and steps in range, otherwise ""."""
     low, high = _FIELD_RANGES[name]
     for part in text.split(","):
-        found = re.fullmatch(r"(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:/([1-9]\d?))?", part)
-        if found is None:
+        match = re.fullmatch(r"(?:\*|(\d{1,2})(?:-(\d{1,2}))?)(?:/([1-9]\d?))?", part)
+        if match is None:
             return ""
-        first, step = int(found[1] or low), int(found[3] or 0)
-        last = int(found[2] or (found[1] if found[1] and not step else high))
+        first, step = int(match[1] or low), int(match[3] or 0)
+        last = int(match[2] or (match[1] if match[1] and not step else high))
         if not low <= first <= last <= high or step > last - first:
             return ""
     return text
@@ -88,8 +88,8 @@ def _normalize_weekdays(text: str) -> str:
             return ""
         days = range(first, (last if last >= first else last + 7) + 1, int(span[3] or 1))
         names += [WEEKDAYS[day % 7] for day in days]
-    ordered = [name for name in WEEKDAYS if name in names] + sorted({name for name in names if "#" in name})
-    return "*" if set(WEEKDAYS) <= set(ordered) else ",".join(ordered)
+    ordered_names = [name for name in WEEKDAYS if name in names] + sorted({name for name in names if "#" in name})
+    return "*" if set(WEEKDAYS) <= set(ordered_names) else ",".join(ordered_names)
 
 
 def _parse_weekday(word: str) -> int | None:

@@ -71,10 +71,14 @@ class ScheduleDrafts:
         )
 
     async def store_draft(
-        self, untimed: Schedule, parsed: ParsedSchedule | None, dedupe_key: str
+        self, untimed_schedule: Schedule, parsed_schedule: ParsedSchedule | None, dedupe_key: str
     ) -> Schedule | ScheduleRefusal:
-        """Store a draft for its owner to save; without times if `parsed` is None. A refusal if it is invalid."""
-        one = await self._fill_in_and_check(untimed, parsed) if parsed is not None else untimed
+        """Store a draft for its owner to save; without times if `parsed_schedule` is None. Refuses what is invalid."""
+        one = (
+            await self._fill_in_and_check(untimed_schedule, parsed_schedule)
+            if parsed_schedule is not None
+            else untimed_schedule
+        )
         if isinstance(one, ScheduleRefusal):
             return one
         return await self.service.create(one.model_copy(update={"id": make_schedule_id(dedupe_key), "state": "draft"}))
@@ -85,40 +89,42 @@ class ScheduleDrafts:
         fields = await self._ask_model(place, draft.owner, draft.said or draft.asks, draft.zone)
         if fields is None:
             return NOT_PARSED_REFUSAL
-        parsed = parse_model_rule(fields, draft.zone)
-        if not isinstance(parsed, ParsedSchedule):
-            return parsed
-        complete_draft = await self._fill_in_and_check(draft, parsed)
+        parsed_schedule = parse_model_rule(fields, draft.zone)
+        if not isinstance(parsed_schedule, ParsedSchedule):
+            return parsed_schedule
+        complete_draft = await self._fill_in_and_check(draft, parsed_schedule)
         if isinstance(complete_draft, ScheduleRefusal):
             return complete_draft
         new_draft = complete_draft.model_copy(update={"state": "draft"})
         return await self.service.edit(draft, draft.owner, lambda _: new_draft, "read by a model")
 
-    async def _fill_in_and_check(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | ScheduleRefusal:
-        one = await self.fill_in_schedule(wanted, parsed)
+    async def _fill_in_and_check(
+        self, schedule: Schedule, parsed_schedule: ParsedSchedule
+    ) -> Schedule | ScheduleRefusal:
+        one = await self.fill_in_schedule(schedule, parsed_schedule)
         if isinstance(one, ScheduleRefusal):
             return one
         return find_schedule_fault(one, self.service.clock(), admin=self.service.is_admin(one.owner)) or one
 
-    async def fill_in_schedule(self, wanted: Schedule, parsed: ParsedSchedule) -> Schedule | ScheduleRefusal:
+    async def fill_in_schedule(self, schedule: Schedule, parsed_schedule: ParsedSchedule) -> Schedule | ScheduleRefusal:
         """Fill in the parsed values and the channels that the task names.
 
         Returns a refusal if the owner may not read one of them, or the task names this thread.
         """
-        if _THIS_THREAD.search(parsed.asks):
+        if _THIS_THREAD.search(parsed_schedule.asks):
             return THIS_THREAD_REFUSAL
-        reads = await self.find_channels(parsed.asks, wanted)
+        reads = await self.find_channels(parsed_schedule.asks, schedule)
         if isinstance(reads, ScheduleRefusal):
             return reads
-        if parsed.only_if_new and not reads:
+        if parsed_schedule.only_if_new and not reads:
             return NO_CHANNEL_REFUSAL
-        return wanted.model_copy(
+        return schedule.model_copy(
             update={
-                "asks": replace_channel_ids(to_plain_text(parsed.asks, "", reads), reads),
-                "rule": parsed.rule,
-                "zone": parsed.zone or wanted.zone,
-                "until": parsed.until,
-                "only_if_new": parsed.only_if_new,
+                "asks": replace_channel_ids(to_plain_text(parsed_schedule.asks, "", reads), reads),
+                "rule": parsed_schedule.rule,
+                "zone": parsed_schedule.zone or schedule.zone,
+                "until": parsed_schedule.until,
+                "only_if_new": parsed_schedule.only_if_new,
                 "reads": tuple(reads),
             }
         )
@@ -130,32 +136,34 @@ class ScheduleDrafts:
         one or have it quoted where the schedule runs.
         """
         mentions = [match[1] or f"#{match[2]}" for match in _CHANNEL_MENTION.finditer(text)]
-        found = {schedule.channel: ""} if _THIS_CHANNEL.search(text) else {}
+        channel_names = {schedule.channel: ""} if _THIS_CHANNEL.search(text) else {}
         for name in dict.fromkeys(mentions):
             channel = await self._directory.find_addressee(name, schedule.owner)
             if not isinstance(channel, Addressee):
-                shown = name if name.startswith("#") else f"<#{name}>"
+                shown_name = name if name.startswith("#") else f"<#{name}>"
                 why = (
                     describe_channel_fault(name, channel)
                     if not name.startswith("#")
-                    else f"I find no {shown} that you can read"
+                    else f"I find no {shown_name} that you can read"
                 )
-                return ScheduleRefusal(words=f"I cannot read {shown} for you: {why}. Invite me there, or leave it out.")
+                return ScheduleRefusal(
+                    words=f"I cannot read {shown_name} for you: {why}. Invite me there, or leave it out."
+                )
             if words := await find_unreadable_reason(self._directory, channel.id, schedule.owner, schedule.channel):
                 return ScheduleRefusal(words=f"I cannot tell here what is said in {channel.name}: {words}.")
-            found[channel.id] = channel.name.removeprefix("#")
-        if len(found) > MAX_READ_CHANNELS:
+            channel_names[channel.id] = channel.name.removeprefix("#")
+        if len(channel_names) > MAX_READ_CHANNELS:
             return ScheduleRefusal(
-                words=f"One schedule reads {MAX_READ_CHANNELS} channels at most, and this names {len(found)}."
+                words=f"One schedule reads {MAX_READ_CHANNELS} channels at most, and this names {len(channel_names)}."
             )
-        return found
+        return channel_names
 
     async def explain_channel_fault(self, channel: str, user: str) -> str:
         """Return why a schedule cannot run in a channel, or "" if it can."""
         if channel.startswith("D"):
             return ""
-        found = await self._directory.find_addressee(channel, user)
-        return "" if isinstance(found, Addressee) else describe_channel_fault(channel, found)
+        addressee = await self._directory.find_addressee(channel, user)
+        return "" if isinstance(addressee, Addressee) else describe_channel_fault(channel, addressee)
 
 
 def replace_channel_ids(text: str, channels: Mapping[str, str]) -> str:

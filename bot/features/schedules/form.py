@@ -43,10 +43,10 @@ def encode_metadata(schedule: Schedule, *, with_form_fields: bool = False) -> st
 
 def render_form(schedule: Schedule, metadata: str) -> Block:
     """Build the form, filled in from a schedule."""
-    chosen = {"initial_option": _make_option(MISSED_CHOICES[schedule.missed], schedule.missed)}
-    missed = [_make_option(words, name) for name, words in MISSED_CHOICES.items()]
+    initial_choice = {"initial_option": _make_option(MISSED_CHOICES[schedule.missed], schedule.missed)}
+    missed_options = [_make_option(words, name) for name, words in MISSED_CHOICES.items()]
     quiet = [_make_option("Keep quiet if nobody said anything new in the channels it reads", ONLY_IF_NEW_VALUE)]
-    ticked = {"initial_options": quiet} if schedule.only_if_new else {}
+    initial_ticks = {"initial_options": quiet} if schedule.only_if_new else {}
     place = (
         {"initial_conversation": schedule.channel} if schedule.channel else {"default_to_current_conversation": True}
     )
@@ -68,9 +68,13 @@ def render_form(schedule: Schedule, metadata: str) -> Block:
             _make_input_block(ZONE, "Time zone", _make_text_input(schedule.zone), "A city, such as Berlin"),
             _make_input_block(UNTIL, "Last day", {"type": "datepicker", **_make_initial_date(schedule)}, optional=True),
             _make_input_block(
-                IF_MISSED, "Runs missed while I was off", {"type": "static_select", "options": missed, **chosen}
+                IF_MISSED,
+                "Runs missed while I was off",
+                {"type": "static_select", "options": missed_options, **initial_choice},
             ),
-            _make_input_block(IF_NEW, "Quiet", {"type": "checkboxes", "options": quiet, **ticked}, optional=True),
+            _make_input_block(
+                IF_NEW, "Quiet", {"type": "checkboxes", "options": quiet, **initial_ticks}, optional=True
+            ),
         ],
     }
 
@@ -101,8 +105,8 @@ def describe_rule_for_form(schedule: Schedule) -> str:
     if schedule.rule.is_once:
         return f"on {datetime.fromtimestamp(schedule.rule.start, find_zone(schedule.zone)):%Y-%m-%d at %-H:%M}"
     words = describe_rule(schedule.rule, schedule.zone)
-    parsed = parse_time_only(words, now=schedule.edited_at, zone=schedule.zone)
-    is_form = isinstance(parsed, ParsedSchedule) and parsed.rule == schedule.rule
+    parsed_schedule = parse_time_only(words, now=schedule.edited_at, zone=schedule.zone)
+    is_form = isinstance(parsed_schedule, ParsedSchedule) and parsed_schedule.rule == schedule.rule
     return words if is_form or not schedule.rule.cron else schedule.rule.cron
 
 
@@ -124,9 +128,9 @@ def _make_text_input(value: str, *, is_long: bool = False) -> dict[str, Any]:
 def _make_input_block(
     name: str, label: str, element: dict[str, Any], hint: str = "", *, optional: bool = False
 ) -> Block:
-    made: Block = {"type": "input", "block_id": name, "label": _make_text(label), "optional": optional}
-    made["element"] = {**element, "action_id": name}
-    return {**made, **({"hint": _make_text(hint)} if hint else {})}
+    block: Block = {"type": "input", "block_id": name, "label": _make_text(label), "optional": optional}
+    block["element"] = {**element, "action_id": name}
+    return {**block, **({"hint": _make_text(hint)} if hint else {})}
 
 
 def _make_option(words: str, value: str) -> dict[str, Any]:

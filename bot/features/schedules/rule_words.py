@@ -96,11 +96,11 @@ def _describe_days(day: str, week: str) -> str:
         return "every weekday"
     names = week.split(",")
     if all("#" in one for one in names):
-        named = [
+        ordinal_days = [
             f"{ORDINAL_WORDS[number]} {_find_weekday_name(one)}"
             for one, _, number in (each.partition("#") for each in names)
         ]
-        return f"on the {join_list(named)} of each month"
+        return f"on the {join_list(ordinal_days)} of each month"
     return "" if any("#" in one for one in names) else f"every {join_list([_find_weekday_name(one) for one in names])}"
 
 

@@ -115,20 +115,22 @@ class RunOpener:
                 return "", why, True
         line = render_run_line(schedule, run.due, is_late=now - run.due > GRACE_SECONDS, is_on_demand=run.is_on_demand)
         try:
-            sent = await OutsideSender(self._outbox, runner.claim, place).post(
+            sent_message = await OutsideSender(self._outbox, runner.claim, place).post(
                 schedule.channel, make_first_line_key(runner.claim.key), line
             )
         except OutcomeUnknown as error:
-            sent = SentMessage("", str(error))
-        if not sent.ts:
+            sent_message = SentMessage("", str(error))
+        if not sent_message.ts:
             await self._report_run_refusal(
-                runner, schedule, RunRefusal(sent.fault, pauses_schedule=False), last, failures
+                runner, schedule, RunRefusal(sent_message.fault, pauses_schedule=False), last, failures
             )
-            return "", f"The line on top could not be posted: {sent.fault}.", False
-        thread = Place(team=place.team, channel=schedule.channel, thread_ts=sent.ts)
+            return "", f"The line on top could not be posted: {sent_message.fault}.", False
+        thread = Place(team=place.team, channel=schedule.channel, thread_ts=sent_message.ts)
         await self._record_request(schedule, thread, spans, now)
-        await self._record_run(schedule, last.model_copy(update={"job": thread.job_id, "thread_ts": sent.ts}), failures)
-        return sent.ts, "", False
+        await self._record_run(
+            schedule, last.model_copy(update={"job": thread.job_id, "thread_ts": sent_message.ts}), failures
+        )
+        return sent_message.ts, "", False
 
     async def _find_run_outcome(
         self, schedule: Schedule | None, key: JobKey, place: Place
@@ -168,14 +170,14 @@ class RunOpener:
 
         Pauses the schedule if the cause is lasting, or this was the third failure in a row.
         """
-        failed = failures + (0 if refusal.pauses_schedule else 1)
-        pauses = refusal.pauses_schedule or failed >= MAX_FAILED_RUNS
+        failure_count = failures + (0 if refusal.pauses_schedule else 1)
+        pauses = refusal.pauses_schedule or failure_count >= MAX_FAILED_RUNS
         notice = render_run_refusal(schedule, refusal.reason, is_paused=pauses)
         await send_direct_message_once(
-            self._outbox, runner.claim, schedule.owner, NOT_RUN_NOTICE_KEY, notice, allowed=runner.may_show
+            self._outbox, runner.claim, schedule.owner, NOT_RUN_NOTICE_KEY, notice, check_allowed=runner.may_show
         )
         await self._service.record_run(
-            schedule, last.model_copy(update={"outcome": "failed", "why": refusal.reason}), failures=failed
+            schedule, last.model_copy(update={"outcome": "failed", "why": refusal.reason}), failures=failure_count
         )
         if pauses:
             await self._service.pause_failing(schedule, refusal.reason)
@@ -188,8 +190,8 @@ class RunOpener:
             return schedule, schedule.failures
         state = head.fields.get("state", "")
         if state == "failed":
-            settled = last.model_copy(update={"outcome": "failed", "why": "its request failed"})
-            return schedule.model_copy(update={"last": settled}), schedule.failures + 1
+            settled_run = last.model_copy(update={"outcome": "failed", "why": "its request failed"})
+            return schedule.model_copy(update={"last": settled_run}), schedule.failures + 1
         return schedule, 0 if state in {"completed", "cancelled"} else schedule.failures
 
     async def _find_run_refusal(self, schedule: Schedule, place: Place) -> RunRefusal | None:
@@ -213,8 +215,8 @@ class RunOpener:
         return find_access_refusal(access, schedule.owner, facts, groups=groups, is_direct=is_direct, is_admin=admin)
 
     async def _explain_channel_fault(self, channel: str, owner: str) -> str:
-        found = await self._directory.find_addressee(channel, owner)
-        return "" if isinstance(found, Addressee) else describe_channel_fault(channel, found)
+        addressee = await self._directory.find_addressee(channel, owner)
+        return "" if isinstance(addressee, Addressee) else describe_channel_fault(channel, addressee)
 
     async def _describe_used_up_budget(self, schedule: Schedule, place: Place) -> str:
         limit = await self._limits.find_used_up_budget(

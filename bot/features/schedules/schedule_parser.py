@@ -91,19 +91,23 @@ def parse_schedule(text: str, *, now: float, zone: str) -> ParseResult:
 
 def parse_time_only(text: str, *, now: float, zone: str) -> ParsedSchedule | ScheduleRefusal | None:
     """Parse a text that gives only times ("on Friday at 9"); None if it has no known form. The task is empty."""
-    said = text.strip().strip("`").rstrip(" .!")
+    phrase = text.strip().strip("`").rstrip(" .!")
     local_now = datetime.fromtimestamp(now, find_zone(zone))
-    when = _match_time_phrase(said, local_now, zone)
-    return _make_schedule(when, "", zone) if when is not None and when.end == len(said) else None
+    when = _match_time_phrase(phrase, local_now, zone)
+    return _make_schedule(when, "", zone) if when is not None and when.end == len(phrase) else None
 
 
 def _match_time_phrase(text: str, now: datetime, speaker_zone: str) -> _TimePhrase | None:
     """Parse the days at the start of a text, and the time, zones and additions after them. None without such days."""
-    matched = match_days(text, now.date())
-    if matched is None:
+    day_match = match_days(text, now.date())
+    if day_match is None:
         return None
-    when = _TimePhrase(matched[0]) if isinstance(matched[0], DayPhrase) else _TimePhrase(DayPhrase(), fault=matched[0])
-    when.end = matched[1]
+    when = (
+        _TimePhrase(day_match[0])
+        if isinstance(day_match[0], DayPhrase)
+        else _TimePhrase(DayPhrase(), fault=day_match[0])
+    )
+    when.end = day_match[1]
     if not when.days.cron and (time := match_time(text, when.end)) is not None:
         when.time, when.end = (time[0] if isinstance(time[0], tuple) else (0, 0)), time[1]
         when.fault = when.fault or (time[0] if isinstance(time[0], ScheduleRefusal) else None)
@@ -133,24 +137,24 @@ _ADDITION = re.compile(
 
 
 def _apply_additions(time_phrase: _TimePhrase, text: str, now: datetime) -> None:
-    while (found := _ADDITION.match(text, time_phrase.end)) is not None:
-        time_phrase.end = found.end()
-        if not found["until"]:
+    while (match := _ADDITION.match(text, time_phrase.end)) is not None:
+        time_phrase.end = match.end()
+        if not match["until"]:
             time_phrase.only_if_new = True
             continue
-        time_phrase.until = parse_date(found["until"], now.date())
+        time_phrase.until = parse_date(match["until"], now.date())
         if time_phrase.until is None:
-            time_phrase.fault = time_phrase.fault or ScheduleRefusal(words=f"There is no day {found['until']!r}.")
+            time_phrase.fault = time_phrase.fault or ScheduleRefusal(words=f"There is no day {match['until']!r}.")
 
 
 def _cut_additions(time_phrase: _TimePhrase, rest: str, now: datetime) -> str:
     """Parse additions to the schedule at the end of a task into `time_phrase`, and return the task without them."""
-    said = rest.rstrip(" .!")
-    for start in _ADDITION.finditer(said, max(0, len(said) - MAX_TRAILING_CHARS)):
+    task = rest.rstrip(" .!")
+    for start in _ADDITION.finditer(task, max(0, len(task) - MAX_TRAILING_CHARS)):
         time_phrase.end = start.start()
-        _apply_additions(time_phrase, said, now)
-        if time_phrase.end == len(said):
-            return said[: start.start()]
+        _apply_additions(time_phrase, task, now)
+        if time_phrase.end == len(task):
+            return task[: start.start()]
     return rest
 
 
@@ -161,8 +165,8 @@ _ZONE_LIKE = re.compile(r"[\s,]*(?:in\s+)?(\([^)]*\)|[A-Z][\w/+-]*(?:\s+[A-Z]\w*
 
 def _parse_trailing_schedule(text: str, now: datetime, speaker_zone: str) -> ParseResult:
     """Parse a schedule that stands at the end of its task."""
-    closed = _CLOSING_WORDS.sub("", text)
-    if ends_with_schedule(closed, is_time_first=True):
+    trimmed_text = _CLOSING_WORDS.sub("", text)
+    if ends_with_schedule(trimmed_text, is_time_first=True):
         return NEEDS_MODEL
     for start in _TRAILING_PHRASE_STARTS.finditer(text, max(1, len(text) - MAX_TRAILING_CHARS)):
         tail, before = _CLOSING_WORDS.sub("", text[start.start() :]), text[: start.start()]
@@ -176,7 +180,7 @@ def _parse_trailing_schedule(text: str, now: datetime, speaker_zone: str) -> Par
         zone = _ZONE_LIKE.fullmatch(tail, when.end)
         if zone is not None and when.is_timed:
             return ScheduleRefusal(words=explain_unknown_zone(zone[1].strip("()")))
-    return NEEDS_MODEL if ends_with_schedule(closed) else None
+    return NEEDS_MODEL if ends_with_schedule(trimmed_text) else None
 
 
 def _make_schedule(time_phrase: _TimePhrase, task: str, speaker_zone: str) -> ParsedSchedule | ScheduleRefusal:
@@ -281,18 +285,18 @@ def starts_with_schedule(text: str) -> bool:
     """Return True if a text begins with the times of a schedule and a task follows."""
     if _SCHEDULE_WORD.match(text) or _OTHER_LANGUAGES.match(text):
         return True
-    found = _SCHEDULE_START.match(text)
-    if found is None:
+    match = _SCHEDULE_START.match(text)
+    if match is None:
         return False
-    return has_task(text[found.end() :], is_timed=bool(found["time"]), is_once=bool(found["once"]))
+    return has_task(text[match.end() :], is_timed=bool(match["time"]), is_once=bool(match["once"]))
 
 
 def ends_with_schedule(text: str, *, is_time_first: bool = False) -> bool:
     """Return True if a text is a task followed by days and a time, or with `is_time_first` by a time and days."""
     pattern = _TIME_FIRST_END if is_time_first else _SCHEDULE_END
-    found = pattern.search(text, max(0, len(text) - MAX_TRAILING_CHARS))
+    match = pattern.search(text, max(0, len(text) - MAX_TRAILING_CHARS))
     return (
-        found is not None and " " in text[: found.start()].strip() and not ends_with_open_clause(text[: found.start()])
+        match is not None and " " in text[: match.start()].strip() and not ends_with_open_clause(text[: match.start()])
     )
 
 

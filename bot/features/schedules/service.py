@@ -84,18 +84,18 @@ class ScheduleService:
     async def list_schedules(self, team: str, user: str = "") -> tuple[Schedule, ...]:
         """List a person's schedules, or all if `user` is empty, without drafts: by next run, the paused ones last."""
         rows = await self._store.schedules.list_all(team, f"{SCHEDULE_PREFIX}{user}:" if user else SCHEDULE_PREFIX)
-        found = [_parse_schedule(payload, due) for _, payload, due in rows]
-        listed = [one for one in found if one is not None and one.state != "draft"]
-        return tuple(sorted(listed, key=lambda one: (one.next_at is None, one.next_at or 0.0, one.id)))
+        schedules = [_parse_schedule(payload, due) for _, payload, due in rows]
+        visible_schedules = [one for one in schedules if one is not None and one.state != "draft"]
+        return tuple(sorted(visible_schedules, key=lambda one: (one.next_at is None, one.next_at or 0.0, one.id)))
 
     async def find_changeable(self, team: str, schedule_id: str, user: str) -> Schedule | None:
         """Find a schedule or draft by its id: the person's own, or for an admin anybody's; None if there is none."""
         own = await self.read(team, user, schedule_id.upper())
         if own is not None or user not in self._admins:
             return own
-        named = f":{schedule_id.upper()}"
+        name_suffix = f":{schedule_id.upper()}"
         rows = await self._store.schedules.list_all(team, SCHEDULE_PREFIX)
-        return next((_parse_schedule(payload, due) for name, payload, due in rows if name.endswith(named)), None)
+        return next((_parse_schedule(payload, due) for name, payload, due in rows if name.endswith(name_suffix)), None)
 
     def is_admin(self, user: str) -> bool:
         """Return True for an admin."""
@@ -118,12 +118,12 @@ class ScheduleService:
             update={**creation_fields, "edited_by": creation_fields["made_by"], "edited_at": now}
         )
         rows = await self._store.schedules.list_all(new_schedule.team, f"{SCHEDULE_PREFIX}{new_schedule.owner}:")
-        known = next(
+        stored_schedule = next(
             (_parse_schedule(payload, due) for name, payload, due in rows if name == make_store_name(new_schedule)),
             None,
         )
-        if known is not None:
-            return known
+        if stored_schedule is not None:
+            return stored_schedule
         admin = new_schedule.made_by in self._admins
         if new_schedule.state != "draft" and (fault := find_schedule_fault(new_schedule, now, admin=admin)) is not None:
             return fault
@@ -151,10 +151,10 @@ class ScheduleService:
         """
         admin = user in self._admins
 
-        def check_change(stored: Schedule) -> Schedule | ScheduleRefusal:
-            if seen_edit is not None and stored.edited_at != seen_edit:
+        def check_change(stored_schedule: Schedule) -> Schedule | ScheduleRefusal:
+            if seen_edit is not None and stored_schedule.edited_at != seen_edit:
                 return CONFLICT_REFUSAL
-            after = change(stored)
+            after = change(stored_schedule)
             if isinstance(after, ScheduleRefusal):
                 return after
             now = self._store.clock()
@@ -162,7 +162,7 @@ class ScheduleService:
             return (find_schedule_fault(after, now, admin=admin) if after.state == "on" else None) or after
 
         if not may_change(schedule, user, admin=admin):
-            await self._audit_change(schedule, user, why, refused=True)
+            await self._audit_change(schedule, user, why, is_refused=True)
             return NOT_OWNER_REFUSAL
         after = await self._apply_change(schedule, check_change, keep_due=False)
         if isinstance(after, Schedule):
@@ -173,7 +173,7 @@ class ScheduleService:
     async def remove(self, schedule: Schedule, user: str) -> Schedule | ScheduleRefusal:
         """Remove a schedule, or discard a draft, for a person. Returns it as it was, or a refusal."""
         if not may_change(schedule, user, admin=user in self._admins):
-            await self._audit_change(schedule, user, "removed", refused=True)
+            await self._audit_change(schedule, user, "removed", is_refused=True)
             return NOT_OWNER_REFUSAL
         await self._store.schedules.put(schedule.team, make_store_name(schedule), "", None)
         if schedule.state != "draft":
@@ -183,7 +183,7 @@ class ScheduleService:
     async def start_run_now(self, schedule: Schedule, user: str) -> Schedule | ScheduleRefusal:
         """Start a run outside of a schedule's times, even if it is paused."""
         if not may_change(schedule, user, admin=user in self._admins):
-            await self._audit_change(schedule, user, "run now", refused=True)
+            await self._audit_change(schedule, user, "run now", is_refused=True)
             return NOT_OWNER_REFUSAL
         await start_run(self._store, schedule, self._store.clock(), "now")
         await self._audit_change(schedule, user, "run now")
@@ -192,10 +192,10 @@ class ScheduleService:
     async def record_run(self, schedule: Schedule, last: LastRun, *, failures: int) -> None:
         """Record the outcome of a run, unless a later run is recorded already."""
 
-        def set_last_run(stored: Schedule) -> Schedule:
-            if stored.last is not None and stored.last.at > last.at:
-                return stored
-            return stored.model_copy(update={"last": last, "failures": failures})
+        def set_last_run(stored_schedule: Schedule) -> Schedule:
+            if stored_schedule.last is not None and stored_schedule.last.at > last.at:
+                return stored_schedule
+            return stored_schedule.model_copy(update={"last": last, "failures": failures})
 
         await self._apply_change(schedule, set_last_run, keep_due=True)
 
@@ -214,8 +214,8 @@ class ScheduleService:
 
     async def read(self, team: str, owner: str, schedule_id: str) -> Schedule | None:
         """Read a schedule from the store; None if it is not there any more."""
-        found = await self._store.schedules.read(team, f"{SCHEDULE_PREFIX}{owner}:{schedule_id}")
-        return _parse_schedule(*found) if found is not None else None
+        row = await self._store.schedules.read(team, f"{SCHEDULE_PREFIX}{owner}:{schedule_id}")
+        return _parse_schedule(*row) if row is not None else None
 
     async def _apply_change(
         self, schedule: Schedule, change: ScheduleChange, *, keep_due: bool
@@ -223,10 +223,10 @@ class ScheduleService:
         """Apply `change` to the stored schedule. Tries up to `MAX_TRIES` times if others change it at the same time."""
         for _ in range(MAX_TRIES):
             old_payload, _ = await self._store.schedules.read(schedule.team, make_store_name(schedule)) or ("", None)
-            known = _parse_schedule(old_payload, None) if old_payload else None
-            if known is None:
+            stored_schedule = _parse_schedule(old_payload, None) if old_payload else None
+            if stored_schedule is None:
                 return GONE_REFUSAL
-            after = change(known)
+            after = change(stored_schedule)
             if isinstance(after, ScheduleRefusal):
                 return after
             due = _find_due(after, self._store.clock())
@@ -238,15 +238,15 @@ class ScheduleService:
                 return after.model_copy(update={"next_at": due})
         return CONFLICT_REFUSAL
 
-    async def _audit_change(self, schedule: Schedule, user: str, why: str, *, refused: bool = False) -> None:
+    async def _audit_change(self, schedule: Schedule, user: str, why: str, *, is_refused: bool = False) -> None:
         context: dict[str, Any] = {
             "at": self._store.clock(),
             "team": schedule.team,
             "channel": schedule.channel,
             "user": user,
         }
-        outcome = {"outcome": "refused"} if refused else {}
-        if not refused:
+        outcome = {"outcome": "refused"} if is_refused else {}
+        if not is_refused:
             self._on_change(schedule.owner)
         await self._record_audit(AuditEntry(deed="scheduled", target=schedule.id, why=why, **context, **outcome))
 

@@ -58,10 +58,10 @@ def find_unparsed_words(rest: str) -> str:
 
     A colon, a dash or a new line ends the words about the time: all text after it is the task.
     """
-    said = rest.lstrip(" \t,")
-    clause = _CLAUSE_END.split(said, 1)[0]
+    words = rest.lstrip(" \t,")
+    clause = _CLAUSE_END.split(words, 1)[0]
     if (
-        re.match(r"[-\u2013\u2014.]\s", said)
+        re.match(r"[-\u2013\u2014.]\s", words)
         or not clause.strip()
         or _TASK_VERB_START.match(clause)
         or _STATEMENT_START.match(clause)
@@ -115,9 +115,9 @@ class DayPhrase:
 def match_days(text: str, today: date) -> tuple[DayPhrase | ScheduleRefusal, int] | None:
     """Parse the form at the beginning of a text: its days or a refusal, and the index of its end; None without one."""
     for pattern, build in _DAY_PHRASES:
-        found = pattern.match(text)
-        if found is not None and (days := build(found, today)) is not None:
-            return days, found.end()
+        match = pattern.match(text)
+        if match is not None and (days := build(match, today)) is not None:
+            return days, match.end()
     return None
 
 
@@ -126,16 +126,16 @@ def match_time(text: str, start: int) -> tuple[tuple[int, int] | ScheduleRefusal
 
     A bare number counts only after "at".
     """
-    found = _TIME.match(text, start)
-    if found is None or not (found["at"] or found["minute"] or found["half"] or found["mark"] or found["named"]):
+    match = _TIME.match(text, start)
+    if match is None or not (match["at"] or match["minute"] or match["half"] or match["mark"] or match["named"]):
         return None
-    if found["named"]:
-        return (12 if found["named"].lower() == "noon" else 0, 0), found.end()
-    compact, half = found["compact"] or "", (found["half"] or "").lower()
-    hour, minute = int(compact[:2] or found["hour"]), int(compact[2:] or found["minute"] or 0)
+    if match["named"]:
+        return (12 if match["named"].lower() == "noon" else 0, 0), match.end()
+    compact, half = match["compact"] or "", (match["half"] or "").lower()
+    hour, minute = int(compact[:2] or match["hour"]), int(compact[2:] or match["minute"] or 0)
     if hour > 23 or minute > 59 or (half and not 1 <= hour <= 12):
-        return ScheduleRefusal(words=f"There is no time {found[0].strip(' ,')!r}."), found.end()
-    return (hour % 12 + (12 if half == "p" else 0) if half else hour, minute), found.end()
+        return ScheduleRefusal(words=f"There is no time {match[0].strip(' ,')!r}."), match.end()
+    return (hour % 12 + (12 if half == "p" else 0) if half else hour, minute), match.end()
 
 
 def match_zone(text: str, start: int, speaker_zone: str) -> tuple[str | ScheduleRefusal, int] | None:
@@ -148,20 +148,20 @@ def match_zone(text: str, start: int, speaker_zone: str) -> tuple[str | Schedule
     if (local := _LOCAL_TIME_WORDS.match(text, start)) is not None:
         return "", local.end()
     for pattern in _ZONES:
-        found = pattern.match(text, start)
-        if found is None or is_imperative(found["zone"]):
+        match = pattern.match(text, start)
+        if match is None or is_imperative(match["zone"]):
             continue
-        name = found["zone"]
-        is_named = bool(found["open"] or found["exact"]) or _is_abbreviation(name)
+        name = match["zone"]
+        is_named = bool(match["open"] or match["exact"]) or _is_abbreviation(name)
         zone = find_zone_name(name, speaker_zone)
-        if zone and (is_named or _AFTER_ZONE.match(text, found.end())):
-            return zone, found.end()
+        if zone and (is_named or _AFTER_ZONE.match(text, match.end())):
+            return zone, match.end()
         if (
             is_named
             and not zone
             and (not name[0].islower() or find_nearest_zone(name) or name.lower() in AMBIGUOUS_ZONES)
         ):
-            return ScheduleRefusal(words=explain_unknown_zone(name)), found.end()
+            return ScheduleRefusal(words=explain_unknown_zone(name)), match.end()
     return None
 
 

@@ -52,7 +52,7 @@ def render_details(schedule: Schedule, now: float) -> list[Block]:
     times = list_next_times(schedule, now)
     number = {1: "", 2: "two ", 3: "three "}[max(1, len(times))]
     head = f"*The next {number}{'times' if len(times) > 1 else 'time'}, by your clock:*"
-    shown = "\n".join([head, *(f"• {render_local_time(at, schedule.zone)}" for at in times)])
+    times_text = "\n".join([head, *(f"• {render_local_time(at, schedule.zone)}" for at in times)])
     where = "here, in your direct messages" if schedule.channel.startswith("D") else f"in <#{schedule.channel}>"
     reads = f"*Reads:* what was said in {', '.join(f'<#{each}>' for each in schedule.reads)} since the last run."
     small = [f"Each run opens a thread of its own {where}, with your rights and your budgets as they are then."]
@@ -63,7 +63,7 @@ def render_details(schedule: Schedule, now: float) -> list[Block]:
     more = [*([reads] if schedule.reads else []), *([files] if schedule.files else [])]
     return [
         make_section("\n".join(lines)),
-        make_section(shown),
+        make_section(times_text),
         *([make_section("\n".join(more))] if more else []),
         make_context(*small),
     ]

@@ -94,10 +94,10 @@ class SignInClicks:
         """Open the window in which the person pastes the address."""
         if decode_window_data(click.value) is None:
             return notices.OLD_BUTTON
-        opened = await open_window(
+        is_open = await open_window(
             client, click.trigger_id, render_paste_window(click.value, self._sign_ins.landing_url)
         )
-        return None if opened else notices.WINDOW_FAILED
+        return None if is_open else notices.WINDOW_FAILED
 
     async def on_paste_window(self, submission: ViewSubmission, client: AsyncWebClient) -> Mapping[str, Any] | None:
         """Finish the sign-in with the pasted address. Shows a fault in the window, or privately if it is late."""
@@ -123,10 +123,10 @@ class SignInClicks:
     async def _finish_sign_in(
         self, window_data: ApprovalWindowData, submission: ViewSubmission
     ) -> SignInFault | DecisionOutcome:
-        pasted = submission.read_text(ADDRESS_BLOCK, ADDRESS_ACTION)
+        address = submission.read_text(ADDRESS_BLOCK, ADDRESS_ACTION)
         try:
             return await self._sign_ins.finish_sign_in(
-                window_data.place, window_data.spot, submission.user, pasted, dedupe=submission.dedupe_keys
+                window_data.place, window_data.spot, submission.user, address, dedupe=submission.dedupe_keys
             )
         except StoreError:
             return SignInFault(notices.NOT_RECORDED)
@@ -160,7 +160,7 @@ def render_link_message(server: str, host: str, link: str, landing_url: str, met
     `landing_url` is how the address begins on which the browser lands; `metadata` is the data for the paste window.
     """
     page = urlsplit(link).hostname or ""
-    named = f"{clean_mrkdwn(server, limit=80)} ({clean_mrkdwn(host, limit=200)})"
+    server_label = f"{clean_mrkdwn(server, limit=80)} ({clean_mrkdwn(host, limit=200)})"
     first = f"1. Open the sign-in page, which is at {clean_mrkdwn(page, limit=200)}, and sign in there.\n"
     by_itself = (
         f"2. Your browser then shows a page of mine, at {clean_mrkdwn(urlsplit(landing_url).netloc, limit=200)}. "
@@ -179,7 +179,7 @@ def render_link_message(server: str, host: str, link: str, landing_url: str, met
         "Do not show the address to anybody else."
     )
     blocks = (
-        make_section(f":lock: Sign in to {named}"),
+        make_section(f":lock: Sign in to {server_label}"),
         make_section(first + (by_hand if landing_url == LOCAL_RETURN_URL else by_itself)),
         make_actions([open_button, make_button("Paste the address", PASTE_BUTTON, metadata)]),
         make_context(footnote),

@@ -63,9 +63,9 @@ class SignInPage:
             return NOT_ALLOWED_PAGE if outcome.reason in {"not_yours", "own"} else NOT_NEEDED_PAGE
         return await self._render_success(outcome)
 
-    async def _render_success(self, finished: FinishedSignIn) -> BrowserPage:
+    async def _render_success(self, sign_in: FinishedSignIn) -> BrowserPage:
         """Return the page for a success. It names the owner of the link, to warn people lured to another's link."""
-        name = await self._find_name(finished.user) or "Somebody"
+        name = await self._find_name(sign_in.user) or "Somebody"
         warning = (
             f"{name} asked for this sign-in, in Slack. If that is not you, revoke it where you signed in: until then "
             "Leadhand acts there with your rights."

@@ -107,11 +107,11 @@ async def _make_files(trace: Trace, job: str) -> tuple[list[dict[str, Any]], str
 
     picture = await draw_picture(trace)
     page = await asyncio.to_thread(render_trace_page, trace)
-    exported = await asyncio.to_thread(dump_trace, trace)
+    trace_json = await asyncio.to_thread(dump_trace, trace)
     title = f"Trace of {job}"
     files = [
         {"filename": f"{job}.html", "title": "Each step (open in a browser)", "content": page.encode()},
-        {"filename": f"{job}.json", "title": "All of it as JSON", "content": exported.encode()},
+        {"filename": f"{job}.json", "title": "All of it as JSON", "content": trace_json.encode()},
     ]
     if isinstance(picture, str):
         return files, f"{title}. {picture}"

@@ -56,13 +56,15 @@ class TraceService:
         head = await self._records.store.jobs.read_head(key)
         if head is None:
             return await self._records.explain_missing(key)
-        found, actor = await read_job(self._records.store.jobs, key), await self._records.find_actor(user)
+        read_outcome, actor = await read_job(self._records.store.jobs, key), await self._records.find_actor(user)
         own_request_ids = (
-            frozenset[str]() if isinstance(found, str) else rights.list_traceable_request_ids(found, actor)
+            frozenset[str]()
+            if isinstance(read_outcome, str)
+            else rights.list_traceable_request_ids(read_outcome, actor)
         )
         may_read = (
             await self._records.is_requester_or_admin(key, head, actor)
-            if isinstance(found, str)
+            if isinstance(read_outcome, str)
             else bool(own_request_ids)
         )
         if not may_read:
@@ -83,17 +85,17 @@ class TraceService:
                 AuditEntry.model_validate({"deed": "traced", "user": user, **audit_fields})
             )
             if actor.is_admin:
-                readable = None if isinstance(found, str) else found
-                why: DenialReason = found if isinstance(found, str) else "unreadable"
+                readable = None if isinstance(read_outcome, str) else read_outcome
+                why: DenialReason = read_outcome if isinstance(read_outcome, str) else "unreadable"
                 trace = await asyncio.to_thread(derive_trace, entries, job=key.job, team=team)
                 return VisibleTrace(trace, readable, why, is_whole=True)
-            if isinstance(found, str):
-                return found
+            if isinstance(read_outcome, str):
+                return read_outcome
             return VisibleTrace(
                 await asyncio.to_thread(
                     derive_trace, entries, job=key.job, team=team, request_ids=own_request_ids, user=user
                 ),
-                found,
+                read_outcome,
             )
         except LogBroken as error:
             log.error("%s", error)  # noqa: TRY400 - one clear line, no trace

@@ -108,8 +108,8 @@ class Brief:
 
 def render_decline(reason: str, suggestions: Sequence[str]) -> str:
     """Return the text that declines a request: the reason, and `suggestions`, questions that rules can answer."""
-    named = " or ".join(f"“{one}”" for one in suggestions)
-    return " ".join([reason, NO_MODEL_MESSAGE, *([f"{SUGGESTION_PREFIX} {named}."] if suggestions else [])])
+    suggestion_text = " or ".join(f"“{one}”" for one in suggestions)
+    return " ".join([reason, NO_MODEL_MESSAGE, *([f"{SUGGESTION_PREFIX} {suggestion_text}."] if suggestions else [])])
 
 
 def is_greeting(text: str) -> bool:
@@ -119,8 +119,10 @@ def is_greeting(text: str) -> bool:
 
 def read_sections(text: str, headings: Sequence[str]) -> dict[str, str]:
     """Return the text under each of these headings that occurs. If a heading occurs twice, the first counts."""
-    found = ((heading, re.search(rf"^# {re.escape(heading)}[ \t]*$", text, re.MULTILINE)) for heading in headings)
-    starts = sorted((match.start(), match.end(), heading) for heading, match in found if match)
+    heading_matches = (
+        (heading, re.search(rf"^# {re.escape(heading)}[ \t]*$", text, re.MULTILINE)) for heading in headings
+    )
+    starts = sorted((match.start(), match.end(), heading) for heading, match in heading_matches if match)
     bounds = [*starts, (len(text), len(text), "")]
     return {heading: text[end:following].strip() for (_, end, heading), (following, *_) in pairwise(bounds)}
 
@@ -152,8 +154,8 @@ def read_brief(text: str) -> Brief:
 
 def read_files(text: str) -> tuple[ListedFile, ...]:
     """Return the files in a brief's list of files."""
-    found = (_FILE_LINE.match(line.strip()) for line in text.splitlines())
-    return tuple(ListedFile(line["name"], line["type"]) for line in found if line is not None)
+    line_matches = (_FILE_LINE.match(line.strip()) for line in text.splitlines())
+    return tuple(ListedFile(line["name"], line["type"]) for line in line_matches if line is not None)
 
 
 def read_history(call: ModelCall) -> list[tuple[ToolCall, ToolReply]]:
@@ -166,16 +168,16 @@ def read_history(call: ModelCall) -> list[tuple[ToolCall, ToolReply]]:
 def find_arithmetic(text: str) -> tuple[str, str] | None:
     """Return the arithmetic of a text as a pair of (text, code); None if the text has none, or has other words too."""
     ungrouped_text = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", text)
-    found = _PERCENTAGE_PATTERN.search(ungrouped_text) or _ARITHMETIC_PATTERN.search(ungrouped_text)
+    match = _PERCENTAGE_PATTERN.search(ungrouped_text) or _ARITHMETIC_PATTERN.search(ungrouped_text)
     if (
-        found is None
-        or {*split_words(f"{ungrouped_text[: found.start()]} {ungrouped_text[found.end() :]}")} - _ARITHMETIC_FILLERS
+        match is None
+        or {*split_words(f"{ungrouped_text[: match.start()]} {ungrouped_text[match.end() :]}")} - _ARITHMETIC_FILLERS
     ):
         return None
-    expression = " ".join(found[0].split())
-    if found.re is _PERCENTAGE_PATTERN:
-        return expression, f"{found['part'].replace(',', '.')} / 100 * {found['whole'].replace(',', '.')}"
-    return expression, found[0].replace("\u00d7", "*").replace("\u00f7", "/")
+    expression = " ".join(match[0].split())
+    if match.re is _PERCENTAGE_PATTERN:
+        return expression, f"{match['part'].replace(',', '.')} / 100 * {match['whole'].replace(',', '.')}"
+    return expression, match[0].replace("\u00d7", "*").replace("\u00f7", "/")
 
 
 def limit_words(text: str, word_limit: int) -> str:

@@ -68,15 +68,15 @@ class DemoScript:
         if steps is None or not self.matches_message(message):
             return None
         history = [(call, reply) for call, reply in history if call.name not in FINISHING]
-        failed = [(call, reply) for call, reply in history if reply.failed]
+        failed_calls = [(call, reply) for call, reply in history if reply.failed]
         has_answers, calls_to_skip = bool(read_brief(message).answers), len(history)
         for step in steps:
-            calls = [(tool, dict(given)) for tool, given in step.calls if tool in tools]
-            finish_calls = [(tool, given) for tool, given in calls if tool in FINISHING]
+            calls = [(tool, dict(arguments)) for tool, arguments in step.calls if tool in tools]
+            finish_calls = [(tool, arguments) for tool, arguments in calls if tool in FINISHING]
             if finish_calls and not (has_answers and finish_calls[0][0] == ESCALATE_TOOL):
                 return (
-                    _make_failure_move(failed)
-                    if failed and finish_calls[0][0] == RETURN_TOOL
+                    _make_failure_move(failed_calls)
+                    if failed_calls and finish_calls[0][0] == RETURN_TOOL
                     else Move(tuple(finish_calls))
                 )
             calls = [] if finish_calls else calls

@@ -28,8 +28,14 @@ def make_result_move(
     `findings` are the fields of `handoff.contracts.Finding`; `gaps` are sentences on what the result lacks. The
     confidence is always 100, since rules return only computed results.
     """
-    found = [{"confidence": 100, **finding} for finding in findings]
-    arguments = {"summary": summary, "content": content, "confidence": 100, "findings": found, "gaps": list(gaps)}
+    full_findings = [{"confidence": 100, **finding} for finding in findings]
+    arguments = {
+        "summary": summary,
+        "content": content,
+        "confidence": 100,
+        "findings": full_findings,
+        "gaps": list(gaps),
+    }
     return Move(((RETURN_TOOL, arguments),))
 
 

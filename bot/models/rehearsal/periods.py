@@ -40,31 +40,31 @@ def find_period(text: str, first_day: date, last_day: date) -> Period | None:
 
     A month or quarter without a year counts only if the data has it in one year.
     """
-    found: list[Period] = []
+    periods: list[Period] = []
     for pattern in _PERIOD_PATTERNS:
         for match in pattern.finditer(text):
-            is_separate = all(match.end() <= one.span[0] or one.span[1] <= match.start() for one in found)
+            is_separate = all(match.end() <= one.span[0] or one.span[1] <= match.start() for one in periods)
             if is_separate and (period := _make_period(match, first_day, last_day)) is not None:
-                found.append(period)
-    return found[0] if len(found) == 1 else None
+                periods.append(period)
+    return periods[0] if len(periods) == 1 else None
 
 
 def _make_period(match: re.Match[str], first_day: date, last_day: date) -> Period | None:
     """Return the period of a match; None if it names no year and the data has it in several years, or in none."""
-    named = match.groupdict(default="")
-    month = int(named.get("number") or MONTHS.get(named.get("month", "").lower(), 0))
-    quarter = int(named.get("quarter") or 0)
+    groups = match.groupdict(default="")
+    month = int(groups.get("number") or MONTHS.get(groups.get("month", "").lower(), 0))
+    quarter = int(groups.get("quarter") or 0)
     first_month, month_count = month or (quarter * 3 - 2 if quarter else 1), 1 if month else 3 if quarter else 12
-    years = [int(named["year"])] if named.get("year") else range(first_day.year, last_day.year + 1)
+    years = [int(groups["year"])] if groups.get("year") else range(first_day.year, last_day.year + 1)
     spans = [(date(year, first_month, 1), _add_months(year, first_month, month_count)) for year in years]
-    if not named.get("year"):
+    if not groups.get("year"):
         spans = [(start, end) for start, end in spans if start <= last_day and end > first_day]
     if len(spans) != 1:
         return None
     start, end = spans[0]
     part = f"{calendar.month_name[month]} " if month else f"Q{quarter} " if quarter else ""
     return Period(
-        start, end, f"in {part}{start.year}", (match.start("month" if named.get("month") else 0), match.end())
+        start, end, f"in {part}{start.year}", (match.start("month" if groups.get("month") else 0), match.end())
     )
 
 

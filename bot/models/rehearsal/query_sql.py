@@ -74,8 +74,8 @@ def make_sql_query(query: Query) -> SqlQuery:
             f"{render_figure_name(figure)}{conditions_text}", f"SELECT {sql} AS {figure}{rows}", figure, figure, "one"
         )
     label, name = (_make_label_sql(query.group), query.group.name) if query.group else (period, unit)
-    quoted = '"' + name.replace('"', '""') + '"'
-    select = f"SELECT {label} AS {quoted}, {sql} AS {figure}{rows} GROUP BY 1"
+    quoted_name = '"' + name.replace('"', '""') + '"'
+    select = f"SELECT {label} AS {quoted_name}, {sql} AS {figure}{rows} GROUP BY 1"
     title = f"{render_figure_name(figure)} by {name}{conditions_text}"
     if period and query.date_column and not query.is_sorted:
         sql = f"{select} ORDER BY min({query.date_column.quoted_name}), 1 LIMIT {_MAX_PERIODS}"
@@ -139,13 +139,15 @@ def _make_where(query: Query, period: str) -> tuple[str, str]:
 
 def _make_condition(row_filter: Filter) -> tuple[str, str]:
     """Return a filter in SQL and in words."""
-    listed = ", ".join("'" + value.replace("'", "''") + "'" for value in row_filter.values)
+    values_sql = ", ".join("'" + value.replace("'", "''") + "'" for value in row_filter.values)
     original_values = {value.casefold(): value for value in row_filter.column.frequent_values}
     names = " or ".join(dict.fromkeys(original_values.get(value, value) for value in row_filter.values))
     if row_filter.excludes:
-        sql = f"({row_filter.column.quoted_name} IS NULL OR lower({row_filter.column.quoted_name}) NOT IN ({listed}))"
+        sql = (
+            f"({row_filter.column.quoted_name} IS NULL OR lower({row_filter.column.quoted_name}) NOT IN ({values_sql}))"
+        )
         return sql, f"where {row_filter.column.name} is not {names}"
-    return f"lower({row_filter.column.quoted_name}) IN ({listed})", f"where {row_filter.column.name} is {names}"
+    return f"lower({row_filter.column.quoted_name}) IN ({values_sql})", f"where {row_filter.column.name} is {names}"
 
 
 def _make_period_sql(query: Query) -> tuple[str, str]:
@@ -174,9 +176,9 @@ def _find_incomplete_end(when: ProfiledColumn, unit: str) -> str:
 
 def _make_label_sql(column: ProfiledColumn) -> str:
     """Return the SQL of a group's labels. Values that differ only in case are one group."""
-    folded = {value.casefold() for value in column.frequent_values}
+    folded_values = {value.casefold() for value in column.frequent_values}
     return (
         f"lower({column.quoted_name})"
-        if len(folded) < len(column.frequent_values)
+        if len(folded_values) < len(column.frequent_values)
         else f"CAST({column.quoted_name} AS VARCHAR)"
     )

@@ -179,7 +179,7 @@ def _add_correction_gaps(move: Move, call: ModelCall) -> Move:
         for words in pattern.findall(text)
     )
     gaps = [NOT_APPLIED_GAP.format(words=" ".join(words.split())[:_MAX_QUOTE_CHARS]) for words in corrections]
-    return Move(tuple((name, _add_gaps(name, given, gaps)) for name, given in move.calls), move.text)
+    return Move(tuple((name, _add_gaps(name, arguments, gaps)) for name, arguments in move.calls), move.text)
 
 
 def _add_gaps(name: str, arguments: dict[str, Any], gaps: list[str]) -> dict[str, Any]:

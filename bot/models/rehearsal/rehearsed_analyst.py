@@ -36,8 +36,8 @@ _NO_REASON_TEXT = "These are the figures; finding the reason behind them takes a
 def choose_move(brief: Brief, history: History, tools: Mapping[str, ToolSpec]) -> Move:
     """Return the analyst's next move, from its task and the tool calls so far."""
     has_table = any(file.is_table for file in brief.files)
-    if "calculate" in tools and not has_table and (found := find_arithmetic(brief.objective)):
-        return _choose_calculation_move(*found, history)
+    if "calculate" in tools and not has_table and (arithmetic := find_arithmetic(brief.objective)):
+        return _choose_calculation_move(*arithmetic, history)
     file = _choose_file(brief)
     if isinstance(file, Move):
         return file
@@ -211,10 +211,10 @@ def _report_rows(query: Query, question: SqlQuery, rows: QueryRows, failures: st
         *([_NO_REASON_TEXT] if query.asks_why else []),
     ]
     cut_note = rows.tool_note if rows.tool_note.startswith("(the first") else ""
-    shown = f"**{capitalize_first(question.title)}**\n\n{rows.as_markdown()}\n\n{cut_note}".rstrip()
+    table_text = f"**{capitalize_first(question.title)}**\n\n{rows.as_markdown()}\n\n{cut_note}".rstrip()
     parts = [
         "\n".join(f"- {line}" for line in lines),
-        shown if question.kind != "one" else "",
+        table_text if question.kind != "one" else "",
         f"{METHOD_PREFIX} {table.row_count:,} rows of {table.file}.",  # people see the SQL by a button
         f"What did not work: {failures}" if failures else "",
     ]

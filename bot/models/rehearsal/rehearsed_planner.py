@@ -73,9 +73,9 @@ def plan_request(text: str, system: str) -> dict[str, Any]:
             _render_decline(request, unread, texts, has_lost_file="Files that could not be read" in parts),
         )
     unread_texts = [] if earlier else texts if has_table else unread
-    missing = [f"read {name} beside a table without a language model" for name in unread_texts]
+    missing_steps = [f"read {name} beside a table without a language model" for name in unread_texts]
     plan = {"goal": limit_words(request, 30), "subtasks": subtasks, "strategy": "merge", "instruction": ""}
-    return {"why": "", "next": {"who": "several", **plan, "missing": missing}}
+    return {"why": "", "next": {"who": "several", **plan, "missing": missing_steps}}
 
 
 def _make_answer(why: str, text: str) -> dict[str, Any]:

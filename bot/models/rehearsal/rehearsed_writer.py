@@ -48,13 +48,13 @@ def make_note_move(brief: Brief) -> Move:
         split_sentences(_BOLD_LINE.sub("", text))[: 2 if len(material) > 1 else 3] for _, text in material
     ]
     lead_text = " ".join(one for part in lead_sentences for one in part if len(one.split()) > 3)
-    missing = "; ".join(source for source, text in brief.notes if text.startswith(UNAVAILABLE_PREFIX))
+    missing_sources = "; ".join(source for source, text in brief.notes if text.startswith(UNAVAILABLE_PREFIX))
     blocks = [
         f"# {title}",
         f"**In short.** {lead_text}" if lead_text else "",
         # All headings inside a part become one level lower than the part's own.
         *(f"## {source}\n\n{re.sub(r'^#{1,6}(?= )', '###', text, flags=re.MULTILINE)}" for source, text in material),
-        f"**Missing.** {missing}" if missing else "",
+        f"**Missing.** {missing_sources}" if missing_sources else "",
     ]
     note = "\n\n".join(filter(None, blocks))
     return make_result_move(f"“{title}”, {len(note.split())} words.", note)
@@ -62,19 +62,19 @@ def make_note_move(brief: Brief) -> Move:
 
 def write_answer(text: str) -> str:
     """Return the synthesizer's answer: all results in order, the subtask `text` first, without repeated blocks."""
-    found = read_sections(text, _SYNTHESIZER_HEADINGS)
-    _, *parts = _RESULT.split(found.get("Results", ""))
+    sections = read_sections(text, _SYNTHESIZER_HEADINGS)
+    _, *parts = _RESULT.split(sections.get("Results", ""))
     results = sorted(zip(parts[::3], parts[1::3], parts[2::3], strict=True), key=lambda one: one[1] != "text")
     blocks: list[str] = []
-    seen: set[str] = set()
+    seen_blocks: set[str] = set()
     for title, _, content in results:
-        new_blocks = _collect_new_blocks(raise_headings(_SOURCE_LINES.sub("", content)), seen)
+        new_blocks = _collect_new_blocks(raise_headings(_SOURCE_LINES.sub("", content)), seen_blocks)
         if len(results) > 1 and new_blocks and not new_blocks[0].startswith(("#", METHOD_PREFIX)):
             new_blocks.insert(0, f"## {title}")
         blocks += new_blocks
-    gaps = found.get("Gaps", "").strip()
-    missing = ["## What is missing", gaps] if gaps else []
-    return "\n\n".join([*(blocks or ["None of the steps brought a result."]), *missing])
+    gaps = sections.get("Gaps", "").strip()
+    gap_blocks = ["## What is missing", gaps] if gaps else []
+    return "\n\n".join([*(blocks or ["None of the steps brought a result."]), *gap_blocks])
 
 
 def _collect_new_blocks(content: str, seen_blocks: set[str]) -> list[str]:

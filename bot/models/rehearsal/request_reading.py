@@ -133,9 +133,9 @@ class _RequestReader:
 
     def _mark_words(self, words: Collection[str]) -> list[int]:
         """Mark all free tokens that are in `words` as taken, and return their indexes."""
-        found = [at for at, one in enumerate(self.tokens) if self._is_unused(at) and one.lower_text in words]
-        self.used_indexes.update(found)
-        return found
+        indexes = [at for at, one in enumerate(self.tokens) if self._is_unused(at) and one.lower_text in words]
+        self.used_indexes.update(indexes)
+        return indexes
 
     def _mark_phrases(self, role: str) -> list[int]:
         """Mark the phrases of a role as taken, except names of columns, and return the index after each phrase."""
@@ -184,9 +184,9 @@ class _RequestReader:
 
     def _read_aggregate(self) -> None:
         """Read the fold (the aggregate function). `total` beside another fold counts as a filler."""
-        found = ["sum"] if self._mark_phrases("total") else []
-        found += [lexicon.AGGREGATES[self._get_word(at)] for at in self._mark_words(lexicon.AGGREGATES)]
-        folds = [one for one in dict.fromkeys(found) if one != "sum" or len(set(found)) == 1]
+        aggregates = ["sum"] if self._mark_phrases("total") else []
+        aggregates += [lexicon.AGGREGATES[self._get_word(at)] for at in self._mark_words(lexicon.AGGREGATES)]
+        folds = [one for one in dict.fromkeys(aggregates) if one != "sum" or len(set(aggregates)) == 1]
         self._set_decline_reason(f"which of {' and '.join(folds)} is meant", condition=len(folds) > 1)
         self._update_query(aggregate=folds[0] if folds else None)
 
@@ -201,15 +201,17 @@ class _RequestReader:
 
     def _read_filters(self) -> None:
         """Read filters from words that name values, longest first. A value that several columns have is ignored."""
-        found: dict[tuple[int, int], list[tuple[ProfiledColumn, str]]] = {}
+        values_by_span: dict[tuple[int, int], list[tuple[ProfiledColumn, str]]] = {}
         for column in self.table.columns:
             for value in column.frequent_values if column.is_text else ():
                 own = [one[0] for one in _TOKEN.finditer(value)] if not value.endswith("…") else []
                 for at in range(len(self.tokens) - len(own) + 1) if own else ():
                     if self._is_value(self.tokens[at : at + len(own)], own):
-                        found.setdefault((at, at + len(own)), []).append((column, value.casefold()))
+                        values_by_span.setdefault((at, at + len(own)), []).append((column, value.casefold()))
         filters_by_start: dict[int, Filter] = {}
-        for (at, end), column_values in sorted(found.items(), key=lambda one: (one[0][0] - one[0][1], one[0][0])):
+        for (at, end), column_values in sorted(
+            values_by_span.items(), key=lambda one: (one[0][0] - one[0][1], one[0][0])
+        ):
             if not self.used_indexes & set(range(at, end)) and len({column for column, _ in column_values}) == 1:
                 self.used_indexes |= set(range(at, end))
                 values = tuple(dict.fromkeys(value for _, value in column_values))
@@ -221,11 +223,13 @@ class _RequestReader:
         """Set the query's filters. Values of the same column are joined as alternatives."""
         filter_by_column: dict[ProfiledColumn, Filter] = {}
         for one in filters:
-            known = filter_by_column.get(one.column)
+            known_filter = filter_by_column.get(one.column)
             self._set_decline_reason(
-                "what is both named and excluded", condition=known and one.excludes and not known.excludes
+                "what is both named and excluded", condition=known_filter and one.excludes and not known_filter.excludes
             )
-            filter_by_column[one.column] = replace(known, values=(*known.values, *one.values)) if known else one
+            filter_by_column[one.column] = (
+                replace(known_filter, values=(*known_filter.values, *one.values)) if known_filter else one
+            )
         self._update_query(filters=tuple(filter_by_column.values()))
 
     def _read_exclusion(self, index: int) -> bool:
@@ -268,12 +272,12 @@ class _RequestReader:
             elif not self.used_indexes & set(range(at, end)):
                 match_by_start[at] = (size, grade), column, end
                 self.used_indexes |= set(range(at, end))
-        found = [(column, at, end) for at, (_, column, end) in sorted(match_by_start.items())]
+        column_spans = [(column, at, end) for at, (_, column, end) in sorted(match_by_start.items())]
         # In `total units`, `total` is a fold, even if a column is called `total`.
-        starts = {at for column, at, _ in found if column.is_measure}
-        folds = [one for one in found if self._get_word(one[1]) in lexicon.AGGREGATES and one[2] in starts]
+        starts = {at for column, at, _ in column_spans if column.is_measure}
+        folds = [one for one in column_spans if self._get_word(one[1]) in lexicon.AGGREGATES and one[2] in starts]
         self.used_indexes -= {at for _, begin, end in folds for at in range(begin, end)}
-        return [one for one in found if one not in folds]
+        return [one for one in column_spans if one not in folds]
 
     def _match_column(self, start: int, stems: tuple[str, ...]) -> tuple[int, int]:
         """Return the end of the tokens that name a column, and a grade: 4 full name, 3 part, 2 similar, 1 synonym."""
@@ -285,15 +289,15 @@ class _RequestReader:
             ):
                 break
             exact = next((one for one in unmatched_stems if one in {word, stem_word(word)}), None)
-            found = exact or next(
+            matching_stem = exact or next(
                 (one for one in unmatched_stems if len(word) > 3 and lexicon.is_similar(one, word)), None
             )
-            if found is None:
+            if matching_stem is None:
                 may_be_alike = end == start and len(word) > 2 and word not in lexicon.AGGREGATES
                 return (
                     (end + 1, 1) if may_be_alike and any(lexicon.is_synonym(one, word) for one in stems) else (end, 2)
                 )
-            unmatched_stems.remove(found)
+            unmatched_stems.remove(matching_stem)
             has_similar = has_similar or exact is None
             end += 1
         while (
@@ -416,12 +420,13 @@ class _RequestReader:
             or len(self.table.date_columns) < 2
         ):
             return
-        said = {stem_word(one.lower_text) for one in self.tokens}
-        named = [one for one in self.table.date_columns if said & {*one.stems}]
+        request_stems = {stem_word(one.lower_text) for one in self.tokens}
+        named_columns = [one for one in self.table.date_columns if request_stems & {*one.stems}]
         self._set_decline_reason(
-            "which of the dates is meant", condition=len(named) > 1 or (self.query.filters and not named)
+            "which of the dates is meant",
+            condition=len(named_columns) > 1 or (self.query.filters and not named_columns),
         )
-        self._update_query(date_column=named[0] if named else None)
+        self._update_query(date_column=named_columns[0] if named_columns else None)
 
     def _choose_count(self, *, asks_how_often: bool) -> None:
         """Count rows if the request has words for rows, or for how often, in place of a figure."""

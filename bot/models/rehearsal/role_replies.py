@@ -40,16 +40,16 @@ def classify_message(text: str) -> dict[str, Any]:
 
 def refine_brief(text: str) -> dict[str, Any]:
     """Return the refiner's reply: `intent` is the failed brief with the error as a warning, "" without a failure."""
-    found = _FAILURE.search(text)
-    intent = f"{found['brief'].strip()}\n\nMind what went wrong before: {found['error'].strip()}" if found else ""
+    match = _FAILURE.search(text)
+    intent = f"{match['brief'].strip()}\n\nMind what went wrong before: {match['error'].strip()}" if match else ""
     return {"intent": intent}
 
 
 def select_result(text: str) -> dict[str, Any]:
     """Return the selector's reply, which chooses the first of the results with the highest confidence."""
-    found = _RESULT.findall(text)
-    chosen = max(found, key=lambda one: int(one[1]))[0] if found else ""
-    return {"reason": "rules compare nothing, so the first of the surest is taken", "chosen": chosen}
+    matches = _RESULT.findall(text)
+    choice = max(matches, key=lambda one: int(one[1]))[0] if matches else ""
+    return {"reason": "rules compare nothing, so the first of the surest is taken", "chosen": choice}
 
 
 def condense_sources(text: str) -> str:

@@ -88,11 +88,11 @@ def _outline_texts(texts: list[tuple[str, str]], *, asks_for_summary: bool) -> M
     for name, text in texts:
         passages = list_passages(text, name)
         headings = [one.text for one in passages if one.is_heading]
-        shown = headings[:_MAX_OUTLINE_LINES] or [one.text[:120] for one in passages[:_MAX_QUOTES]]
+        shown_lines = headings[:_MAX_OUTLINE_LINES] or [one.text[:120] for one in passages[:_MAX_QUOTES]]
         predicate = "has these headings" if headings else "begins"
         more = [f"… and {len(headings) - _MAX_OUTLINE_LINES} more"] if len(headings) > _MAX_OUTLINE_LINES else []
         blocks.append(
-            "\n- ".join([f"{name} {predicate} (I was given {len(text.split()):,} words of it):", *shown, *more])
+            "\n- ".join([f"{name} {predicate} (I was given {len(text.split()):,} words of it):", *shown_lines, *more])
         )
     gaps = ["a summary takes a language model; what is shown is an outline"] if asks_for_summary else []
     findings = [{"message": f"{name} has", "source": name} for name, _ in texts]
@@ -102,14 +102,14 @@ def _outline_texts(texts: list[tuple[str, str]], *, asks_for_summary: bool) -> M
 
 def _quote_passages(texts: list[tuple[str, str]], words: list[str], request_words: Sequence[str]) -> Move | str:
     """Return a result that quotes the passages with most of `words`, or the reason why none is quoted."""
-    found = [
+    scored_passages = [
         (shared_words, one, name)
         for name, text in texts
         for one in list_passages(text, name)
         if (shared_words := _find_shared_words(one, words))
     ]
-    found.sort(key=lambda each: (-len(each[0]), each[1].is_heading))
-    best = [each for each in found if each[0] == found[0][0]]
+    scored_passages.sort(key=lambda each: (-len(each[0]), each[1].is_heading))
+    best = [each for each in scored_passages if each[0] == scored_passages[0][0]]
     word_list, names = ", ".join(f"“{word}”" for word in words), ", ".join(name for name, _ in texts)
     if not best or 2 * len(best[0][0]) <= len(words):
         none = "no passage that holds most of them" if len(words) > 1 else "nothing to quote"
@@ -146,7 +146,7 @@ def _find_shared_words(passage: SourcePassage, words: Sequence[str]) -> frozense
 def list_passages(text: str, name: str = "") -> list[SourcePassage]:
     """List the sentences and headings of a text, each with the heading or page mark above it; for code, the lines."""
     place = ""
-    found: list[SourcePassage] = []
+    passages: list[SourcePassage] = []
     ending = PurePath(name).suffix.lower()
     if ending and ending not in _PROSE_ENDINGS:
         return [SourcePassage(line.strip(), "") for line in text.splitlines() if line.strip()]
@@ -157,14 +157,14 @@ def list_passages(text: str, name: str = "") -> list[SourcePassage]:
             del lines[0]
         elif lines and (heading := _HEADING.match(lines[0])) and (heading["marked"] or not _is_line_based(lines)):
             place = heading["marked"] or heading["numbered"]
-            found.append(SourcePassage(place, "", is_heading=True))
+            passages.append(SourcePassage(place, "", is_heading=True))
             del lines[0]
         parts = [part.strip() for part in _split_block(lines) if part.strip()]
         next_passages = ["" for _ in parts] if _is_line_based(lines) else [*parts[1:], ""]
-        found += [
+        passages += [
             SourcePassage(one, place, next_passage=other) for one, other in zip(parts, next_passages, strict=False)
         ]
-    return found
+    return passages
 
 
 def _split_block(lines: list[str]) -> list[str]:

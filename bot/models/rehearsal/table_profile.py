@@ -123,10 +123,10 @@ def read_profile(text: str) -> list[ProfiledTable]:
     """Return the tables that a profile describes, except those without columns or rows."""
     tables: list[ProfiledTable] = []
     lines = text.splitlines()
-    heads = [(at, found) for at, line in enumerate(lines) if (found := _TABLE.match(line))]
+    heads = [(at, match) for at, line in enumerate(lines) if (match := _TABLE.match(line))]
     for (at, head), end in zip(heads, [*(at for at, _ in heads[1:]), len(lines)], strict=False):
         rows, sheet = int(head["rows"].replace(",", "")), _SHEET_SUFFIX.search(head["file"])
-        columns = tuple(_read_column(found, rows) for line in lines[at:end] if (found := COLUMN_LINE.fullmatch(line)))
+        columns = tuple(_read_column(match, rows) for line in lines[at:end] if (match := COLUMN_LINE.fullmatch(line)))
         tables += [ProfiledTable(head["file"], head["table"], rows, columns, sheet[1] if sheet else "")]
     return [one for one in tables if one.columns and one.row_count]
 

@@ -85,11 +85,11 @@ class InstallFlow(AsyncOAuthFlow):
 
     async def run_installation(self, code: str) -> Installation | None:
         """Exchange the code for an installation with its tokens, and add the workspace's URL and the bot's name."""
-        found = await super().run_installation(code)
-        if found is not None:
-            auth = await self.client.auth_test(token=found.bot_token)
-            found.custom_values = {"url": str(auth.get("url") or ""), "bot": str(auth.get("user") or "")}
-        return found
+        installation = await super().run_installation(code)
+        if installation is not None:
+            auth = await self.client.auth_test(token=installation.bot_token)
+            installation.custom_values = {"url": str(auth.get("url") or ""), "bot": str(auth.get("user") or "")}
+        return installation
 
     async def store_installation(self, request: AsyncBoltRequest, installation: Installation) -> None:
         """Store an installation. Raises BoltError("not_listed") if `allowed_ids` excludes it."""
@@ -162,9 +162,12 @@ def make_install_routes(flow: InstallFlow, on_installed: Callable[[], Awaitable[
 
 
 async def _show_success(args: AsyncSuccessArgs) -> BoltResponse:
-    found = args.installation
-    where = found.enterprise_name if found.is_enterprise_install else found.team_name
-    log.info("the app was installed in %s", found.enterprise_id if found.is_enterprise_install else found.team_id)
+    installation = args.installation
+    where = installation.enterprise_name if installation.is_enterprise_install else installation.team_name
+    log.info(
+        "the app was installed in %s",
+        installation.enterprise_id if installation.is_enterprise_install else installation.team_id,
+    )
     return _render_page(
         f"The bot is installed in {where}", "Mention it in a channel that it is in. You can close this page."
     )

@@ -82,12 +82,12 @@ class InstallationRecords(AsyncInstallationStore):
         working while the keys are rotated, until it is restarted.
         """
         rows = await self._store_rows.read_all()
-        changed = {
+        changed_records = {
             name: self._try_decrypt_record(name, row) for name, row in rows.items() if self._rows.get(name) != row
         }
-        found = {name: changed.get(name) or self._last_records.get(name) for name in rows}
+        records = {name: changed_records.get(name) or self._last_records.get(name) for name in rows}
         self._rows = rows
-        self._last_records = {name: record for name, record in found.items() if record is not None}
+        self._last_records = {name: record for name, record in records.items() if record is not None}
         return dict(self._last_records)
 
     async def read(self, name: str) -> tuple[InstallationRecord | None, str]:
@@ -199,8 +199,8 @@ class InstallationRecords(AsyncInstallationStore):
     ) -> Bot | None:
         """Return the tokens of a workspace or, without any, of its organisation; None if there are none."""
         of: dict[str, Any] = {"enterprise_id": enterprise_id, "team_id": team_id}
-        found = await self.async_find_installation(**of, is_enterprise_install=is_enterprise_install)
-        return found.to_bot() if found is not None else None
+        installation = await self.async_find_installation(**of, is_enterprise_install=is_enterprise_install)
+        return installation.to_bot() if installation is not None else None
 
     async def async_delete_bot(self, *, enterprise_id: str | None, team_id: str | None) -> None:
         """Record that the app was removed from a workspace or, without `team_id`, from an organisation."""

@@ -45,9 +45,9 @@ class TokenRefresher:
 
     def start_refresh(self, name: str, record: InstallationRecord) -> None:
         """Start a task that refreshes the token of a record, if it expires soon and no instance is refreshing it."""
-        found = record.installation
-        ends = found.bot_token_expires_at if found is not None else None
-        if found is None or ends is None or found.bot_refresh_token in self._refused_tokens:
+        installation = record.installation
+        ends = installation.bot_token_expires_at if installation is not None else None
+        if installation is None or ends is None or installation.bot_refresh_token in self._refused_tokens:
             return
         if ends > time.time() + REFRESH_BEFORE_MINUTES * 60 or record.refreshing > self._records.clock():
             return
@@ -70,15 +70,15 @@ class TokenRefresher:
 
     async def _try_refresh(self, name: str) -> None:
         record, row = await self._records.read(name)
-        found = record.installation if record is not None else None
-        if record is None or found is None or record.refreshing > self._records.clock():
+        installation = record.installation if record is not None else None
+        if record is None or installation is None or record.refreshing > self._records.clock():
             return
         mine = record.model_copy(update={"refreshing": self._records.clock() + RETRY_SECONDS})
         if not await self._records.replace(name, mine, former_row=row):
             return  # another instance is refreshing it
         try:
             bot = await self._rotator.perform_bot_token_rotation(
-                bot=found.to_bot(), minutes_before_expiration=REFRESH_BEFORE_MINUTES
+                bot=installation.to_bot(), minutes_before_expiration=REFRESH_BEFORE_MINUTES
             )
         except (SlackTokenRotationError, OSError, TimeoutError, aiohttp.ClientError) as error:
             await self._release_failed_refresh(name, mine, error)
@@ -86,13 +86,13 @@ class TokenRefresher:
         if bot is not None:
             await self._store_tokens(name, mine, bot)
 
-    async def _release_failed_refresh(self, name: str, claimed: InstallationRecord, error: Exception) -> None:
+    async def _release_failed_refresh(self, name: str, claimed_record: InstallationRecord, error: Exception) -> None:
         """Log a failed refresh, and allow another try, unless Slack refused the refresh token."""
         code = type(error).__name__
         if isinstance(error, SlackTokenRotationError):
             code = str(error.api_error.response.get("error") or "")
             if code not in TRANSIENT_SLACK_ERRORS:
-                self._refused_tokens.add(str(claimed.fields.get("bot_refresh_token")))
+                self._refused_tokens.add(str(claimed_record.fields.get("bot_refresh_token")))
                 log.error(
                     "the token of %s was not refreshed (%s); once it has expired, install the app again at "
                     "/slack/install",
@@ -101,16 +101,18 @@ class TokenRefresher:
                 )
                 return
         log.warning("Slack did not answer when the token of %s was refreshed (%s)", name, code)
-        free = claimed.model_copy(update={"refreshing": 0.0})
-        await self._records.update_record(name, lambda one: free if one == claimed else None)
+        free = claimed_record.model_copy(update={"refreshing": 0.0})
+        await self._records.update_record(name, lambda one: free if one == claimed_record else None)
 
-    async def _store_tokens(self, name: str, claimed: InstallationRecord, bot: Bot) -> None:
+    async def _store_tokens(self, name: str, claimed_record: InstallationRecord, bot: Bot) -> None:
         for pause in STORE_RETRY_PAUSES:
             try:
                 # If the app was installed again or removed meanwhile, that record stays.
                 await self._records.update_record(
                     name,
-                    lambda one: replace_tokens(one, bot) if one is not None and one.fields == claimed.fields else None,
+                    lambda one: (
+                        replace_tokens(one, bot) if one is not None and one.fields == claimed_record.fields else None
+                    ),
                 )
             except StoreError:
                 await asyncio.sleep(pause)

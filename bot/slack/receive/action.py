@@ -72,15 +72,15 @@ class Action:
 
 def read_installed_teams(body: Json) -> frozenset[str]:
     """Return the ids of the workspaces in the payload's `authorizations`, whose installations it is for; maybe none."""
-    found = body.get("authorizations")
-    rows = [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
+    authorizations = body.get("authorizations")
+    rows = [row for row in authorizations if isinstance(row, Mapping)] if isinstance(authorizations, list) else []
     return frozenset(row["team_id"] for row in rows if isinstance(row.get("team_id"), str) and row["team_id"])
 
 
 def is_for_organisation(body: Json) -> bool:
     """Return True if an event is meant for the installation in a whole organisation, not in one workspace."""
-    found = body.get("authorizations")
-    rows = [row for row in found if isinstance(row, Mapping)] if isinstance(found, list) else []
+    authorizations = body.get("authorizations")
+    rows = [row for row in authorizations if isinstance(row, Mapping)] if isinstance(authorizations, list) else []
     return bool(rows) and all(row.get("is_enterprise_install") is True for row in rows)
 
 
@@ -89,13 +89,13 @@ def replace_workspace_id(body: Mapping[str, Any], team: str) -> dict[str, Any]:
 
     In a channel that is shared with another workspace, Slack may name the person's workspace instead.
     """
-    kept: dict[str, Any] = dict(body)
+    new_body: dict[str, Any] = dict(body)
     if isinstance(body.get("team"), Mapping) or "user" in body:
         team_field = body.get("team")
-        kept["team"] = {**(team_field if isinstance(team_field, Mapping) else {}), "id": team}
+        new_body["team"] = {**(team_field if isinstance(team_field, Mapping) else {}), "id": team}
     if body.get("type") == "event_callback" or "command" in body:
-        kept["team_id"] = team
-    return kept
+        new_body["team_id"] = team
+    return new_body
 
 
 def read_action(body: Json, content: PayloadContent, deeds: AuditedDeeds) -> Action | None:
@@ -150,9 +150,9 @@ def _read_event(body: Json, event: Json, content: PayloadContent) -> Action | No
 def _read_message(event: Json, message: IncomingMessage) -> Action:
     profile = event.get("user_profile")
     profile = profile if isinstance(profile, Mapping) else {}
-    addressed = message.mentions_bot or message.is_direct
+    is_addressed = message.mentions_bot or message.is_direct
     return Action(
-        "mention" if addressed else "message",
+        "mention" if is_addressed else "message",
         message.user,
         message.private_place,
         message.place,
@@ -163,7 +163,7 @@ def _read_message(event: Json, message: IncomingMessage) -> Action:
         is_guest=profile.get("is_restricted") is True or profile.get("is_ultra_restricted") is True,
         is_bot=message.by_bot,
         in_thread=message.in_thread,
-        deed="asked" if addressed and not message.has_mention_event else None,
+        deed="asked" if is_addressed and not message.has_mention_event else None,
     )
 
 
@@ -189,8 +189,8 @@ def _read_click(body: Json, click: Click, deeds: AuditedDeeds) -> Action:
 def _make_action(
     body: Json, kind: ActionKind, user: str, place: Place, thread: Place, dedupe_key: str, deed: AuditAction
 ) -> Action:
-    named = body.get("user")
-    team = named.get("team_id") if isinstance(named, Mapping) else None
+    user_field = body.get("user")
+    team = user_field.get("team_id") if isinstance(user_field, Mapping) else None
     return Action(
         kind, user, place, thread, dedupe_key, teams=_select_team_ids(team), in_thread=bool(thread.thread_ts), deed=deed
     )

@@ -50,10 +50,10 @@ async def download_attachment(
         The attachment, updated by the look-up, and its bytes; or a sentence that says why it failed and what to do.
     """
     if not attachment.url:
-        found = await _look_up_file(client, calls, attachment)
-        if isinstance(found, str):
-            return found
-        attachment = found
+        lookup_outcome = await _look_up_file(client, calls, attachment)
+        if isinstance(lookup_outcome, str):
+            return lookup_outcome
+        attachment = lookup_outcome
     name = attachment.name
     if attachment.size > MAX_FILE_BYTES:
         size = math.ceil(attachment.size / 1024 / 1024)
@@ -84,12 +84,12 @@ async def _look_up_file(client: AsyncWebClient, calls: WebCalls, attachment: Att
         return f"{attachment.name} could not be looked up in Slack: {error}. Attach the file itself."
     except NoReply:
         return f"{attachment.name} could not be looked up: Slack did not answer. Attach it again."
-    found = parse_files([data.get("file")])
-    if not found or not found[0].url:
+    files = parse_files([data.get("file")])
+    if not files or not files[0].url:
         return (
             f"{attachment.name} has no address to fetch it from (a file kept outside Slack?). Attach the file itself."
         )
-    return found[0]
+    return files[0]
 
 
 async def _fetch_file(client: AsyncWebClient, attachment: Attachment) -> bytes | str:
@@ -125,8 +125,8 @@ def is_slack_address(url: str, base_url: str) -> bool:
         return False
     if parts.username is not None or not parts.hostname:
         return False
-    named = any(parts.hostname == domain or parts.hostname.endswith(f".{domain}") for domain in SLACK_DOMAINS)
-    return is_api_server or (parts.scheme == "https" and has_default_port and named)
+    is_slack_host = any(parts.hostname == domain or parts.hostname.endswith(f".{domain}") for domain in SLACK_DOMAINS)
+    return is_api_server or (parts.scheme == "https" and has_default_port and is_slack_host)
 
 
 async def _read_response(response: aiohttp.ClientResponse, attachment: Attachment, url: str) -> bytes | str:

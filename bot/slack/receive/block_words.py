@@ -55,13 +55,13 @@ def read_blocks(blocks: object) -> BlockWords:
 
 def _render_csv(rows: object) -> str:
     """Return the rows of a table as CSV, padded to the same number of cells; "" if there are none."""
-    listed = [row for row in rows if isinstance(row, list)] if isinstance(rows, list) else []
-    width = max(map(len, listed), default=0)
+    cell_rows = [row for row in rows if isinstance(row, list)] if isinstance(rows, list) else []
+    width = max(map(len, cell_rows), default=0)
     if not width:
         return ""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    for row in listed:
+    for row in cell_rows:
         cells = [_render_cell(cell) for cell in row]
         writer.writerow([*cells, *[""] * (width - len(cells))])
     return out.getvalue()

@@ -64,36 +64,36 @@ class ChannelReader:
 
     async def has_new_messages(self, span: ChannelSpan) -> bool | None:
         """Return True if there are messages in the span; None if Slack does not answer."""
-        found: list[dict[str, Any]] = []
+        raw_messages: list[dict[str, Any]] = []
         try:
             async with asyncio.timeout(MAX_READ_SECONDS):
-                await self._collect_pages(span, found, stop_at_first=1)
+                await self._collect_pages(span, raw_messages, stop_at_first=1)
         except (SlackRefused, NoReply, TimeoutError):
             return None
-        return bool(self._parse_messages(found, span))
+        return bool(self._parse_messages(raw_messages, span))
 
     async def read(self, span: ChannelSpan, name: str, reader: str, heading: str) -> ChannelReadOutcome:
         """Read a channel for the person `reader`, with times in their zone.
 
         `name` is what people call the channel, such as its name with the #. `heading` is the line above the messages.
         """
-        found: list[dict[str, Any]] = []
+        raw_messages: list[dict[str, Any]] = []
         fault = ""
         try:
             async with asyncio.timeout(MAX_READ_SECONDS):
-                is_complete = await self._collect_pages(span, found)
+                is_complete = await self._collect_pages(span, raw_messages)
         except SlackRefused as error:
             return ChannelReadOutcome(fault=f"{name} could not be read: {error}.")
         except (NoReply, TimeoutError):
             is_complete, fault = True, f"Slack did not give all of {name} in time: something may be missing."
-        said = self._parse_messages(found, span)
-        names = await self._find_names(said)
-        zone, offset = await self._people.find_zone(reader) if said else ("UTC", 0)
-        text = render_thread_text(said, names, offset=offset, zone=zone, room=MAX_THREAD_TOKENS, heading=heading)
+        messages = self._parse_messages(raw_messages, span)
+        names = await self._find_names(messages)
+        zone, offset = await self._people.find_zone(reader) if messages else ("UTC", 0)
+        text = render_thread_text(messages, names, offset=offset, zone=zone, room=MAX_THREAD_TOKENS, heading=heading)
         at_top = not span.thread_ts
         end = "newest" if at_top else "first"
-        threads = sum(bool(one.get("reply_count")) for one in found) if at_top else 0
-        files = sum(file.kind == "file" for one in said for file in one.files) if at_top else 0
+        threads = sum(bool(one.get("reply_count")) for one in raw_messages) if at_top else 0
+        files = sum(file.kind == "file" for one in messages for file in one.files) if at_top else 0
         gaps = (
             *text.gaps,
             *(
@@ -104,8 +104,8 @@ class ChannelReader:
             *([f"the answers in {format_count(threads, 'thread')} of {name} were not read"] if threads else ()),
             *([f"{format_count(files, 'file')} in {name} not opened"] if files else ()),
         )
-        speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MAX_PEOPLE]
-        return ChannelReadOutcome(replace(text, gaps=gaps), len(said), fault, speakers)
+        speakers = tuple(dict.fromkeys(one.user for one in messages if one.user and not one.by_app))[:MAX_PEOPLE]
+        return ChannelReadOutcome(replace(text, gaps=gaps), len(messages), fault, speakers)
 
     def _parse_messages(self, messages: list[dict[str, Any]], span: ChannelSpan) -> list[ThreadMessage]:
         counted_in = [
@@ -125,9 +125,11 @@ class ChannelReader:
         cursor = ""
         for _ in range(MAX_PAGES):
             data = await self._fetch_page(span, cursor)
-            seen = {one["ts"] for one in messages}  # each page of a thread begins with its first message
+            seen_stamps = {one["ts"] for one in messages}  # each page of a thread begins with its first message
             messages += [
-                one for one in data.get("messages") or () if isinstance(ts := one.get("ts"), str) and ts not in seen
+                one
+                for one in data.get("messages") or ()
+                if isinstance(ts := one.get("ts"), str) and ts not in seen_stamps
             ]
             root = str(messages[0].get("thread_ts") or span.thread_ts) if messages and span.thread_ts else ""
             if root != span.thread_ts:  # the span names a reply, for which Slack returns only that reply

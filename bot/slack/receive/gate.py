@@ -104,9 +104,11 @@ class Gate:
     ) -> BoltResponse:
         """Read the payload into Bolt's context, and pass it to the listeners, or answer it here if it is refused."""
         home = self._people.home.team
-        installed = read_installed_teams(body)
-        if (installed and home not in installed) or (is_for_organisation(body) and not self._people.home.is_org_wide):
-            team_names = ", ".join(installed) or "of an organisation"
+        installed_teams = read_installed_teams(body)
+        if (installed_teams and home not in installed_teams) or (
+            is_for_organisation(body) and not self._people.home.is_org_wide
+        ):
+            team_names = ", ".join(installed_teams) or "of an organisation"
             log.warning("a payload for another installation (%s) was left alone", team_names)
             return _acknowledge_payload()
         request.body = replace_workspace_id(body, home)
@@ -120,7 +122,7 @@ class Gate:
         action = read_action(request.body, content, self.deeds)
         if action is None or (action.kind == "message" and not action.in_thread):
             return await next_()  # nobody acts, or it is a message outside threads, which no listener takes up
-        typed = content.text if isinstance(content, SlashCommand) else ""
+        command_text = content.text if isinstance(content, SlashCommand) else ""
         try:
             if action.kind in {"message", "edit"} and not await self._may_concern_bot(action):
                 return _acknowledge_payload()
@@ -130,13 +132,13 @@ class Gate:
                 access, action.place, action.user, hint=self._find_facts_in_payload(action, claims, access)
             )
         except StoreError as error:
-            return await self._answer_store_failure(action, client, error, typed)
+            return await self._answer_store_failure(action, client, error, command_text)
         if refusal == "bot" and action.is_bot:  # bots see no ephemeral message, so a listener replies to it
             await self._audit_refusal(action, refusal)
             return await next_()
         if refusal is None:
             return await next_()
-        return await self._refuse(action, refusal, client, typed)
+        return await self._refuse(action, refusal, client, command_text)
 
     async def _may_concern_bot(self, action: Action) -> bool:
         """Return True if the bot may need a message that does not mention it, or if the store is unavailable."""
@@ -159,8 +161,8 @@ class Gate:
         home = self._people.home
         others = sorted(claimed_teams - {home.team}) if not home.enterprise else []
         if others:
-            unwanted = [team for team in others if team not in access.strangers]
-            return PersonFacts("stranger", (unwanted or others)[0])
+            unwanted_teams = [team for team in others if team not in access.strangers]
+            return PersonFacts("stranger", (unwanted_teams or others)[0])
         return PersonFacts("guest", home.team) if action.is_guest else None
 
     async def _refuse(
@@ -282,8 +284,8 @@ def render_refusal_line(reason: AccessRefusal, admins: Collection[str]) -> str:
     """Return the line that tells a person why nothing was done, and who can change that."""
     if reason in {"unknown", "gone", "bot"}:
         return _REFUSAL_LINES[reason]
-    named = [render_mention(admin) for admin in sorted(admins)[:_MAX_ADMINS]]
-    who = " or ".join([", ".join(named[:-1]), named[-1]] if len(named) > 1 else named)
+    mentions = [render_mention(admin) for admin in sorted(admins)[:_MAX_ADMINS]]
+    who = " or ".join([", ".join(mentions[:-1]), mentions[-1]] if len(mentions) > 1 else mentions)
     return f"{_REFUSAL_LINES[reason]} " + (
         f"Ask {who} if you need me." if who else "Ask whoever runs me if you need me."
     )

@@ -44,9 +44,9 @@ def _parse_place(team: str, word: str) -> Place | None:
         query = parse_qs(link.query)
     except ValueError:
         return None
-    found = _MESSAGE_LINK_PATH.fullmatch(link.path)
-    if found is None:
+    match = _MESSAGE_LINK_PATH.fullmatch(link.path)
+    if match is None:
         return None
     thread = query.get("thread_ts", [""])[0]
-    root = thread if _TS.fullmatch(thread) else f"{found[2][:-6]}.{found[2][-6:]}"
-    return Place(team=team, channel=found[1], thread_ts=root)
+    root = thread if _TS.fullmatch(thread) else f"{match[2][:-6]}.{match[2][-6:]}"
+    return Place(team=team, channel=match[1], thread_ts=root)

@@ -65,16 +65,16 @@ def _contains_lines(whole: str, part: str) -> bool:
         words = _split_words(line)
         if not words and line.strip() and line.strip() not in whole:
             return False
-        found = there.find(f" {' '.join(words)} ", at) if words else at
-        if found < 0:
+        start = there.find(f" {' '.join(words)} ", at) if words else at
+        if start < 0:
             return False
-        at = found + len(" ".join(words)) + 1 if words else at
+        at = start + len(" ".join(words)) + 1 if words else at
     return True
 
 
 def _is_summary(text: str, blocks: str) -> bool:
-    left = iter(_split_words(blocks))
-    return all(word in left for word in _split_words(text))
+    remaining_words = iter(_split_words(blocks))
+    return all(word in remaining_words for word in _split_words(text))
 
 
 def _split_words(text: str) -> list[str]:

@@ -82,8 +82,8 @@ class MessageContent:
     @property
     def all_files(self) -> tuple[Attachment, ...]:
         """The files and tables of the message and of its excerpts, without duplicates."""
-        found = (*self.files, *self.tables, *(file for one in self.excerpts for file in one.files))
-        return tuple({one.file_id: one for one in reversed(found)}.values())[::-1]
+        files = (*self.files, *self.tables, *(file for one in self.excerpts for file in one.files))
+        return tuple({one.file_id: one for one in reversed(files)}.values())[::-1]
 
     def list_attachments(self, ts: str) -> tuple[Attachment, ...]:
         """Return the files, tables and excerpts as attachments of a request; `ts` is the id of the message."""
@@ -136,17 +136,17 @@ class _MessageReader:
         return MessageContent(own, tuple(excerpts), tables, parse_files(files), count_lost_files(files))
 
     def _make_table_attachments(self, blocks: BlockWords, author: str = "") -> tuple[Attachment, ...]:
-        named = []
+        attachments = []
         for table in blocks.tables:
             self._tables += 1
             name = f"{TABLE_NAME}.csv" if self._tables == 1 else f"{TABLE_NAME}-{self._tables}.csv"
             table_fields = {"kind": "table", "media_type": "text/csv", "size": len(table.encode()), "text": table}
-            named.append(
+            attachments.append(
                 Attachment.model_validate(
                     {"file_id": f"{self._ts}/table{self._tables}", "name": name, "author": author, **table_fields}
                 )
             )
-        return tuple(named)
+        return tuple(attachments)
 
     def _read_excerpt(self, attachment: Json, levels: int) -> Excerpt:
         kind, author = _classify_attachment(attachment), _find_author(attachment)
@@ -173,8 +173,10 @@ class _MessageReader:
         messages = [
             _as_mapping_or_empty(each.get("message")) for each in _list_mappings(attachment.get("message_blocks"))
         ]
-        found = [each for message in (attachment, *messages) for each in _list_mappings(message.get("attachments"))]
-        return tuple(self._read_excerpt(each, levels - 1) for each in found)
+        nested_attachments = [
+            each for message in (attachment, *messages) for each in _list_mappings(message.get("attachments"))
+        ]
+        return tuple(self._read_excerpt(each, levels - 1) for each in nested_attachments)
 
 
 def replace_author(file: Attachment, author: str) -> Attachment:
@@ -184,7 +186,7 @@ def replace_author(file: Attachment, author: str) -> Attachment:
 
 def parse_files(files: object) -> tuple[Attachment, ...]:
     """Read the files of a message, without deleted and hidden ones. A file kept outside Slack gets the `url` ""."""
-    found = []
+    attachments = []
     for file in _list_mappings(files)[:_MAX_FILES]:
         if not isinstance(file.get("id"), str) or str(file.get("mode")) in LOST_FILE_MODES:
             continue
@@ -193,7 +195,7 @@ def parse_files(files: object) -> tuple[Attachment, ...]:
         is_external = file.get("is_external") or file.get("mode") == "external"
         url = "" if is_external else file.get("url_private_download") or file.get("url_private") or ""
         is_canvas = {str(file.get("mode")), str(file.get("filetype"))} & _CANVAS_TYPES
-        found.append(
+        attachments.append(
             Attachment(
                 file_id=file["id"],
                 name=remove_invisible(str(file.get("name") or file.get("title") or file["id"]))[:200],
@@ -202,7 +204,7 @@ def parse_files(files: object) -> tuple[Attachment, ...]:
                 url=str(url),
             )
         )
-    return tuple(found)
+    return tuple(attachments)
 
 
 def render_plain_content(attachment: Attachment, names: Mapping[str, str]) -> bytes:
@@ -236,9 +238,9 @@ def _shows_other_source(attachment: Json) -> bool:
 
 
 def _find_author(attachment: Json) -> str:
-    known = attachment.get("author_name") or attachment.get("author_subname")
-    if known:
-        return " ".join(remove_invisible(str(known)).split())
+    author_name = attachment.get("author_name") or attachment.get("author_subname")
+    if author_name:
+        return " ".join(remove_invisible(str(author_name)).split())
     return (
         f"<@{attachment['author_id']}>"
         if isinstance(attachment.get("author_id"), str) and attachment["author_id"]
@@ -271,8 +273,8 @@ def _render_heading(kind: str, attachment: Json) -> str:
 
 def _find_channel_name(footer: object) -> str:
     """Return the channel's name in the footer of a forwarded message ("Posted in #sales"); "" if there is none."""
-    found = _CHANNEL_NAME.search(footer) if isinstance(footer, str) else None
-    return found[1] if found else ""
+    match = _CHANNEL_NAME.search(footer) if isinstance(footer, str) else None
+    return match[1] if match else ""
 
 
 def _iterate_texts(attachment: Json, *, with_author: bool) -> Iterator[str]:

@@ -59,8 +59,8 @@ CONTENT_KEY = "read"
 
 
 def _read_message(body: Json, bot_user: str) -> PayloadContent:
-    changed = isinstance(event := body.get("event"), Mapping) and event.get("subtype") in CHANGE_SUBTYPES
-    return (parse_change if changed else parse_message)(body, bot_user)
+    is_change = isinstance(event := body.get("event"), Mapping) and event.get("subtype") in CHANGE_SUBTYPES
+    return (parse_change if is_change else parse_message)(body, bot_user)
 
 
 def _read_reaction(body: Json, bot_user: str) -> PayloadContent:
@@ -121,8 +121,8 @@ def read_addressee(request: AsyncBoltRequest) -> PayloadAddressee:
     body, context = request.body, request.context
     message = body.get("message")
     author = message.get("user") if isinstance(message, Mapping) else ""
-    named = (context.team_id, body.get("context_team_id"), body.get("team_id"))
-    team = next((_text_or_empty(one) for one in named if _text_or_empty(one).startswith("T")), "")
+    team_ids = (context.team_id, body.get("context_team_id"), body.get("team_id"))
+    team = next((_text_or_empty(one) for one in team_ids if _text_or_empty(one).startswith("T")), "")
     organisation = _text_or_empty(context.enterprise_id) if context.is_enterprise_install else ""
     return PayloadAddressee(team, organisation, _text_or_empty(author))
 

@@ -310,7 +310,7 @@ def parse_message(body: Json, bot_user: str) -> IncomingMessage | Ignored | Malf
         return Malformed("thread_ts" if not isinstance(thread_ts, str) else "text")
     content = read_message(event)
     raw = content.own_words
-    mentioned = is_mention_event or (bool(bot_user) and (f"<@{bot_user}>" in raw or f"<@{bot_user}|" in raw))
+    mentions_bot = is_mention_event or (bool(bot_user) and (f"<@{bot_user}>" in raw or f"<@{bot_user}|" in raw))
     ids = [f"message:{fields['channel']}:{fields['ts']}"]
     if isinstance(body.get("event_id"), str):
         ids.append(f"event:{body['event_id']}")
@@ -321,13 +321,13 @@ def parse_message(body: Json, bot_user: str) -> IncomingMessage | Ignored | Malf
         user=fields["user"],
         text=to_plain_text(raw, bot_user),
         attachments=attachments,
-        mentions_bot=mentioned,
+        mentions_bot=mentions_bot,
         is_direct=kind == "im",
         in_thread=thread_ts != fields["ts"],
-        has_mention_event=mentioned and not is_mention_event and kind != "im",
+        has_mention_event=mentions_bot and not is_mention_event and kind != "im",
         may_lack_files=is_mention_event and not attachments,
         by_bot=by_bot,
-        mentions_others=any(named != bot_user for named in _MENTION.findall(raw)),
+        mentions_others=any(user_id != bot_user for user_id in _MENTION.findall(raw)),
         dedupe_keys=tuple(ids),
         app_context=_parse_app_context(body, event) if kind == "im" else None,
     )
@@ -341,7 +341,7 @@ def parse_change(body: Json, bot_user: str) -> MessageEdited | MessageDeleted | 
     """
     event = _read_mapping(body, "event")
     before, after = _read_mapping(event, "previous_message"), _read_mapping(event, "message")
-    deleted = event.get("subtype") == "message_deleted" or after.get("subtype") == "tombstone"
+    is_deleted = event.get("subtype") == "message_deleted" or after.get("subtype") == "tombstone"
     whole = before if event.get("subtype") == "message_deleted" else after
     if any(one.get("bot_id") or one.get("user") == bot_user for one in (before, after)):
         return Ignored("a bot")
@@ -356,7 +356,7 @@ def parse_change(body: Json, bot_user: str) -> MessageEdited | MessageDeleted | 
         return fields
     thread_ts = str(whole.get("thread_ts") or before.get("thread_ts") or fields["ts"])
     place = Place(team=fields["team"], channel=fields["channel"], thread_ts=thread_ts)
-    if deleted:
+    if is_deleted:
         return MessageDeleted(
             place, fields["ts"], (f"deleted:{fields['channel']}:{fields['ts']}",), str(before.get("user") or "")
         )
@@ -443,8 +443,10 @@ def parse_command(body: Json, bot_user: str = "") -> SlashCommand | Malformed:
     word, rest = (*command_text.split(None, 1), "", "")[:2]
     trigger, who = body.get("trigger_id"), fields["user_id"]
     opens = trigger if isinstance(trigger, str) else ""
-    said = to_plain_text(PERSON_MENTION.sub(r"<@\1>", text), bot_user)  # a message names people by their ids alone
-    return SlashCommand(fields["team_id"], fields["channel_id"], who, word.lower(), rest, opens, said)
+    request_text = to_plain_text(
+        PERSON_MENTION.sub(r"<@\1>", text), bot_user
+    )  # a message names people by their ids alone
+    return SlashCommand(fields["team_id"], fields["channel_id"], who, word.lower(), rest, opens, request_text)
 
 
 def parse_shortcut(body: Json) -> MessageShortcut | Malformed:
@@ -513,8 +515,12 @@ def parse_home_opened(body: Json) -> HomeOpened | Malformed:
 
 def parse_context_changed(body: Json) -> AppContextChanged | Malformed:
     """Read an `app_context_changed` event. Slack may name the person only in `authorizations`."""
-    event, granted = _read_mapping(body, "event"), body.get("authorizations")
-    first = granted[0] if isinstance(granted, list) and granted and isinstance(granted[0], Mapping) else {}
+    event, authorizations = _read_mapping(body, "event"), body.get("authorizations")
+    first = (
+        authorizations[0]
+        if isinstance(authorizations, list) and authorizations and isinstance(authorizations[0], Mapping)
+        else {}
+    )
     user = event.get("user") or (None if first.get("is_bot") else first.get("user_id"))
     fields = _read_texts({"team": _read_team(body), "user": user})
     if isinstance(fields, Malformed):
@@ -601,5 +607,5 @@ def _read_text(body: Json, name: str) -> str:
 def _read_texts(fields: Mapping[str, Any]) -> dict[str, str] | Malformed:
     """Return the fields if all are non-empty strings, otherwise `Malformed` with the name of the first that is not."""
     texts = {name: value for name, value in fields.items() if isinstance(value, str) and value}
-    missing = next((name for name in fields if name not in texts), "")
-    return Malformed(missing) if missing else texts
+    missing_name = next((name for name in fields if name not in texts), "")
+    return Malformed(missing_name) if missing_name else texts

@@ -32,8 +32,8 @@ def parse_reaction(body: Mapping[str, Any], bot_user: str) -> ThumbReaction | No
     if not isinstance(event, Mapping) or not isinstance(item, Mapping) or item.get("type") != "message":
         return None
     name = str(event.get("reaction") or "").partition("::")[0]
-    named = [event.get("user"), item.get("channel"), item.get("ts"), body.get("team_id")]
-    user, channel, ts, team = (one if isinstance(one, str) else "" for one in named)
+    raw_values = [event.get("user"), item.get("channel"), item.get("ts"), body.get("team_id")]
+    user, channel, ts, team = (one if isinstance(one, str) else "" for one in raw_values)
     if name not in THUMBS_UP | THUMBS_DOWN or event.get("item_user") != bot_user or user == bot_user:
         return None
     if not (user and channel and ts and team):

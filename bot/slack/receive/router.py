@@ -214,8 +214,10 @@ class Router:
         """Start a request with the words of a command, or suggest the subcommand that they probably misspell."""
         text, names = context.command.text, [one.name for one in self.subcommands]
         names_job = bool(parse_job_reference(context.team, context.command.rest)[0])
-        if context.command.first_word not in names and (meant := guess_subcommand(text, names, names_job=names_job)):
-            return _render_suggestion(next(one for one in self.subcommands if one.name == meant), text)
+        if context.command.first_word not in names and (
+            suggested_name := guess_subcommand(text, names, names_job=names_job)
+        ):
+            return _render_suggestion(next(one for one in self.subcommands if one.name == suggested_name), text)
         if self.on_request is None or not text:  # not typed, but a page button of a command that was removed
             return make_note(notices.OLD_BUTTON)
         return await self.on_request(context)
@@ -245,11 +247,11 @@ class Router:
 
     async def _handle_event(self, context: AsyncBoltContext, client: AsyncWebClient) -> None:
         """Pass an event to its listeners. If one raises an error, the event stays unacknowledged: Slack repeats it."""
-        read: PayloadContent = context[CONTENT_KEY]
-        if isinstance(read, Malformed):
-            log.warning("an event without %s was left alone", read.reason)
-        for take_in in self.events.get(type(read), ()):
-            await take_in(read, client)
+        content: PayloadContent = context[CONTENT_KEY]
+        if isinstance(content, Malformed):
+            log.warning("an event without %s was left alone", content.reason)
+        for take_in in self.events.get(type(content), ()):
+            await take_in(content, client)
 
     def _make_click_listener(self, handle: OnClick, fault: str) -> BoltListener:
         async def on_click(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
@@ -266,16 +268,17 @@ class Router:
 
     def _make_shortcut_listener(self, handle: OnShortcut) -> BoltListener:
         async def on_shortcut(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
-            used = context[CONTENT_KEY]
-            if isinstance(used, MessageShortcut):
-                reply = await self._await_reply(handle(used, client), notices.WINDOW_FAILED)
+            shortcut = context[CONTENT_KEY]
+            if isinstance(shortcut, MessageShortcut):
+                reply = await self._await_reply(handle(shortcut, client), notices.WINDOW_FAILED)
                 if reply:
                     message = make_note(reply) if isinstance(reply, str) else reply
                     self._background.start(
-                        show_ephemeral_message(client, used.private_place, used.user, message), "answer a shortcut"
+                        show_ephemeral_message(client, shortcut.private_place, shortcut.user, message),
+                        "answer a shortcut",
                     )
             else:
-                _log_unreadable("a shortcut", used)
+                _log_unreadable("a shortcut", shortcut)
             await ack()
 
         return on_shortcut
@@ -289,16 +292,18 @@ class Router:
 
     def _make_window_listener(self, handle: OnWindow) -> BoltListener:
         async def on_window(ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
-            sent = context[CONTENT_KEY]
-            if not isinstance(sent, ViewSubmission):
-                _log_unreadable("a window", sent)
+            submission = context[CONTENT_KEY]
+            if not isinstance(submission, ViewSubmission):
+                _log_unreadable("a window", submission)
                 await ack()
                 return
             try:
                 async with limit_to_ack_time():
-                    answer = await handle(sent, client)
+                    answer = await handle(submission, client)
             except RecordingFailed as error:
-                answer = self._report_not_recorded(sent, client, _explain_failed_recording(error, notices.NOT_RECORDED))
+                answer = self._report_not_recorded(
+                    submission, client, _explain_failed_recording(error, notices.NOT_RECORDED)
+                )
             await ack(**(answer or {}))
 
         return on_window
@@ -332,21 +337,21 @@ class Router:
     async def _handle_page_turn(self, ack: AsyncAck, context: AsyncBoltContext, client: AsyncWebClient) -> None:
         """Show a page of a list. The command or the App Home checks again what the person may see."""
         click = context[CONTENT_KEY]
-        wanted = decode_turn(click.value) if isinstance(click, Click) else None
-        if wanted is None:
+        page_turn = decode_turn(click.value) if isinstance(click, Click) else None
+        if page_turn is None:
             log.warning("a button that turns a page was left alone: it says no page")
             await ack()
             return
-        prefix = next((one for one in self._pages if wanted.word.startswith(one)), None)
+        prefix = next((one for one in self._pages if page_turn.word.startswith(one)), None)
         if prefix is not None:
-            self._pages[prefix](click.user, wanted.word.removeprefix(prefix)[:40], wanted.page)
+            self._pages[prefix](click.user, page_turn.word.removeprefix(prefix)[:40], page_turn.page)
             await ack()
             return
         team, channel = click.place.team, click.place.channel
-        command = SlashCommand(team, channel, click.user, wanted.word, wanted.rest, click.trigger_id)
+        command = SlashCommand(team, channel, click.user, page_turn.word, page_turn.rest, click.trigger_id)
         try:
             async with limit_to_ack_time():
-                message = await self.run_command(self.make_context(command, client, page=wanted.page))
+                message = await self.run_command(self.make_context(command, client, page=page_turn.page))
         except RecordingFailed:
             message = make_note(notices.NOT_READ)
         await ack()

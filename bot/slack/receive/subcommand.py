@@ -153,9 +153,9 @@ def compute_edit_distance(one: str, other: str) -> int:
     row = list(range(len(other) + 1))
     for at, letter in enumerate(one, 1):
         earlier, before, row = before, row, [at]
-        for to, wanted in enumerate(other, 1):
-            cost = min(row[to - 1] + 1, before[to] + 1, before[to - 1] + (letter != wanted))
-            if at > 1 and to > 1 and letter == other[to - 2] and one[at - 2] == wanted:
+        for to, other_letter in enumerate(other, 1):
+            cost = min(row[to - 1] + 1, before[to] + 1, before[to - 1] + (letter != other_letter))
+            if at > 1 and to > 1 and letter == other[to - 2] and one[at - 2] == other_letter:
                 cost = min(cost, earlier[to - 2] + 1)
             row.append(cost)
     return row[-1]

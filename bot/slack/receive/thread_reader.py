@@ -85,30 +85,32 @@ class ThreadReader:
 
         If Slack refuses or does not answer, the outcome has a `fault`.
         """
-        since, found, fault, lost = find_last_read_ts(job, request), list[Json](), "", ""
+        since, raw_messages, fault, lost_files_fault = find_last_read_ts(job, request), list[Json](), "", ""
         try:
             async with asyncio.timeout(MAX_READ_SECONDS):
-                await self._collect_messages(job.place, request.spec, since, found)
+                await self._collect_messages(job.place, request.spec, since, raw_messages)
         except SlackRefused as error:
             fault = f"The thread could not be read: {error}. {PASTE_ADVICE}"
         except (NoReply, TimeoutError):
             fault = f"Slack did not give the whole thread in time; what was said last may be missing. {PASTE_ADVICE}"
-            lost = LOST_FILES_FAULT
-        found.sort(key=lambda one: _parse_ts(one["ts"]))
-        own = [one for one in found if one["ts"] == find_message_ts(request.spec)]
+            lost_files_fault = LOST_FILES_FAULT
+        raw_messages.sort(key=lambda one: _parse_ts(one["ts"]))
+        own = [one for one in raw_messages if one["ts"] == find_message_ts(request.spec)]
         if not _may_have_earlier_messages(job.place, request.spec):
-            return ThreadReadOutcome(own_files=_read_own_attachments(request.spec, own), fault="" if own else lost)
+            return ThreadReadOutcome(
+                own_files=_read_own_attachments(request.spec, own), fault="" if own else lost_files_fault
+            )
         if _is_from_window(request.spec) and not own:
             fault = fault or MESSAGE_GONE_FAULT
-        said, gaps = self._list_other_messages(
-            job, request, [one for one in found if _parse_ts(one["ts"]) > _parse_ts(since)]
+        other_messages, gaps = self._list_other_messages(
+            job, request, [one for one in raw_messages if _parse_ts(one["ts"]) > _parse_ts(since)]
         )
         about = _find_source_message(request.spec, own)
-        names = await self._find_names([*about, *said])
-        zone, offset = await self._people.find_zone(request.spec.user) if said or about else ("UTC", 0)
-        thread = render_thread_text(said, names, offset=offset, zone=zone, room=room)
+        names = await self._find_names([*about, *other_messages])
+        zone, offset = await self._people.find_zone(request.spec.user) if other_messages or about else ("UTC", 0)
+        thread = render_thread_text(other_messages, names, offset=offset, zone=zone, room=room)
         alone = render_thread_text(about, names, offset=offset, zone=zone, room=room, heading=SOURCE_MESSAGE_HEADING)
-        speakers = tuple(dict.fromkeys(one.user for one in said if one.user and not one.by_app))[:MAX_PEOPLE]
+        speakers = tuple(dict.fromkeys(one.user for one in other_messages if one.user and not one.by_app))[:MAX_PEOPLE]
         return ThreadReadOutcome(
             replace(thread, gaps=(*thread.gaps, *gaps)),
             alone,
@@ -139,13 +141,13 @@ class ThreadReader:
         Raises NoReply if the thread has too many pages.
         """
         cursor = ""
-        seen = set[str]()
+        seen_stamps = set[str]()
         for _ in range(MAX_PAGES):
             data = await self._fetch_page(place, request, since, cursor)
             for one in data.get("messages") or ():
                 ts = one.get("ts") if isinstance(one, dict) else None
-                if isinstance(ts, str) and ts not in seen and _should_read(ts, since, request):
-                    seen.add(ts)
+                if isinstance(ts, str) and ts not in seen_stamps and _should_read(ts, since, request):
+                    seen_stamps.add(ts)
                     messages.append(one)
             cursor = (data.get("response_metadata") or {}).get("next_cursor", "")
             if not cursor:
@@ -172,12 +174,12 @@ class ThreadReader:
         self, job: Job, request: RequestState, messages: list[Json]
     ) -> tuple[list[ThreadMessage], list[str]]:
         """Return the messages that are neither requests nor posts of the job, and gaps that count deleted messages."""
-        asked = {find_message_ts(one.spec) for one in job.requests} | {find_message_ts(request.spec)}
-        before = [one for one in messages if one["ts"] not in asked and not self._is_own(one, job)]
-        said = [one for one in map(parse_thread_message, before) if one is not None]
+        request_stamps = {find_message_ts(one.spec) for one in job.requests} | {find_message_ts(request.spec)}
+        before = [one for one in messages if one["ts"] not in request_stamps and not self._is_own(one, job)]
+        other_messages = [one for one in map(parse_thread_message, before) if one is not None]
         withheld = sum(is_withheld(one) for one in before)
         lines = [format_count(withheld, "deleted message")] if withheld else []
-        return said, lines
+        return other_messages, lines
 
     def _is_own(self, message: Json, job: Job) -> bool:
         """Return True for a post of this job, or for a card, which may be of an earlier job that was erased."""
@@ -198,9 +200,9 @@ class ThreadReader:
 def find_last_read_ts(job: Job, request: RequestState) -> str:
     """Return the `ts` up to which the thread was read for earlier requests; "0" if it never was."""
     own, until, first = request.id, request.spec.at, job.place.thread_ts
-    before = [(one, said.id) for one in job.requests if (said := one.spec).at <= until and said.id != own]
-    found = [_find_request_time(one) if name == first else _find_read_time(one) for one, name in before]
-    return max(filter(None, found), default=((0, 0), "0"))[1]
+    before = [(one, spec.id) for one in job.requests if (spec := one.spec).at <= until and spec.id != own]
+    read_times = [_find_request_time(one) if name == first else _find_read_time(one) for one, name in before]
+    return max(filter(None, read_times), default=((0, 0), "0"))[1]
 
 
 @cache_on_value
@@ -249,11 +251,11 @@ def _should_read(ts: str, since: str, request: Request) -> bool:
 
 def _find_source_message(request: Request, own_messages: list[Json]) -> list[ThreadMessage]:
     """Return the message from which the request's window was opened, unless the request already has its words."""
-    said = [
+    source_messages = [
         one for one in map(parse_thread_message, own_messages if _is_from_window(request) else ()) if one is not None
     ]
     text = _flatten_text(request.text)
-    return [one for one in said if one.files or _flatten_text(to_plain_text(one.words, "")) not in text]
+    return [one for one in source_messages if one.files or _flatten_text(to_plain_text(one.words, "")) not in text]
 
 
 def _flatten_text(text: str) -> str:

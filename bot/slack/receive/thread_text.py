@@ -95,11 +95,11 @@ def parse_thread_message(message: Json) -> ThreadMessage | None:
     if not content.words.strip() and not content.tables and not message.get("files"):
         return None
     profile = message.get("bot_profile")
-    named = (profile.get("name") if isinstance(profile, Mapping) else None) or message.get("username")
+    author_name = (profile.get("name") if isinstance(profile, Mapping) else None) or message.get("username")
     return ThreadMessage(
         ts=ts,
         user=str(message.get("user") or ""),
-        name=str(named or ""),
+        name=str(author_name or ""),
         words=content.words,
         files=content.all_files,
         own_files=(*content.files, *content.tables),
@@ -119,8 +119,8 @@ def list_people(messages: Sequence[ThreadMessage]) -> tuple[str, ...]:
     newest = list(reversed(messages))
     authors = [one.user for one in newest if one.user and not one.name]
     texts = (text for one in newest for text in (one.words, *(file.author for file in one.files)))
-    named = [found for text in texts for found in PERSON_MENTION.findall(text)]
-    return tuple(dict.fromkeys((*authors, *named)))
+    mentioned_ids = [user_id for text in texts for user_id in PERSON_MENTION.findall(text)]
+    return tuple(dict.fromkeys((*authors, *mentioned_ids)))
 
 
 def render_thread_text(
@@ -140,27 +140,27 @@ def render_thread_text(
     `heading` is the sentence above the messages that says what they are.
     """
     lines = _select_fitting_lines(messages, room, lambda one: _render_message(one, names, offset))
-    kept = sorted(lines)
+    kept_places = sorted(lines)
     text = f"({heading} Times: {zone}.)"
     sections = []
-    for number, place in enumerate(kept, 1):
-        if place and (place - 1) not in kept:
+    for number, place in enumerate(kept_places, 1):
+        if place and (place - 1) not in kept_places:
             text += f"\n(… {format_count(place - (number - 1), 'older message')} left out here)"
         name, ts = f"message {number} by {_find_author_name(messages[place], names)}", messages[place].ts
         sections.append(Section(name=name, start=len(text) + 1, message=ts))
         text += f"\n{lines[place]}"
     files, more = _select_files(messages, names)
-    left_out, lost = len(messages) - len(kept), sum(one.lost_file_count for one in messages)
+    left_out, lost_file_count = len(messages) - len(kept_places), sum(one.lost_file_count for one in messages)
     return ThreadText(
-        text=text if kept else "",
+        text=text if kept_places else "",
         outline=tuple(sections),
         left_out_count=left_out,
         files=files,
         gaps=(
             *([f"left out {format_count(left_out, 'older message')}"] if left_out else ()),
             *([f"left out {format_count(more, 'older file')}"] if more else ()),
-            *([f"{format_count(lost, 'file')} deleted or hidden by Slack"] if lost else ()),
-            *_list_cut_notes(messages, kept),
+            *([f"{format_count(lost_file_count, 'file')} deleted or hidden by Slack"] if lost_file_count else ()),
+            *_list_cut_notes(messages, kept_places),
         ),
     )
 
@@ -175,12 +175,12 @@ def _select_fitting_lines(
     """
     first = render(messages[0]) if messages else ""
     opening = {0: first} if messages and estimate_token_count(first) <= room // 4 else {}
-    left = room - sum(map(estimate_token_count, opening.values()))
+    tokens_left = room - sum(map(estimate_token_count, opening.values()))
     newest: dict[int, str] = {}
     for place in reversed(range(len(opening), len(messages))):
         text = render(messages[place])
-        left -= estimate_token_count(text)
-        if (left < 0 and newest) or len(newest) >= MAX_MESSAGES:
+        tokens_left -= estimate_token_count(text)
+        if (tokens_left < 0 and newest) or len(newest) >= MAX_MESSAGES:
             break
         newest[place] = text
     return opening | newest
@@ -192,20 +192,20 @@ def _render_message(message: ThreadMessage, names: Mapping[str, str], offset: in
         words = f"{words[:MAX_MESSAGE_LENGTH]}\n{CUT_NOTE}"
     files = "".join(f" [file: {' '.join(file.name.split())}]" for file in message.own_files)
     marks = " (edited)" if message.is_edited else ""
-    indented = words.replace("\n", "\n  ")
-    return f"[{_format_time(message.ts, offset)}] {_find_author_name(message, names)}{marks}: {indented}{files}"
+    indented_words = words.replace("\n", "\n  ")
+    return f"[{_format_time(message.ts, offset)}] {_find_author_name(message, names)}{marks}: {indented_words}{files}"
 
 
 def _find_author_name(message: ThreadMessage, names: Mapping[str, str]) -> str:
-    known = message.name or names.get(message.user) or message.user
-    name = " ".join(_NAME_BREAKERS.sub(" ", known).split())[:MAX_NAME_LENGTH] or "somebody"
+    raw_name = message.name or names.get(message.user) or message.user
+    name = " ".join(_NAME_BREAKERS.sub(" ", raw_name).split())[:MAX_NAME_LENGTH] or "somebody"
     return f"{name}{APP_SUFFIX}" if message.by_app else name
 
 
 def _find_attacher_name(file: Attachment, message: ThreadMessage, names: Mapping[str, str]) -> str:
     """Return who attached a file: the author of the forwarded message that it came with, or of this message."""
-    known = to_plain_text(file.author, "", names).lstrip("@")
-    return " ".join(_NAME_BREAKERS.sub(" ", known).split())[:MAX_NAME_LENGTH] or _find_author_name(message, names)
+    raw_name = to_plain_text(file.author, "", names).lstrip("@")
+    return " ".join(_NAME_BREAKERS.sub(" ", raw_name).split())[:MAX_NAME_LENGTH] or _find_author_name(message, names)
 
 
 def _format_time(ts: str, offset: int) -> str:
@@ -219,9 +219,9 @@ def _format_time(ts: str, offset: int) -> str:
 def _select_files(messages: Sequence[ThreadMessage], names: Mapping[str, str]) -> tuple[tuple[SharedFile, ...], int]:
     """Return the newest files of all messages, each once, and the number of older ones that are left out."""
     newest: dict[str, SharedFile] = {}
-    for said in reversed(messages):
-        for file in said.files:
-            newest.setdefault(file.file_id, SharedFile(file, _find_attacher_name(file, said, names), said.ts))
+    for message in reversed(messages):
+        for file in message.files:
+            newest.setdefault(file.file_id, SharedFile(file, _find_attacher_name(file, message, names), message.ts))
     files = tuple(newest.values())
     return files[:MAX_FILES], max(0, len(files) - MAX_FILES)
 

@@ -55,7 +55,7 @@ class _LaneQueue:
     """A heap of the waiting calls: (rank, order of arrival, future that is set when the turn has come)."""
     spare_turns: deque[tuple[float, int]] = field(default_factory=deque)
     """The unused turns: (time until which each is valid, rank). Calls of this rank, or a lower number, may use it."""
-    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    change_event: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when a call comes or is cancelled."""
     pump_task: asyncio.Task[None] | None = None
     """The task that requests turns while calls wait."""
@@ -90,7 +90,7 @@ class CallBudget:
         counters: The store's counters; None if this process is the only instance.
         instance: The id of this instance.
         team: The id of the workspace.
-        unlimited: If True, every call gets its turn at once, as in benchmarks.
+        is_unlimited: If True, every call gets its turn at once, as in benchmarks.
         clock: Returns seconds, for turns and waits in this instance.
     """
 
@@ -100,13 +100,13 @@ class CallBudget:
         *,
         instance: str = "",
         team: str = "",
-        unlimited: bool = False,
+        is_unlimited: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._counters = counters
         self._instance = instance
         self._team = team
-        self._unlimited = unlimited
+        self._is_unlimited = is_unlimited
         self._clock = clock
         self._queues: dict[tuple[str, str], _LaneQueue] = {}
         self._count = itertools.count()
@@ -137,7 +137,7 @@ class CallBudget:
             return
         turn = asyncio.get_running_loop().create_future()
         heapq.heappush(queue.waiting_calls, (RANK_BY_PRIORITY[priority], next(self._count), turn))
-        queue.changed.set()
+        queue.change_event.set()
         if queue.pump_task is None or queue.pump_task.done():
             queue.pump_task = asyncio.create_task(self._pump_turns(queue))
         try:
@@ -146,7 +146,7 @@ class CallBudget:
             if turn.done() and not turn.cancelled():  # its turn had come: another call may use it
                 queue.spare_turns.append((self._clock() + SPARE_SECONDS, RANK_BY_PRIORITY[priority]))
             turn.cancel()
-            queue.changed.set()
+            queue.change_event.set()
             raise
 
     async def try_take_turn(self, method: str, channel: str = "", priority: Priority = "stream") -> bool:
@@ -189,7 +189,7 @@ class CallBudget:
 
     def _find_queue(self, method: str, channel: str) -> _LaneQueue | None:
         limit = LIMIT_BY_METHOD.get(method)
-        if limit is None or self._unlimited:
+        if limit is None or self._is_unlimited:
             return None
         key = (method, channel if limit.is_per_channel else "")
         if key not in self._queues:
@@ -210,31 +210,33 @@ class CallBudget:
     async def _pump_turns(self, queue: _LaneQueue) -> None:
         """Request turns until no call waits in the queue. A new call of a higher priority causes a new request."""
         while (rank := queue.find_next_rank()) is not None:
-            queue.changed.clear()
+            queue.change_event.clear()
             same_rank_count = sum(one[0] == rank and not one[2].done() for one in queue.waiting_calls)
-            wanted = min(same_rank_count, MAX_TURNS_AT_ONCE)
-            turns = await self._request_turns(queue, rank, wanted, SPARE_TURNS if len(queue.waiting_calls) == 1 else 0)
-            used = sum(queue.grant_next_turn() for _ in range(turns.turns))
+            wanted_count = min(same_rank_count, MAX_TURNS_AT_ONCE)
+            turns = await self._request_turns(
+                queue, rank, wanted_count, SPARE_TURNS if len(queue.waiting_calls) == 1 else 0
+            )
+            used_count = sum(queue.grant_next_turn() for _ in range(turns.turns))
             until = self._clock() + SPARE_SECONDS
-            queue.spare_turns.extend((until, rank) for _ in range(turns.turns - used))
-            if turns.turns < wanted:
+            queue.spare_turns.extend((until, rank) for _ in range(turns.turns - used_count))
+            if turns.turns < wanted_count:
                 await self._wait_for_lane(queue, rank, min(max(turns.wait, _MIN_PAUSE), REPEAT_SECONDS))
 
     async def _wait_for_lane(self, queue: _LaneQueue, rank: int, seconds: float) -> None:
         """Wait before the next request; return early if the next waiting call has another rank."""
         until = asyncio.get_running_loop().time() + seconds
         while queue.find_next_rank() == rank:
-            queue.changed.clear()
+            queue.change_event.clear()
             try:
                 async with asyncio.timeout_at(until):
-                    await queue.changed.wait()
+                    await queue.change_event.wait()
             except TimeoutError:
                 return
 
-    async def _request_turns(self, queue: _LaneQueue, rank: int, wanted: int, spare: int = 0) -> TurnGrant:
+    async def _request_turns(self, queue: _LaneQueue, rank: int, wanted_count: int, spare: int = 0) -> TurnGrant:
         sure = sum(count() for count in self._reserved_counts.get(queue.method, ()))
         for_all = not LIMIT_BY_METHOD[queue.method].is_per_channel
-        wish = LaneRequest(wanted, rank, spare if for_all else 0, rank >= PROGRESS_RANK and for_all, sure)
+        wish = LaneRequest(wanted_count, rank, spare if for_all else 0, rank >= PROGRESS_RANK and for_all, sure)
         if self._counters is not None and self._clock() >= self._away_until:
             try:
                 async with asyncio.timeout(TURN_REQUEST_SECONDS):
@@ -262,12 +264,12 @@ class LocalTurnGranter:
     def grant_turns(self, lane: CallLane, request: LaneRequest, sharers: int = 1) -> TurnGrant:
         """Grant turns within this instance's share of a lane, one of `sharers` equal parts."""
         part = _divide_lane(lane, sharers)
-        given = self._granted_at.setdefault(lane.name, deque(maxlen=lane.limit))
+        grant_times = self._granted_at.setdefault(lane.name, deque(maxlen=lane.limit))
         count, wait = 0, max(0.0, self._held_until.get(lane.name, 0.0) - self._clock())
         while wait <= 0 and count < request.waiting_calls:
-            wait = self._compute_wait(given, part, request)
+            wait = self._compute_wait(grant_times, part, request)
             if wait <= 0:
-                given.appendleft(self._clock())
+                grant_times.appendleft(self._clock())
                 count += 1
         return TurnGrant(count, max(0.0, wait), sharers)
 

@@ -60,8 +60,8 @@ class ListRowWriter:
             channel_list = await self._find_or_make_list(channel)
             if not intent.is_first:
                 await self._outbox.wait_for_earlier_calls(intent)
-                if found := await self._find_row(channel_list, key):
-                    return await self._outbox.mark_sent(self._claim, key, found)
+                if found_row_id := await self._find_row(channel_list, key):
+                    return await self._outbox.mark_sent(self._claim, key, found_row_id)
             row_id = await self._add_row(channel_list, key, {"title": title, "body": body, "mark": key})
         except SlackRefused as error:
             return SentMessage("", str(error))
@@ -72,12 +72,12 @@ class ListRowWriter:
         intent = await self._outbox.record_intent(self._claim, key)
         if intent.ts:
             return SentMessage(intent.ts, is_adopted=True)
-        kept = await self._find_list(channel)
-        if intent.is_first or kept is None:
+        known_list = await self._find_list(channel)
+        if intent.is_first or known_list is None:
             return None
         await self._outbox.wait_for_earlier_calls(intent)
-        found = await self._find_row(kept, key)
-        return await self._outbox.mark_sent(self._claim, key, found) if found else None
+        found_row_id = await self._find_row(known_list, key)
+        return await self._outbox.mark_sent(self._claim, key, found_row_id) if found_row_id else None
 
     async def _find_list(self, channel: str) -> ChannelList | None:
         row = (await self._outbox.store.settings.read_team(self._claim.key.team)).get(f"{LIST_KEY_PREFIX}{channel}")
@@ -88,20 +88,20 @@ class ListRowWriter:
 
     async def _find_or_make_list(self, channel: str) -> ChannelList:
         """Return the list of a channel; make and share it if there is none. Raises SlackRefused and OutcomeUnknown."""
-        known = await self._find_list(channel)
-        if known is not None:
-            return known
+        known_list = await self._find_list(channel)
+        if known_list is not None:
+            return known_list
         client, calls = self._outbox.client, self._outbox.calls
         try:
             # After a lost reply, a second list may be made; the first then stays empty and is shared with nobody.
-            created = await calls.make(
+            created_list = await calls.make(
                 "slackLists.create",
                 lambda: client.slackLists_create(name=LIST_NAME, schema=[dict(one) for one in COLUMNS]),
                 may_repeat=True,
             )
-            columns = {str(one["key"]): str(one["id"]) for one in created["list_metadata"]["schema"]}
+            columns = {str(one["key"]): str(one["id"]) for one in created_list["list_metadata"]["schema"]}
             channel_list = ChannelList(
-                str(created["list_id"]), {str(one["key"]): columns[str(one["key"])] for one in COLUMNS}
+                str(created_list["list_id"]), {str(one["key"]): columns[str(one["key"])] for one in COLUMNS}
             )
             await calls.make(
                 "slackLists.access.set",
@@ -114,8 +114,8 @@ class ListRowWriter:
             raise SlackRefused("no_answer", "the list could not be made") from error
         except (KeyError, TypeError) as error:
             raise SlackRefused("no_answer", "Slack did not tell the columns of the list that it made") from error
-        named = json.dumps({"list": channel_list.id, "columns": dict(channel_list.columns)})
-        await self._outbox.store.settings.put(self._claim.key.team, f"{LIST_KEY_PREFIX}{channel}", named)
+        list_json = json.dumps({"list": channel_list.id, "columns": dict(channel_list.columns)})
+        await self._outbox.store.settings.put(self._claim.key.team, f"{LIST_KEY_PREFIX}{channel}", list_json)
         return channel_list
 
     async def _add_row(self, channel_list: ChannelList, key: str, texts: Mapping[str, str]) -> str:
@@ -128,13 +128,13 @@ class ListRowWriter:
                 data = await self._outbox.calls.make(
                     "slackLists.items.create",
                     lambda: self._outbox.client.slackLists_items_create(list_id=channel_list.id, initial_fields=fields),
-                    allowed=self._outbox.make_claim_check(self._claim),
+                    check_allowed=self._outbox.make_claim_check(self._claim),
                 )
                 return str(data["item"]["id"])
             except NoReply as lost:
                 log.warning("job %s: %s; looking for the row %s", self._claim.key.job, lost, key)
-                if found := await self._find_row(channel_list, key):
-                    return found
+                if found_row_id := await self._find_row(channel_list, key):
+                    return found_row_id
         raise SlackRefused("no_answer", f"the row was not seen after {MAX_TRIES} tries")
 
     async def _find_row(self, channel_list: ChannelList, key: str) -> str:

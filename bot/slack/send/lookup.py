@@ -33,10 +33,10 @@ THREAD_NOT_FOUND_CODE = "thread_not_found"
 """Slack's error code for a thread that was deleted, or is so new that Slack's history does not have it yet."""
 
 
-def _compute_remaining_waits(waits: Sequence[float], elapsed: float) -> list[float]:
-    """Return the seconds to wait before each reading that is left after `elapsed` seconds, at least one."""
-    late = [at - elapsed for at in itertools.accumulate(waits) if at > elapsed]
-    return [0.0, *(at - before for before, at in itertools.pairwise([0.0, *late]))] if elapsed else list(waits)
+def _compute_remaining_waits(waits: Sequence[float], elapsed_seconds: float) -> list[float]:
+    """Return the seconds to wait before each reading that is left after `elapsed_seconds` seconds, at least one."""
+    late = [at - elapsed_seconds for at in itertools.accumulate(waits) if at > elapsed_seconds]
+    return [0.0, *(at - before for before, at in itertools.pairwise([0.0, *late]))] if elapsed_seconds else list(waits)
 
 
 class OutcomeUnknown(Exception):
@@ -50,9 +50,11 @@ def make_metadata(place: Place, key: str) -> dict[str, Any]:
 
 def read_key(message: dict[str, Any]) -> str:
     """Return the key in the metadata of the bot's own message; "" if it has none."""
-    carried = message.get("metadata") or {}
+    metadata = message.get("metadata") or {}
     return (
-        str(carried.get("event_payload", {}).get("key", "")) if carried.get("event_type") == METADATA_EVENT_TYPE else ""
+        str(metadata.get("event_payload", {}).get("key", ""))
+        if metadata.get("event_type") == METADATA_EVENT_TYPE
+        else ""
     )
 
 
@@ -63,12 +65,12 @@ async def fetch_message(client: AsyncWebClient, channel: str, ts: str) -> dict[s
         return await client.conversations_replies(channel=channel, ts=ts, limit=1, include_all_metadata=True)
 
     try:
-        found = await WebCalls(CallBudget(unlimited=True)).make("conversations.replies", read, may_repeat=True)
+        reply = await WebCalls(CallBudget(is_unlimited=True)).make("conversations.replies", read, may_repeat=True)
     except (SlackRefused, NoReply) as error:
         log.info("a message could not be looked at: %s", error)
         return {}
-    listed = found.get("messages") or []
-    return next((one for one in listed if isinstance(one, dict) and one.get("ts") == ts), {})
+    messages = reply.get("messages") or []
+    return next((one for one in messages if isinstance(one, dict) and one.get("ts") == ts), {})
 
 
 class ThreadLookup:
@@ -94,20 +96,22 @@ class ThreadLookup:
         self.read_waits = read_waits
         self.bot_user_id = bot_user_id
 
-    async def find_message(self, place: Place, key: str, *, elapsed: float = 0.0) -> str:
+    async def find_message(self, place: Place, key: str, *, elapsed_seconds: float = 0.0) -> str:
         """Return the id of the message with this key; "" if no reading shows it. Raises OutcomeUnknown.
 
-        `elapsed`: seconds since the message could have been posted, by which the waits are shortened.
+        `elapsed_seconds`: seconds since the message could have been posted, by which the waits are shortened.
         """
-        return await self._find_first(place, lambda one: str(one["ts"]) if read_key(one) == key else "", elapsed)
+        return await self._find_first(
+            place, lambda one: str(one["ts"]) if read_key(one) == key else "", elapsed_seconds
+        )
 
-    async def find_file(self, place: Place, file_id: str, *, elapsed: float = 0.0) -> str:
+    async def find_file(self, place: Place, file_id: str, *, elapsed_seconds: float = 0.0) -> str:
         """Return the id of a file if the thread shows the file; "" if no reading does. Raises OutcomeUnknown."""
 
         def match_file(message: dict[str, Any]) -> str:
             return file_id if any(file.get("id") == file_id for file in message.get("files") or ()) else ""
 
-        return await self._find_first(place, match_file, elapsed)
+        return await self._find_first(place, match_file, elapsed_seconds)
 
     async def read_until(self, place: Place, is_enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
         """Read the thread until `is_enough` returns True for its messages, or all readings are done.
@@ -126,21 +130,21 @@ class ThreadLookup:
                 break
         return messages
 
-    async def _find_first(self, place: Place, match: Callable[[dict[str, Any]], str], elapsed: float) -> str:
-        async for messages in self.reread_thread(place, elapsed=elapsed):
+    async def _find_first(self, place: Place, match: Callable[[dict[str, Any]], str], elapsed_seconds: float) -> str:
+        async for messages in self.reread_thread(place, elapsed_seconds=elapsed_seconds):
             for message in messages:
-                if message.get("user") == self.bot_user_id and (found := match(message)):
-                    return found
+                if message.get("user") == self.bot_user_id and (found_id := match(message)):
+                    return found_id
         return ""
 
-    async def reread_thread(self, place: Place, *, elapsed: float) -> AsyncIterator[list[dict[str, Any]]]:
+    async def reread_thread(self, place: Place, *, elapsed_seconds: float) -> AsyncIterator[list[dict[str, Any]]]:
         """Yield the messages of the thread at each reading, as long as Slack's history may lag. Raises OutcomeUnknown.
 
-        `elapsed`: seconds by which the waits are shortened. If the last reading gets no reply, up to
+        `elapsed_seconds`: seconds by which the waits are shortened. If the last reading gets no reply, up to
             `MAX_FURTHER_READS`
         follow.
         """
-        looks = _compute_remaining_waits(self.read_waits, elapsed)
+        looks = _compute_remaining_waits(self.read_waits, elapsed_seconds)
         for number, wait in enumerate(
             itertools.chain(looks, itertools.repeat(FURTHER_READ_SECONDS, MAX_FURTHER_READS)), 1
         ):

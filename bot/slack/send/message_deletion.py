@@ -74,21 +74,23 @@ class _PostDeletion:
         except SlackRefused:  # the messages in the outbox are deleted all the same, or counted as faults
             thread = []
         ours = [one for one in thread if self._is_of_job(one, requesters)]
-        known = {
+        known_intents = {
             key: one
             for key, one in intents.items()
             if not key.endswith(DIRECT_SUFFIX) and not key.startswith(OUTSIDE_KEY_PREFIX)
         }
-        canvases = {one.draft_ts for one in known.values() if _is_file_id(one.draft_ts) and not _is_file_id(one.ts)}
-        shown = [file for one in ours for file in one.get("files") or ()]
-        ids = {str(file.get("id")) for file in shown if file.get("mode") != "tombstone"}
-        ids |= {ts for one in known.values() for ts in (one.ts, one.draft_ts) if _is_file_id(ts)}
+        canvases = {
+            one.draft_ts for one in known_intents.values() if _is_file_id(one.draft_ts) and not _is_file_id(one.ts)
+        }
+        shown_files = [file for one in ours for file in one.get("files") or ()]
+        ids = {str(file.get("id")) for file in shown_files if file.get("mode") != "tombstone"}
+        ids |= {ts for one in known_intents.values() for ts in (one.ts, one.draft_ts) if _is_file_id(ts)}
         for canvas in sorted(canvases):
             await self._delete("canvases.delete", partial(self._client.canvases_delete, canvas_id=canvas))
         for file in sorted(ids - canvases):
             await self._delete("files.delete", partial(self._client.files_delete, file=file))
         stamps = {str(one["ts"]) for one in ours}
-        stamps |= {ts for one in known.values() for ts in (one.ts, one.draft_ts) if ts and not _is_file_id(ts)}
+        stamps |= {ts for one in known_intents.values() for ts in (one.ts, one.draft_ts) if ts and not _is_file_id(ts)}
         for ts in sorted(stamps - {NOT_STARTED_MARK}):
             await self._delete_message(self._place.channel, ts)
 

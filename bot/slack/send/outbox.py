@@ -20,10 +20,10 @@ from bot.slack.send.lookup import READ_WAIT_SECONDS, OutcomeUnknown, ThreadLooku
 from bot.slack.send.published_limits import Priority
 from bot.slack.send.web_calls import (
     CALL_TIMEOUT_SECONDS,
-    CheckAllowed,
     JobGone,
     NoReply,
     OutdatedCall,
+    PermissionCheck,
     SlackRefused,
     WebCalls,
 )
@@ -126,9 +126,9 @@ class Outbox:
             return SentMessage(intent.ts, is_adopted=True)
         since = since if intent.is_first else 0.0  # 0.0: the claim is confirmed before the call
         try:
-            if not intent.is_first and (found := await self.find_earlier_post(place, key, intent)):
-                await self.mark_sent(claim, key, found)
-                return SentMessage(found, is_adopted=True)
+            if not intent.is_first and (found_ts := await self.find_earlier_post(place, key, intent)):
+                await self.mark_sent(claim, key, found_ts)
+                return SentMessage(found_ts, is_adopted=True)
             ts = await self.post_with_retries(
                 claim, place, key, message, confirmed_at=since, cancel_event=cancel_event, draw_simpler=draw_simpler
             )
@@ -162,7 +162,7 @@ class Outbox:
             raise JobGone(key)
         return SentMessage(ts)
 
-    def make_claim_check(self, claim: Claim) -> CheckAllowed:
+    def make_claim_check(self, claim: Claim) -> PermissionCheck:
         """Return a function that asks the store at each call whether this claim still holds: for rare or late calls."""
 
         async def holds_claim() -> bool:
@@ -205,8 +205,8 @@ class Outbox:
                 return await self._post_once(claim, place, key, message, confirmed_at, cancel_event)
             except NoReply as lost:
                 log.warning("job %s: %s; looking for %s", place.job_id, lost, key)
-                if found := await self.find_message(place, key):
-                    return found
+                if found_ts := await self.find_message(place, key):
+                    return found_ts
             except SlackRefused as error:
                 message = message if isinstance(message, Outgoing) else message()
                 if error.code not in REFUSED_BLOCKS_CODES or not message.blocks:
@@ -229,12 +229,12 @@ class Outbox:
     ) -> str:
         async def post() -> AsyncSlackResponse:
             await self.confirm_claim(claim, key, confirmed_at)
-            drawn = message if isinstance(message, Outgoing) else message()
+            drawn_message = message if isinstance(message, Outgoing) else message()
             return await self.client.chat_postMessage(
                 channel=place.channel,
                 thread_ts=place.thread_ts,
-                text=drawn.text,
-                blocks=list(drawn.blocks) or None,
+                text=drawn_message.text,
+                blocks=list(drawn_message.blocks) or None,
                 metadata=make_metadata(place, key),
                 unfurl_links=False,
                 unfurl_media=False,
@@ -252,20 +252,20 @@ class Outbox:
         ts: str,
         message: MessageOrDraw,
         *,
-        allowed: CheckAllowed | None,
+        check_allowed: PermissionCheck | None,
         priority: Priority | None = None,
         cancel_event: asyncio.Event | None = None,
     ) -> bool:
         """Edit a message. Returns False if Slack refuses or does not answer.
 
         Without a `priority`, that of the message is used, or `card` if the message is drawn later. Raises JobGone if
-        `allowed` returns False, and OutdatedCall if `cancel_event` is set before its turn.
+        `check_allowed` returns False, and OutdatedCall if `cancel_event` is set before its turn.
         """
 
         async def edit() -> AsyncSlackResponse:
-            drawn = message if isinstance(message, Outgoing) else message()
+            drawn_message = message if isinstance(message, Outgoing) else message()
             return await self.client.chat_update(
-                channel=place.channel, ts=ts, text=drawn.text, blocks=list(drawn.blocks)
+                channel=place.channel, ts=ts, text=drawn_message.text, blocks=list(drawn_message.blocks)
             )
 
         try:
@@ -275,7 +275,7 @@ class Outbox:
                 channel=place.channel,
                 priority=priority or (message.priority if isinstance(message, Outgoing) else "card"),
                 may_repeat=True,
-                allowed=allowed,
+                check_allowed=check_allowed,
                 cancel_event=cancel_event,
             )
         except (SlackRefused, NoReply) as error:
@@ -285,7 +285,7 @@ class Outbox:
 
     async def find_earlier_post(self, place: Place, key: str, intent: Intent) -> str:
         """Return the id of the message if an earlier owner posted it, otherwise "". Raises OutcomeUnknown."""
-        return await self.find_message(place, key, elapsed=await self.wait_for_earlier_calls(intent))
+        return await self.find_message(place, key, elapsed_seconds=await self.wait_for_earlier_calls(intent))
 
     async def wait_for_earlier_calls(self, intent: Intent) -> float:
         """Wait until no call of an earlier owner can still be under way. Returns the seconds passed since then."""
@@ -293,14 +293,16 @@ class Outbox:
         await asyncio.sleep(max(0.0, -over))
         return max(0.0, over)
 
-    async def find_message(self, place: Place, key: str, *, elapsed: float = 0.0) -> str:
+    async def find_message(self, place: Place, key: str, *, elapsed_seconds: float = 0.0) -> str:
         """Return the id of the message with this key; "" if it is not in the thread. Raises OutcomeUnknown."""
-        found = await self.lookup.find_message(place, key, elapsed=elapsed)
-        if found:
+        found_ts = await self.lookup.find_message(place, key, elapsed_seconds=elapsed_seconds)
+        if found_ts:
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
-        return found
+        return found_ts
 
-    async def clear_stream(self, claim: Claim, place: Place, key: str, *, allowed: CheckAllowed, ts: str = "") -> None:
+    async def clear_stream(
+        self, claim: Claim, place: Place, key: str, *, check_allowed: PermissionCheck, ts: str = ""
+    ) -> None:
         """Delete the stream of an answer if it did not become the answer, whichever owner started it.
 
         It is called at each end of a request, and may be repeated. Raises JobGone and StoreError.
@@ -309,54 +311,56 @@ class Outbox:
             claim: The right to the job.
             place: The thread of the job.
             key: The key of the answer.
-            allowed: Asked before each call.
+            check_allowed: Asked before each call.
             ts: The id of the stream, if this owner knows it.
         """
         records = await self.store.outbox.read_messages(claim.key)
-        begun, answer = records.get(key + STREAM_SUFFIX), records.get(key)
-        if begun is not None and begun.ts == NOT_STARTED_MARK:
+        stream_intent, answer = records.get(key + STREAM_SUFFIX), records.get(key)
+        if stream_intent is not None and stream_intent.ts == NOT_STARTED_MARK:
             return
         # Earlier releases recorded the stream in the entry of the answer: one left by an upgrade is deleted too.
-        drafts = [one.draft_ts for one in (begun, answer) if one is not None and one.draft_ts] or [ts]
+        drafts = [one.draft_ts for one in (stream_intent, answer) if one is not None and one.draft_ts] or [ts]
         if drafts[0]:
             if answer is None or answer.ts != drafts[0]:
-                await self.delete_message(place, drafts[0], allowed=allowed)
+                await self.delete_message(place, drafts[0], check_allowed=check_allowed)
             return
-        if begun is None:
+        if stream_intent is None:
             return
         try:
-            await self._clear_unrecorded_stream(place, key + STREAM_SUFFIX, begun, allowed)
+            await self._clear_unrecorded_stream(place, key + STREAM_SUFFIX, stream_intent, check_allowed)
         except (SlackRefused, NoReply, OutcomeUnknown) as error:
             log.warning("job %s: an unfinished answer may be left in the thread: %s", place.job_id, error)
 
-    async def clear_streams(self, claim: Claim, place: Place, *, allowed: CheckAllowed) -> None:
+    async def clear_streams(self, claim: Claim, place: Place, *, check_allowed: PermissionCheck) -> None:
         """Delete the streams of a job's answers that were not posted. Raises JobGone and StoreError."""
         records = await self.store.outbox.read_messages(claim.key)
         for key in (name.removesuffix(STREAM_SUFFIX) for name in records if name.endswith(STREAM_SUFFIX)):
             if key not in records or not records[key].ts:
-                await self.clear_stream(claim, place, key, allowed=allowed)
+                await self.clear_stream(claim, place, key, check_allowed=check_allowed)
 
-    async def _clear_unrecorded_stream(self, place: Place, record: str, intent: Intent, allowed: CheckAllowed) -> None:
+    async def _clear_unrecorded_stream(
+        self, place: Place, record: str, intent: Intent, check_allowed: PermissionCheck
+    ) -> None:
         """Find and delete a stream whose id was not recorded: its owner died, or the reply to its start was lost.
 
         It is a message of ours without a key that Slack reports as a stream, or lets us end as one. Slack ends streams
         by itself too: after minutes, and when a person presses Stop. Other messages without a key are left alone.
         """
-        waited = await self.wait_for_earlier_calls(intent)
-        async for messages in self.lookup.reread_thread(place, elapsed=waited):
+        elapsed_seconds = await self.wait_for_earlier_calls(intent)
+        async for messages in self.lookup.reread_thread(place, elapsed_seconds=elapsed_seconds):
             for message in self.lookup.list_unfinished_streams(messages, record, intent.began_at):
                 ts = str(message["ts"])
                 is_stream = read_key(message) or message.get("streaming_state")
-                if is_stream or await self._end_stream(place, ts, record, allowed):
-                    await self.delete_message(place, ts, allowed=allowed)
+                if is_stream or await self._end_stream(place, ts, record, check_allowed):
+                    await self.delete_message(place, ts, check_allowed=check_allowed)
                     return
 
-    async def _end_stream(self, place: Place, ts: str, record: str, allowed: CheckAllowed) -> bool:
+    async def _end_stream(self, place: Place, ts: str, record: str, check_allowed: PermissionCheck) -> bool:
         """End a stream and give its message the key `record`. Returns False if the message is no stream.
 
         Raises SlackRefused, NoReply and JobGone.
         """
-        lost = False
+        is_reply_lost = False
         for _ in range(MAX_STOP_TRIES):
             try:
                 await self.calls.make(
@@ -364,20 +368,20 @@ class Outbox:
                     lambda: self.client.chat_stopStream(
                         channel=place.channel, ts=ts, metadata=make_metadata(place, record)
                     ),
-                    allowed=allowed,
+                    check_allowed=check_allowed,
                 )
             except NoReply:
-                lost = True
+                is_reply_lost = True
             except SlackRefused as error:
                 if error.code in NOT_STREAMING_CODES:  # an earlier call may have ended it, without a reply
-                    return lost and await self.find_message(place, record) == ts
+                    return is_reply_lost and await self.find_message(place, record) == ts
                 raise
             else:
                 return True
         raise NoReply("chat.stopStream: no answer")
 
-    async def delete_message(self, place: Place, ts: str, *, allowed: CheckAllowed | None) -> None:
-        """Delete an unfinished message, or log why it stays. Raises JobGone if `allowed` returns False."""
+    async def delete_message(self, place: Place, ts: str, *, check_allowed: PermissionCheck | None) -> None:
+        """Delete an unfinished message, or log why it stays. Raises JobGone if `check_allowed` returns False."""
         for pause in TRY_PAUSE_SECONDS:
             await asyncio.sleep(pause)
             try:
@@ -385,7 +389,7 @@ class Outbox:
                     "chat.delete",
                     lambda: self.client.chat_delete(channel=place.channel, ts=ts),
                     may_repeat=True,
-                    allowed=allowed,
+                    check_allowed=check_allowed,
                 )
             except NoReply:
                 continue
@@ -398,5 +402,5 @@ class Outbox:
 
 def _simplify_message(message: Outgoing) -> Outgoing:
     """Return a message with its `SIMPLE_BLOCKS` alone; without any blocks if it has no others."""
-    kept = tuple(block for block in message.blocks if block["type"] in SIMPLE_BLOCKS)
-    return replace(message, blocks=kept if len(kept) < len(message.blocks) else ())
+    kept_blocks = tuple(block for block in message.blocks if block["type"] in SIMPLE_BLOCKS)
+    return replace(message, blocks=kept_blocks if len(kept_blocks) < len(message.blocks) else ())

@@ -52,9 +52,9 @@ class OutsideSender:
         if intent.ts:
             return SentMessage(intent.ts, is_adopted=True)
         if not intent.is_first:
-            elapsed = await self._outbox.wait_for_earlier_calls(intent)
-            if found := await self._find_message(channel, key, intent.began_at, elapsed):
-                return await self._outbox.mark_sent(self._claim, key, found)
+            elapsed_seconds = await self._outbox.wait_for_earlier_calls(intent)
+            if found_ts := await self._find_message(channel, key, intent.began_at, elapsed_seconds):
+                return await self._outbox.mark_sent(self._claim, key, found_ts)
         try:
             ts = await self._post_with_retries(channel, key, message, since, intent.began_at)
         except SlackRefused as error:
@@ -68,9 +68,9 @@ class OutsideSender:
             return SentMessage(intent.ts, is_adopted=True)
         if intent.is_first:  # no intent was recorded before, so it was never sent
             return None
-        waited = await self._outbox.wait_for_earlier_calls(intent)
-        found = await self._find_message(channel, key, intent.began_at, waited)
-        return await self._outbox.mark_sent(self._claim, key, found) if found else None
+        elapsed_seconds = await self._outbox.wait_for_earlier_calls(intent)
+        found_ts = await self._find_message(channel, key, intent.began_at, elapsed_seconds)
+        return await self._outbox.mark_sent(self._claim, key, found_ts) if found_ts else None
 
     async def _post_with_retries(self, channel: str, key: str, message: Outgoing, since: float, began_at: float) -> str:
         for pause in TRY_PAUSE_SECONDS:
@@ -79,8 +79,8 @@ class OutsideSender:
                 return await self._post_once(channel, key, message, since)
             except NoReply as lost:
                 log.warning("job %s: %s; looking for %s", self._place.job_id, lost, key)
-                if found := await self._find_message(channel, key, began_at, 0.0):
-                    return found
+                if found_ts := await self._find_message(channel, key, began_at, 0.0):
+                    return found_ts
         raise SlackRefused("no_answer", f"it was not seen there after {len(TRY_PAUSE_SECONDS)} tries")
 
     async def _post_once(self, channel: str, key: str, message: Outgoing, since: float) -> str:
@@ -98,12 +98,12 @@ class OutsideSender:
         data = await self._outbox.calls.make("chat.postMessage", post, channel=channel, priority=message.priority)
         return str(data["ts"])
 
-    async def _find_message(self, channel: str, key: str, began_at: float, elapsed: float) -> str:
+    async def _find_message(self, channel: str, key: str, began_at: float, elapsed_seconds: float) -> str:
         """Return the id of the message with this key; "" if no reading shows it. Raises OutcomeUnknown.
 
-        `elapsed`: seconds since the message could have been posted, by which the waits are shortened.
+        `elapsed_seconds`: seconds since the message could have been posted, by which the waits are shortened.
         """
-        looks = self._outbox.lookup.read_waits if elapsed < sum(self._outbox.lookup.read_waits) else (0.0,)
+        looks = self._outbox.lookup.read_waits if elapsed_seconds < sum(self._outbox.lookup.read_waits) else (0.0,)
         for wait in looks:
             await asyncio.sleep(wait)
             try:

@@ -19,14 +19,14 @@ def make_shared_outbox(
     account: BotAccount,
     *,
     instance: str,
-    unlimited: bool,
+    is_unlimited: bool,
     read_waits: Sequence[float],
 ) -> Outbox:
     """Make the outbox of the instance `instance`, and have all users of the client's session share its calls.
 
-    `unlimited` is passed to `CallBudget`, and `read_waits` to `Outbox`.
+    `is_unlimited` is passed to `CallBudget`, and `read_waits` to `Outbox`.
     """
-    budget = CallBudget(store.counters, instance=instance, team=account.home.team, unlimited=unlimited)
+    budget = CallBudget(store.counters, instance=instance, team=account.home.team, is_unlimited=is_unlimited)
     outbox = Outbox(client, store, budget, bot_user_id=account.user, read_waits=read_waits)
     share_calls(client, outbox.calls)
     return outbox

@@ -71,7 +71,7 @@ async def replace_clicked_message(
 
 log = logging.getLogger(__name__)
 
-CheckAllowed = Callable[[], Awaitable[bool]]
+PermissionCheck = Callable[[], Awaitable[bool]]
 """Returns True if this instance may still show something for a job. It is called before each try of a Slack call."""
 
 MAX_TRIES = 5
@@ -141,7 +141,7 @@ class WebCalls:
         channel: str = "",
         priority: Priority = "answer",
         may_repeat: bool = False,
-        allowed: CheckAllowed | None = None,
+        check_allowed: PermissionCheck | None = None,
         cancel_event: asyncio.Event | None = None,
     ) -> dict[str, Any]:
         """Make a call and return Slack's answer. After a 429 it is retried, since Slack did not carry out the call.
@@ -154,7 +154,7 @@ class WebCalls:
             channel: the id of the channel, for limits that count by channel.
             priority: decides which call goes first when the budget is short.
             may_repeat: True if the call may be repeated without harm.
-            allowed: asked before every try, after the wait for a turn.
+            check_allowed: asked before every try, after the wait for a turn.
             cancel_event: ends the wait for a turn when it is set. A call whose turn has come is made all the same.
 
         Raises:
@@ -163,24 +163,24 @@ class WebCalls:
             JobGone: the call is not allowed any more; this try was left out.
             OutdatedCall: `cancel_event` was set while the call waited; this try was left out.
         """
-        failures, waited, why = 0, 0.0, ""
+        failures, waited_seconds, why = 0, 0.0, ""
         while failures < MAX_TRIES:
             await self._wait_for_turn(method, channel, priority, cancel_event)
-            if allowed is not None and not await allowed():
+            if check_allowed is not None and not await check_allowed():
                 raise JobGone(f"{method}: the job is in other hands")
             try:
                 response = await send()
             except SlackApiError as error:
-                patience = TOKEN_RETRY_SECONDS if allowed is not None else SHORT_TOKEN_RETRY_SECONDS
-                if self._report_refused_token(error) and waited < patience:
+                patience = TOKEN_RETRY_SECONDS if check_allowed is not None else SHORT_TOKEN_RETRY_SECONDS
+                if self._report_refused_token(error) and waited_seconds < patience:
                     self.on_outcome(method, "failed")
-                    waited += TOKEN_PAUSE_SECONDS
+                    waited_seconds += TOKEN_PAUSE_SECONDS
                     await asyncio.sleep(TOKEN_PAUSE_SECONDS)
                     continue
-                limited, wait = self._plan_retry(error, method, may_repeat=may_repeat)
-                if limited:
+                is_limited, wait = self._plan_retry(error, method, may_repeat=may_repeat)
+                if is_limited:
                     await self.budget.hold_calls(method, channel, wait)
-                failures += not limited or priority == "stream"
+                failures += not is_limited or priority == "stream"
             except (OSError, TimeoutError, aiohttp.ClientError, ValueError) as error:
                 self.on_outcome(method, "failed")
                 why = describe_network_fault(error) or type(error).__name__
@@ -257,8 +257,8 @@ def share_calls(client: AsyncWebClient, calls: WebCalls) -> None:
 
 def find_shared_calls(client: AsyncWebClient) -> WebCalls:
     """Return the `WebCalls` that the users of this client's session share, or new ones without a budget."""
-    shared = _SHARED_CALLS.get(client.session) if client.session is not None else None
-    return shared if shared is not None else WebCalls(CallBudget(unlimited=True))
+    shared_calls = _SHARED_CALLS.get(client.session) if client.session is not None else None
+    return shared_calls if shared_calls is not None else WebCalls(CallBudget(is_unlimited=True))
 
 
 def _ignore_refusal() -> None:

@@ -45,9 +45,9 @@ class Admission:
         def find_rule_refusal(facts: PersonFacts | None, groups: tuple[str, ...] = ()) -> AccessRefusal | None:
             return find_access_refusal(access, user, facts, groups=groups, is_direct=direct, is_admin=admin)
 
-        known = find_rule_refusal(hint or PersonFacts("ours"))
-        if known not in {None, "not_named"}:
-            return known  # the payload itself says so, and Slack need not be asked
+        hint_refusal = find_rule_refusal(hint or PersonFacts("ours"))
+        if hint_refusal not in {None, "not_named"}:
+            return hint_refusal  # the payload itself says so, and Slack need not be asked
         facts = await self._people.find_facts(user, max_age=max_age)
         if facts is not None and hint is not None and facts.standing == "ours":
             facts = hint
@@ -75,13 +75,13 @@ async def find_unreadable_reason(directory: Directory, channel: str, user: str, 
     """Return why a channel's messages may not be read for a person and shown in `target`; "" if they may."""
     if channel.startswith("D"):
         return "" if channel == target else "what was said in direct messages stays there"
-    found = await directory.find_addressee(channel, user)
-    if not isinstance(found, Addressee):
-        return describe_channel_fault(channel, found)
+    addressee = await directory.find_addressee(channel, user)
+    if not isinstance(addressee, Addressee):
+        return describe_channel_fault(channel, addressee)
     there = await directory.find_addressee(target, user) if channel != target and not target.startswith("D") else None
     if isinstance(there, Addressee) and there.is_shared:
         return f"<#{target}> is shared with another organisation, whose people may not read <#{channel}>"
-    came = Audience(channel=channel, kind="private" if found.is_private else "public")
+    came = Audience(channel=channel, kind="private" if addressee.is_private else "public")
     if not may_pass_on(came, Audience(channel=target)) and not target.startswith("D"):
         return f"<#{channel}> is private, and not all who read <#{target}> may read it"
     return ""
@@ -93,14 +93,18 @@ async def find_readable_channel(directory: Directory, channel: str, user: str) -
     The sentence names the channel only if the person may know of it.
     """
     try:
-        found = await directory.find_channel(channel, user)
+        found_channel = await directory.find_channel(channel, user)
     except LookupFailed as error:
         if error.code != "missing_scope":
             return f"I could not find out if you may read that channel: {error}. Try again in a minute."
-        found = None  # a group conversation, which the app has no scope to look up
-    if found is None or not found.is_readable:
+        found_channel = None  # a group conversation, which the app has no scope to look up
+    if found_channel is None or not found_channel.is_readable:
         return f"I cannot read that channel: either I am not in it, or you are not. {INVITE_ADVICE}"
-    return found if found.has_bot else f"I am not in {found.name}, so I cannot read it. {INVITE_ADVICE}"
+    return (
+        found_channel
+        if found_channel.has_bot
+        else f"I am not in {found_channel.name}, so I cannot read it. {INVITE_ADVICE}"
+    )
 
 
 def describe_channel_fault(channel: str, reason: str) -> str:

@@ -6,7 +6,7 @@ import logging
 
 from bot.slack.send.lookup import read_key
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import CheckAllowed, NoReply, SlackRefused
+from bot.slack.send.web_calls import NoReply, PermissionCheck, SlackRefused
 from bot.slack.views.approval import render_decided_approval, render_dropped_approval
 from bot.slack.views.outgoing import Outgoing
 from bot.slack.views.question import find_questioner_name, render_answered_question, render_dropped_question
@@ -43,30 +43,32 @@ def _count_questions(request: RequestState) -> dict[str, int]:
     return {"": own} | {name: subtask.last_question_number for name, subtask in request.subtasks.items()}
 
 
-async def redraw_closed_questions(outbox: Outbox, job: Job, *, allowed: CheckAllowed) -> None:
+async def redraw_closed_questions(outbox: Outbox, job: Job, *, check_allowed: PermissionCheck) -> None:
     """Redraw closed questions that still show buttons, because the job's last owner died before it redrew them.
 
     They are found in the thread by their keys: a question may have been answered before the log had the id of its
-    message. Raises JobGone if `allowed` returns False.
+    message. Raises JobGone if `check_allowed` returns False.
     """
-    closed = {
+    closed_messages = {
         make_question_key(request.id, subtask, number): message
         for request in job.requests
         for subtask, count in _count_questions(request).items()
         for number in range(1, count + 1)
         if (message := render_closed_question(job, request, subtask, number)) is not None
     }
-    if not closed:
+    if not closed_messages:
         return
     try:
         thread = await outbox.lookup.read_until(
-            job.place, lambda shown: closed.keys() <= {read_key(one) for one in shown}
+            job.place, lambda posted_messages: closed_messages.keys() <= {read_key(one) for one in posted_messages}
         )
     except (SlackRefused, NoReply) as error:
         log.warning("job %s: closed questions may still have their buttons: %s", job.id, error)
         return
-    for shown in thread:
-        key = read_key(shown)
-        is_closed_question = shown.get("user") == outbox.lookup.bot_user_id and key in closed
-        if is_closed_question and any(block.get("type") == "actions" for block in shown.get("blocks") or ()):
-            await outbox.edit_message(job.place, str(shown["ts"]), closed[key], allowed=allowed)
+    for posted_message in thread:
+        key = read_key(posted_message)
+        is_closed_question = posted_message.get("user") == outbox.lookup.bot_user_id and key in closed_messages
+        if is_closed_question and any(block.get("type") == "actions" for block in posted_message.get("blocks") or ()):
+            await outbox.edit_message(
+                job.place, str(posted_message["ts"]), closed_messages[key], check_allowed=check_allowed
+            )

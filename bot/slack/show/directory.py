@@ -82,18 +82,18 @@ class Directory:
 
     async def find_addressee(self, to: str, requester: str) -> Addressee | str:
         """Find the channel or person that `to` names by id or name. Returns a text for a model if there is none."""
-        wanted = to.strip()
-        named = _SLACK_ID.fullmatch(wanted)
+        addressee_name = to.strip()
+        id_match = _SLACK_ID.fullmatch(addressee_name)
         try:
-            if named and named[1][0] in "CG":
-                return await self._address_channel(named[1], requester)
-            if named:
-                return await self._address_person(named[1], requester)
-            if wanted.startswith("@"):
-                return await self._find_person_by_name(wanted, requester)
-            return await self._find_channel_by_name(wanted, requester)
+            if id_match and id_match[1][0] in "CG":
+                return await self._address_channel(id_match[1], requester)
+            if id_match:
+                return await self._address_person(id_match[1], requester)
+            if addressee_name.startswith("@"):
+                return await self._find_person_by_name(addressee_name, requester)
+            return await self._find_channel_by_name(addressee_name, requester)
         except LookupFailed as error:
-            return f"{wanted} could not be looked up: {error}."
+            return f"{addressee_name} could not be looked up: {error}."
 
     async def has_bot(self, channel: str) -> bool:
         """Return True if the bot is in a channel, and False if it is not or Slack does not answer."""
@@ -111,20 +111,23 @@ class Directory:
 
     # ------------------------------------------------------------ channels
 
-    async def _find_channel_by_name(self, wanted: str, requester: str) -> Addressee | str:
-        name = wanted.removeprefix("#").casefold()
-        listed = await self._list_own_channels()
-        fit = [one for one in listed if name in {str(one.get("name", "")).casefold(), one.get("name_normalized")}]
+    async def _find_channel_by_name(self, addressee_name: str, requester: str) -> Addressee | str:
+        name = addressee_name.removeprefix("#").casefold()
+        own_channels = await self._list_own_channels()
+        fit = [one for one in own_channels if name in {str(one.get("name", "")).casefold(), one.get("name_normalized")}]
         if fit:
             return await self._address_channel(str(fit[0]["id"]), requester)
-        if not wanted.startswith("#"):
-            found = await self._find_person_by_name(wanted, requester)
-            if isinstance(found, Addressee):
-                return found
-        public = [str(one["name"]) for one in listed if not one.get("is_private", True) and one.get("name")]
+        if not addressee_name.startswith("#"):
+            addressee = await self._find_person_by_name(addressee_name, requester)
+            if isinstance(addressee, Addressee):
+                return addressee
+        public = [str(one["name"]) for one in own_channels if not one.get("is_private", True) and one.get("name")]
         close = get_close_matches(name, public, MAX_SUGGESTIONS, 0.5) or public[:MAX_SUGGESTIONS]
         names_text = ", ".join(f"#{one}" for one in close) or "none"
-        return f"I am in no channel {wanted!r} that the requester could read. Public ones that I am in: {names_text}."
+        return (
+            f"I am in no channel {addressee_name!r} that the requester could read. "
+            f"Public ones that I am in: {names_text}."
+        )
 
     async def find_channel(self, channel: str, user: str) -> KnownChannel | None:
         """Return a channel if a person may know of it; None if there is none, or they are not in a private one.
@@ -154,20 +157,27 @@ class Directory:
         )
 
     async def _address_channel(self, channel: str, requester: str) -> Addressee | str:
-        found = await self.find_channel(channel, requester)
-        if found is None:
+        known_channel = await self.find_channel(channel, requester)
+        if known_channel is None:
             return f"I am in no channel {channel} that the requester could read."
-        if not found.has_bot:
-            return f"I am not in {found.name}, so I cannot post there. Somebody has to invite me first."
-        if found.is_archived:
-            return f"{found.name} is archived."
-        if not found.is_readable:
-            return f"The requester is no full member of the workspace, and not in {found.name}."
-        return Addressee(found.id, found.name, "channel", found.readers, found.is_private, found.is_shared)
+        if not known_channel.has_bot:
+            return f"I am not in {known_channel.name}, so I cannot post there. Somebody has to invite me first."
+        if known_channel.is_archived:
+            return f"{known_channel.name} is archived."
+        if not known_channel.is_readable:
+            return f"The requester is no full member of the workspace, and not in {known_channel.name}."
+        return Addressee(
+            known_channel.id,
+            known_channel.name,
+            "channel",
+            known_channel.readers,
+            known_channel.is_private,
+            known_channel.is_shared,
+        )
 
     async def _list_own_channels(self) -> list[Json]:
         types = "public_channel,private_channel"
-        listed = await self._fetch_list(
+        channel_list = await self._fetch_list(
             "users.conversations",
             "",
             "channels",
@@ -175,7 +185,7 @@ class Directory:
                 types=types, exclude_archived=True, limit=PAGE_SIZE, cursor=cursor or None
             ),
         )
-        return listed.entries
+        return channel_list.entries
 
     async def _is_member(self, channel: str, user: str) -> bool:
         """Return True if a person is in a channel. Raises LookupFailed.
@@ -205,8 +215,8 @@ class Directory:
 
     # ------------------------------------------------------------ people
 
-    async def _find_person_by_name(self, wanted: str, requester: str) -> Addressee | str:
-        name = wanted.removeprefix("@").casefold()
+    async def _find_person_by_name(self, addressee_name: str, requester: str) -> Addressee | str:
+        name = addressee_name.removeprefix("@").casefold()
         people = await self._fetch_list(
             "users.list",
             "",
@@ -217,11 +227,11 @@ class Directory:
         fit = [one for one in active if name in _list_names(one)]
         if len(fit) > 1:
             names_text = ", ".join(f"{_find_display_name(one)} ({one['id']})" for one in fit[:MAX_SUGGESTIONS])
-            return f"Several people are called {wanted!r}: {names_text}. Name one by the id."
+            return f"Several people are called {addressee_name!r}: {names_text}. Name one by the id."
         return (
             await self._address_person(str(fit[0]["id"]), requester)
             if fit
-            else f"I know nobody called {wanted!r} in this workspace."
+            else f"I know nobody called {addressee_name!r} in this workspace."
         )
 
     async def _address_person(self, user: str, requester: str) -> Addressee | str:
@@ -243,21 +253,21 @@ class Directory:
 
     async def _fetch_list(self, method: str, subject: str, field: str, fetch_page: FetchPage) -> _FetchedList:
         """Return up to `MAX_PAGES` pages of a list, cached for a minute. `field` is its key. Raises LookupFailed."""
-        kept = self._cache.get(f"{method} {subject}")
-        if kept is not None and time.monotonic() - kept.fetched_at < CACHE_SECONDS:
-            return kept
-        found: list[Any] = []
+        cached_list = self._cache.get(f"{method} {subject}")
+        if cached_list is not None and time.monotonic() - cached_list.fetched_at < CACHE_SECONDS:
+            return cached_list
+        entries: list[Any] = []
         cursor = ""
         for _ in range(MAX_PAGES):
             data = await self._ask_slack(method, lambda cursor=cursor: fetch_page(cursor))  # type: ignore[misc]
-            found += (data or {}).get(field) or []
+            entries += (data or {}).get(field) or []
             cursor = ((data or {}).get("response_metadata") or {}).get("next_cursor") or ""
             if not cursor:
                 break
         if len(self._cache) > MAX_PAGES * PAGE_SIZE:
             self._cache.clear()
-        fetched = self._cache[f"{method} {subject}"] = _FetchedList(found, not cursor, time.monotonic())
-        return fetched
+        fetched_list = self._cache[f"{method} {subject}"] = _FetchedList(entries, not cursor, time.monotonic())
+        return fetched_list
 
     async def _ask_slack(
         self,
@@ -279,10 +289,10 @@ class Directory:
 def _describe_readers(channel: Json, *, private: bool) -> str:
     count = channel.get("num_members")
     people = f" of {count} {'member' if count == 1 else 'members'}" if isinstance(count, int) else ""
-    shared = ", shared with another organisation" if channel.get("is_ext_shared") else ""
+    sharing_words = ", shared with another organisation" if channel.get("is_ext_shared") else ""
     if private:
-        return f"a private channel{people}{shared}"
-    return f"a public channel{people}{shared}: everybody in the workspace may read it"
+        return f"a private channel{people}{sharing_words}"
+    return f"a public channel{people}{sharing_words}: everybody in the workspace may read it"
 
 
 def _list_names(person: Json) -> set[str]:

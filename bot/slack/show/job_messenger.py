@@ -77,10 +77,10 @@ class JobMessenger:
         here = await self.factory.people.find_audience(self.job.place)
         there = Audience(channel=addressee.id, kind="direct" if addressee.kind == "person" else "")
         said_in = {here, *(one.audience or here for one in list_material(self.job, self.request))}
-        found = [came for came in said_in if not may_pass_on(came, there)]
-        if not found and not addressee.is_shared:
+        deciding_audiences = [came for came in said_in if not may_pass_on(came, there)]
+        if not deciding_audiences and not addressee.is_shared:
             return None
-        deciding_readers = await self._find_common_readers(found) if found else None
+        deciding_readers = await self._find_common_readers(deciding_audiences) if deciding_audiences else None
         if addressee.kind == "person" and deciding_readers is not None and addressee.id in deciding_readers:
             return None
         if addressee.kind == "channel" and (addressee.is_private or addressee.is_shared):
@@ -110,8 +110,8 @@ class JobMessenger:
         """Find the message that was sent with a key; None if none was. Raises WorkbenchLost and DeliveryUnknown."""
 
         async def look_up(channel: str) -> MessageDelivery | None:
-            found = await self._outside_sender.look_up(channel, OUTSIDE_KEY_PREFIX + key)
-            return None if found is None else self._build_delivery(found, channel)
+            sent_message = await self._outside_sender.look_up(channel, OUTSIDE_KEY_PREFIX + key)
+            return None if sent_message is None else self._build_delivery(sent_message, channel)
 
         return await self._translate_errors(lambda: self._call_with_channel(to, look_up, draft=draft))
 
@@ -126,14 +126,18 @@ class JobMessenger:
     async def look_up_row(self, to: Addressee, *, key: str) -> MessageDelivery | None:
         """Find the row that was added with a key; None if none was. Raises WorkbenchLost and DeliveryUnknown."""
         rows = ListRowWriter(self.factory.outbox, self.claim)
-        found = await self._translate_errors(lambda: rows.look_up(to.id, OUTSIDE_KEY_PREFIX + key))
-        return None if found is None else self._build_delivery(found)
+        sent_row = await self._translate_errors(lambda: rows.look_up(to.id, OUTSIDE_KEY_PREFIX + key))
+        return None if sent_row is None else self._build_delivery(sent_row)
 
-    def _build_delivery(self, sent: SentMessage, channel: str = "") -> MessageDelivery:
+    def _build_delivery(self, sent_message: SentMessage, channel: str = "") -> MessageDelivery:
         """Return the delivery of a sent message, with a link to the message if its channel is known."""
         base = self.factory.url
-        address = f"{base}archives/{channel}/p{sent.ts.replace('.', '')}" if base and channel and sent.ts else ""
-        return MessageDelivery(sent.ts, sent.fault, address)
+        address = (
+            f"{base}archives/{channel}/p{sent_message.ts.replace('.', '')}"
+            if base and channel and sent_message.ts
+            else ""
+        )
+        return MessageDelivery(sent_message.ts, sent_message.fault, address)
 
     async def _render_requester_note(self) -> str:
         name = await self.factory.people.find_name(self.request.spec.user) or "somebody"
@@ -175,14 +179,14 @@ class JobMessenger:
         return await work(str(data["channel"]["id"]))
 
     async def _make_message(self, to: Addressee, text: str, *, draft: bool) -> Outgoing:
-        known = list_known_addresses(self.job, self.request)
-        body = clean_markdown(text, known_addresses=known, limit=MAX_MESSAGE_CHARACTERS)
+        known_addresses = list_known_addresses(self.job, self.request)
+        body = clean_markdown(text, known_addresses=known_addresses, limit=MAX_MESSAGE_CHARACTERS)
         name = clean_mrkdwn(await self.factory.people.find_name(self.request.spec.user) or "somebody", limit=100)
         if draft:
             above = f"A draft for {clean_mrkdwn(to.name, limit=100)}, for you to send. It was not sent to them."
             return Outgoing(text=above, blocks=(make_section(above), {"type": "markdown", "text": body}))
         small = f"Sent for {name}, who asked for it. I do not read replies here unless you mention me."
-        note = clean_mrkdwn(text, known_addresses=known, limit=300)
+        note = clean_mrkdwn(text, known_addresses=known_addresses, limit=300)
         return Outgoing(text=note, blocks=({"type": "markdown", "text": body}, make_context(small)))
 
     async def _translate_errors(self, work: Callable[[], Awaitable[T]]) -> T:

@@ -38,8 +38,8 @@ class NativeBlocks:
         if not self._is_supported:
             await self.post_pictures(request, post_file)
             return []
-        found = find_native_charts(request)
-        return [block for _, artifact in self._find_unposted_charts(request) for block in found[artifact.id]]
+        chart_blocks = find_native_charts(request)
+        return [block for _, artifact in self._find_unposted_charts(request) for block in chart_blocks[artifact.id]]
 
     def render_part(self, part: Outgoing, charts: Sequence[Block]) -> Outgoing:
         """Return a part of an answer with its table as a block, and with the blocks of `charts` below its text."""
@@ -61,11 +61,13 @@ class NativeBlocks:
             await post_file(key, artifact)
 
     def _find_unposted_charts(self, request: RequestState) -> Sequence[tuple[str, Artifact]]:
-        made = [
+        artifacts = [
             file
             for subtask in request.list_subtasks("")
             if subtask.result is not None
             for file in subtask.result.artifacts
         ]
-        keyed = [(make_file_key(request.id, one.id), one) for one in made if one.id in find_native_charts(request)]
-        return [(key, one) for key, one in keyed if not request.posted_ids.get(key)]
+        keyed_artifacts = [
+            (make_file_key(request.id, one.id), one) for one in artifacts if one.id in find_native_charts(request)
+        ]
+        return [(key, one) for key, one in keyed_artifacts if not request.posted_ids.get(key)]

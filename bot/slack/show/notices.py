@@ -22,7 +22,7 @@ from handoff.contracts import Place
 if TYPE_CHECKING:
     from bot.slack.receive.payloads import Click
 from bot.slack.send.outbox import Outbox
-from bot.slack.send.web_calls import CheckAllowed
+from bot.slack.send.web_calls import PermissionCheck
 from bot.store.values import Claim
 
 log = logging.getLogger(__name__)
@@ -228,7 +228,7 @@ class OutageNotices:
 
     def __init__(self, background: BackgroundTasks) -> None:
         self._background = background
-        self._reported: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._reported_messages: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._recent_speakers: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def remember_speaker(self, place: Place, user: str) -> None:
@@ -241,9 +241,9 @@ class OutageNotices:
 
     def tell_not_recorded(self, client: AsyncWebClient, place: Place, user: str, ts: str, error: StoreError) -> None:
         """Tell the author of a message (its id is `ts`) that it was not recorded."""
-        if (place.channel, ts) in self._reported:
+        if (place.channel, ts) in self._reported_messages:
             return
-        _remember(self._reported, (place.channel, ts))
+        _remember(self._reported_messages, (place.channel, ts))
         words = str(error) if isinstance(error, PayloadTooLarge) else STORE_AWAY
         self._background.start(
             show_ephemeral_message(client, place, user, make_note(words)), "tell that the store is away"
@@ -272,24 +272,24 @@ async def limit_to_ack_time() -> AsyncIterator[None]:
 
 
 async def send_direct_message_once(
-    outbox: Outbox, claim: Claim, user: str, key: str, message: Outgoing, *, allowed: CheckAllowed
+    outbox: Outbox, claim: Claim, user: str, key: str, message: Outgoing, *, check_allowed: PermissionCheck
 ) -> None:
     """Send a direct message at most once: it is not repeated if Slack does not reply. Raises JobGone."""
     if (await outbox.record_intent(claim, key)).is_first and (
-        ts := await try_send_direct_message(outbox, user, message, allowed=allowed)
+        ts := await try_send_direct_message(outbox, user, message, check_allowed=check_allowed)
     ):
         await outbox.mark_sent(claim, key, ts)
 
 
 async def try_send_direct_message(
-    outbox: Outbox, user: str, message: Outgoing, *, allowed: CheckAllowed | None = None
+    outbox: Outbox, user: str, message: Outgoing, *, check_allowed: PermissionCheck | None = None
 ) -> str:
     """Send a direct message and return its id; "" if Slack refused it or did not reply. Raises JobGone."""
     calls, client = outbox.calls, outbox.client
     try:
         direct = await calls.make("conversations.open", lambda: client.conversations_open(users=user), may_repeat=True)
         channel = direct["channel"]["id"]
-        sent = await calls.make(
+        answer = await calls.make(
             "chat.postMessage",
             lambda: client.chat_postMessage(
                 channel=channel,
@@ -299,9 +299,9 @@ async def try_send_direct_message(
                 unfurl_media=False,
             ),
             channel=channel,
-            allowed=allowed,
+            check_allowed=check_allowed,
         )
     except (SlackRefused, NoReply) as error:
         log.warning("a person could not be told in their direct messages: %s", error)
         return ""
-    return str(sent["ts"])
+    return str(answer["ts"])

@@ -135,14 +135,14 @@ class People:
         """Return a person's groups, of those that were added, at most `max_age` seconds old; None if Slack fails."""
         if not self._named_groups:
             return ()
-        found = await self._fetch_user_groups(max_age)
-        listed = found.get("usergroups") if found is not None else None
-        if not isinstance(listed, list):
-            why = "no answer" if found is None else _describe_fault(found)
+        answer = await self._fetch_user_groups(max_age)
+        all_groups = answer.get("usergroups") if answer is not None else None
+        if not isinstance(all_groups, list):
+            why = "no answer" if answer is None else _describe_fault(answer)
             log.warning("the user groups of %s could not be read, and count as none: %s", user, why)
             self._cache.pop(GROUPS_KEY, None)
             return None
-        groups = [group for group in listed if isinstance(group, dict) and user in (group.get("users") or ())]
+        groups = [group for group in all_groups if isinstance(group, dict) and user in (group.get("users") or ())]
         return tuple(sorted(self._named_groups & {str(group.get("id")) for group in groups}))
 
     async def _fetch_user_groups(self, max_age: float) -> SlackAnswer | None:
@@ -157,9 +157,9 @@ class People:
 
     async def list_groups(self) -> tuple[tuple[str, str], ...]:
         """Return the workspace's user groups as pairs of (id, handle); none if Slack does not answer in time."""
-        found = await self._fetch_user_groups(FACTS_CACHE_SECONDS)
-        listed = (found or {}).get("usergroups")
-        each = [group for group in listed if isinstance(group, dict)] if isinstance(listed, list) else []
+        answer = await self._fetch_user_groups(FACTS_CACHE_SECONDS)
+        all_groups = (answer or {}).get("usergroups")
+        each = [group for group in all_groups if isinstance(group, dict)] if isinstance(all_groups, list) else []
         return tuple((str(group.get("id")), str(group.get("handle") or group.get("name") or "")) for group in each)
 
     async def fetch_request_setting(self, place: Place, user: str) -> RequestSetting:
@@ -185,24 +185,26 @@ class People:
         ids = {one for one in _ID.findall(text) if any(letter.isdigit() for letter in one)}
         users, channels = sorted(one for one in ids if one[0] != "C"), sorted(one for one in ids if one[0] == "C")
         if private:
-            found = dict(zip(channels, await asyncio.gather(*map(self._describe_channel, channels)), strict=True))
+            names_by_id = dict(zip(channels, await asyncio.gather(*map(self._describe_channel, channels)), strict=True))
         else:
-            found = {one: f"#{name}" for one, name in (await self.find_public_names(channels)).items()}
+            names_by_id = {one: f"#{name}" for one, name in (await self.find_public_names(channels)).items()}
         names = await asyncio.gather(*map(self.find_name, users))
-        found |= {user: f"@{name}" for user, name in zip(users, names, strict=True) if name}
-        return _ID.sub(lambda one: found.get(one[0]) or one[0], text)
+        names_by_id |= {user: f"@{name}" for user, name in zip(users, names, strict=True) if name}
+        return _ID.sub(lambda one: names_by_id.get(one[0]) or one[0], text)
 
     async def find_names(self, users: Sequence[str]) -> tuple[str, ...]:
         """Return the real and the display names of people, without those that Slack does not give in time."""
-        found = await asyncio.gather(*(self._fetch_profile(user) for user in users))
-        return tuple(dict.fromkeys(name for person in found for name in person))
+        name_lists = await asyncio.gather(*(self._fetch_profile(user) for user in users))
+        return tuple(dict.fromkeys(name for person in name_lists for name in person))
 
     async def find_people(self, users: Sequence[str]) -> tuple[KnownPerson, ...]:
         """Return people with their names and time zones; no names and UTC if Slack does not give them in time."""
         names = await asyncio.gather(*(self._fetch_profile(user) for user in users))
         zones = await asyncio.gather(*(self.find_zone(user) for user in users))
-        told = zip(users, names, zones, strict=True)
-        return tuple(KnownPerson(user=user, names=named, offset=offset) for user, named, (_, offset) in told)
+        person_rows = zip(users, names, zones, strict=True)
+        return tuple(
+            KnownPerson(user=user, names=person_names, offset=offset) for user, person_names, (_, offset) in person_rows
+        )
 
     async def _fetch_profile(self, user: str) -> tuple[str, ...]:
         return _list_names(await self._fetch_person(user))
@@ -213,20 +215,20 @@ class People:
 
     async def find_zone(self, user: str) -> tuple[str, int]:
         """Return a person's time zone and the seconds by which it is ahead of UTC; UTC if Slack does not give it."""
-        known = RequestSetting(**await self._describe_person(user))
-        return known.zone, known.offset
+        setting = RequestSetting(**await self._describe_person(user))
+        return setting.zone, setting.offset
 
     async def _fetch_person(self, user: str) -> SlackAnswer:
-        found = await self._look_up("users.info", f"users.info {user}", lambda: self._client.users_info(user=user))
-        return _as_dict_or_empty(found.get("user"))
+        answer = await self._look_up("users.info", f"users.info {user}", lambda: self._client.users_info(user=user))
+        return _as_dict_or_empty(answer.get("user"))
 
     async def _describe_person(self, user: str) -> dict[str, Any]:
         about = await self._fetch_person(user)
-        told: dict[str, Any] = {"requester": next(iter(_list_names(about)), "")}
+        setting_fields: dict[str, Any] = {"requester": next(iter(_list_names(about)), "")}
         zone, offset = about.get("tz"), about.get("tz_offset")
         if isinstance(zone, str) and zone and isinstance(offset, int) and abs(offset) < 86_400:
-            told |= {"zone": zone.removeprefix("Etc/"), "offset": offset}
-        return told
+            setting_fields |= {"zone": zone.removeprefix("Etc/"), "offset": offset}
+        return setting_fields
 
     async def _describe_channel(self, channel: str) -> str:
         if channel.startswith("D"):
@@ -241,17 +243,19 @@ class People:
 
         The name of a private channel is only for its members, but anybody may write its id into a message.
         """
-        found = await asyncio.gather(
+        answers = await asyncio.gather(
             *(self._fetch_channel(channel, CHANNEL_NAME_TIMEOUT_SECONDS) for channel in channels)
         )
-        public = [(one, about) for one, about in zip(channels, found, strict=True) if about.get("is_private") is False]
+        public = [
+            (one, about) for one, about in zip(channels, answers, strict=True) if about.get("is_private") is False
+        ]
         return {one: str(about["name"]) for one, about in public if about.get("name")}
 
     async def _fetch_channel(self, channel: str, patience: float = NAME_TIMEOUT_SECONDS) -> SlackAnswer:
-        found = await self._look_up(
+        answer = await self._look_up(
             "conversations.info", channel, lambda: self._client.conversations_info(channel=channel), patience
         )
-        return _as_dict_or_empty(found.get("channel"))
+        return _as_dict_or_empty(answer.get("channel"))
 
     async def find_audience(self, place: Place) -> Audience:
         """Return who may read a place. The kind is empty if Slack does not answer in time."""
@@ -268,12 +272,12 @@ class People:
         self, method: str, key: str, send: SendCall, patience: float = NAME_TIMEOUT_SECONDS
     ) -> SlackAnswer:
         """Return Slack's answer to a look-up of names; {} if none comes in time. A refusal is cached like an answer."""
-        found = await self._ask_cached(
+        answer = await self._ask_cached(
             method, key, send, max_age=NAME_CACHE_SECONDS, patience=patience, priority="file"
         )
-        if found is None:
+        if answer is None:
             log.info("%s: no answer in time; done without", method)
-        return found or {}
+        return answer or {}
 
     async def _ask_cached(
         self, method: str, key: str, send: SendCall, *, max_age: float, patience: float, priority: Priority
@@ -282,15 +286,15 @@ class People:
 
         Concurrent callers with the same `key` share one call.
         """
-        known = self._cache.get(key)
-        if known is not None and time.monotonic() - known.at < max_age:
-            return known.answer
+        cache_entry = self._cache.get(key)
+        if cache_entry is not None and time.monotonic() - cache_entry.at < max_age:
+            return cache_entry.answer
         asking = self._pending_calls.get(key)
         if asking is None:
             asking = self._pending_calls[key] = asyncio.create_task(self._ask_and_cache(method, key, send, priority))
             asking.add_done_callback(lambda _: self._pending_calls.pop(key, None))
-        done, _ = await asyncio.wait([asking], timeout=patience)
-        return asking.result() if done else None
+        done_tasks, _ = await asyncio.wait([asking], timeout=patience)
+        return asking.result() if done_tasks else None
 
     async def _ask_and_cache(self, method: str, key: str, send: SendCall, priority: Priority) -> SlackAnswer | None:
         try:

@@ -43,8 +43,8 @@ class ArtifactPublisher:
             return SentMessage(intent.ts, is_adopted=True)
         try:
             if intent.draft_ts and not intent.is_first:
-                waited = await self._outbox.wait_for_earlier_calls(intent)
-                file_id = await self._share_uploaded_file(claim, place, key, artifact, intent.draft_ts, waited)
+                elapsed_seconds = await self._outbox.wait_for_earlier_calls(intent)
+                file_id = await self._share_uploaded_file(claim, place, key, artifact, intent.draft_ts, elapsed_seconds)
             else:
                 file_id = ""  # the file cannot be in the thread: its id is recorded before it is shared
             if not file_id:
@@ -56,13 +56,13 @@ class ArtifactPublisher:
         return await self._outbox.mark_sent(claim, key, file_id)
 
     async def _share_uploaded_file(
-        self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, elapsed: float
+        self, claim: Claim, place: Place, key: str, artifact: Artifact, file_id: str, elapsed_seconds: float
     ) -> str:
         """Share the file that an earlier owner uploaded, unless the thread shows it already.
 
         Returns its id, or "" if it must be uploaded again.
         """
-        if await self._outbox.lookup.find_file(place, file_id, elapsed=elapsed):
+        if await self._outbox.lookup.find_file(place, file_id, elapsed_seconds=elapsed_seconds):
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
             return file_id
         try:
@@ -76,7 +76,7 @@ class ArtifactPublisher:
 
     async def _upload(self, artifact: Artifact, data: bytes) -> str:
         """Upload a file, which nobody can see yet: the first two of Slack's three steps. Returns the file's id."""
-        begun = await self._calls.make(
+        answer = await self._calls.make(
             "files.getUploadURLExternal",
             lambda: self._client.files_getUploadURLExternal(
                 filename=to_plain_line(artifact.name),
@@ -87,9 +87,9 @@ class ArtifactPublisher:
             may_repeat=True,
         )
         await self._calls.make(
-            "upload", lambda: self._upload_bytes(str(begun["upload_url"]), data), priority="file", may_repeat=True
+            "upload", lambda: self._upload_bytes(str(answer["upload_url"]), data), priority="file", may_repeat=True
         )
-        return str(begun["file_id"])
+        return str(answer["file_id"])
 
     async def _upload_bytes(self, url: str, data: bytes) -> Any:
         session = self._client.session
@@ -160,7 +160,7 @@ class ArtifactPublisher:
         return await self._outbox.mark_sent(claim, key, post_ts)
 
     async def _make_canvas(self, artifact: Artifact, markdown: str) -> str:
-        made = await self._calls.make(
+        answer = await self._calls.make(
             "canvases.create",
             lambda: self._client.canvases_create(
                 title=to_plain_line(artifact.about or artifact.name),
@@ -168,7 +168,7 @@ class ArtifactPublisher:
             ),
             priority="file",
         )
-        return str(made["canvas_id"])
+        return str(answer["canvas_id"])
 
     async def _post_link(
         self, claim: Claim, place: Place, key: str, artifact: Artifact, canvas: str, confirmed_at: float

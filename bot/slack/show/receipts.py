@@ -55,9 +55,9 @@ async def show_receipt(
     if not is_question(line):
         await _tell_author(outbox, claim, job, message, key, line)
         return
-    sent = await outbox.post(claim, job.place, key, line)
-    if sent.fault:
-        log.warning("job %s: a receipt was not posted: %s", job.id, sent.fault)
+    sent_message = await outbox.post(claim, job.place, key, line)
+    if sent_message.fault:
+        log.warning("job %s: a receipt was not posted: %s", job.id, sent_message.fault)
 
 
 async def _tell_author(outbox: Outbox, claim: Claim, job: Job, message: HeardMessage, key: str, line: Outgoing) -> None:

@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.published_limits import Priority
-from bot.slack.send.web_calls import CheckAllowed, JobGone, NoReply, OutdatedCall, SlackRefused, WebCalls
+from bot.slack.send.web_calls import JobGone, NoReply, OutdatedCall, PermissionCheck, SlackRefused, WebCalls
 from bot.slack.text.cleaning import to_plain_line
 from bot.store.values import JobKey, StoreError
 from handoff.contracts import Place
@@ -51,7 +51,7 @@ async def set_status(
     place: Place,
     find_newest_view: Callable[[], SessionView],
     *,
-    allowed: CheckAllowed,
+    check_allowed: PermissionCheck,
     priority: Priority = "settled",
     cancel_event: asyncio.Event | None = None,
 ) -> bool:
@@ -61,13 +61,13 @@ async def set_status(
     """
 
     async def send() -> AsyncSlackResponse:
-        shown = find_newest_view()
+        view = find_newest_view()
         return await client.agents_sessions_setStatus(
             channel_id=place.channel,
             thread_ts=place.thread_ts,
-            status=shown.status,
-            title=to_plain_line(shown.title, 200),
-            initiator_user_id=shown.user,
+            status=view.status,
+            title=to_plain_line(view.title, 200),
+            initiator_user_id=view.user,
         )
 
     try:
@@ -76,7 +76,7 @@ async def set_status(
             send,
             priority=priority,
             may_repeat=True,
-            allowed=allowed,
+            check_allowed=check_allowed,
             cancel_event=cancel_event,
         )
     except (SlackRefused, NoReply, JobGone, StoreError) as error:
@@ -87,13 +87,15 @@ async def set_status(
 
 def render_session_title(job: Job) -> str:
     """Return the title of a session: the current words of the request that its job is about."""
-    named = find_subject_request(job)
-    return to_plain_line("A withdrawn request" if named is None else named.spec.text, 200)
+    request = find_subject_request(job)
+    return to_plain_line("A withdrawn request" if request is None else request.spec.text, 200)
 
 
 def has_new_title(before: Job, after: Job) -> bool:
     """Return True if two states of a job give its session different titles. It is quick: each commit calls it."""
-    if not before.requests or not any(_has_new_words(*changed) for changed in after.list_changed_requests(before)):
+    if not before.requests or not any(
+        _has_new_words(*request_pair) for request_pair in after.list_changed_requests(before)
+    ):
         return False
     return render_session_title(before) != render_session_title(after)
 
@@ -102,7 +104,7 @@ def _has_new_words(request: RequestState, earlier: RequestState | None) -> bool:
     return earlier is None or (request.spec.text, request.is_withdrawn) != (earlier.spec.text, earlier.is_withdrawn)
 
 
-async def rename_session(client: AsyncWebClient, calls: WebCalls, job: Job, *, allowed: CheckAllowed) -> None:
+async def rename_session(client: AsyncWebClient, calls: WebCalls, job: Job, *, check_allowed: PermissionCheck) -> None:
     """Give a session its current title, as `set_status` does not change the title of a session that has one."""
     place, title = job.place, render_session_title(job)
     try:
@@ -111,7 +113,7 @@ async def rename_session(client: AsyncWebClient, calls: WebCalls, job: Job, *, a
             lambda: client.agents_sessions_rename(channel_id=place.channel, thread_ts=place.thread_ts, title=title),
             priority="status",
             may_repeat=True,
-            allowed=allowed,
+            check_allowed=check_allowed,
         )
     except (SlackRefused, NoReply, JobGone, StoreError) as error:
         log.info("job %s: the session was not renamed: %s", job.id, error)
@@ -128,25 +130,25 @@ class ThreadSessions:
         self._client = client
         self._calls = calls
         self._on_stop_changed = on_stop_changed
-        self._latest: dict[JobKey, tuple[Job, RequestState, CheckAllowed]] = {}
-        self._shown: dict[JobKey, SessionStatus] = {}
+        self._latest: dict[JobKey, tuple[Job, RequestState, PermissionCheck]] = {}
+        self._shown_statuses: dict[JobKey, SessionStatus] = {}
         """The status of each session, as this instance last set it."""
-        self._superseded: dict[JobKey, asyncio.Event] = {}
+        self._cancel_events: dict[JobKey, asyncio.Event] = {}
         self._without_session: set[JobKey] = set()
 
     def make_status_update(
-        self, key: JobKey, job: Job, request: RequestState, allowed: CheckAllowed
+        self, key: JobKey, job: Job, request: RequestState, check_allowed: PermissionCheck
     ) -> Coroutine[Any, Any, None] | None:
         """Note the status of a request, and return the coroutine that sets it in Slack.
 
         Returns None if Slack shows the status already, or if a coroutine that was returned before will set it.
         """
         busy = key in self._latest
-        if not busy and self._shown.get(key) == STATUS_BY_STATE[request.state]:
+        if not busy and self._shown_statuses.get(key) == STATUS_BY_STATE[request.state]:
             return None
-        self._latest[key] = (job, request, allowed)
-        if busy and STATUS_BY_STATE[request.state] != "processing" and key in self._superseded:
-            self._superseded[key].set()
+        self._latest[key] = (job, request, check_allowed)
+        if busy and STATUS_BY_STATE[request.state] != "processing" and key in self._cancel_events:
+            self._cancel_events[key].set()
         return None if busy else self._set_latest_status(key)
 
     def shows_stop(self, key: JobKey, request: RequestState) -> bool:
@@ -155,64 +157,68 @@ class ThreadSessions:
 
     def record_status(self, key: JobKey, status: SessionStatus) -> None:
         """Record that another call set the status of a session, and drop a waiting call that would set the same."""
-        self._shown[key] = status
-        if key in self._superseded and STATUS_BY_STATE[self._latest[key][1].state] == status:
-            self._superseded[key].set()
+        self._shown_statuses[key] = status
+        if key in self._cancel_events and STATUS_BY_STATE[self._latest[key][1].state] == status:
+            self._cancel_events[key].set()
 
     def shows_processing(self, key: JobKey) -> bool:
         """Return True if this instance set the session to "at work" last."""
-        return self._shown.get(key) == "processing"
+        return self._shown_statuses.get(key) == "processing"
 
     def count_processing(self) -> int:
         """Count the sessions that say "at work": each of them will need another call."""
-        return sum(status == "processing" for status in self._shown.values())
+        return sum(status == "processing" for status in self._shown_statuses.values())
 
     def forget(self, key: JobKey) -> None:
         """Forget the session's status of a job that this instance has released."""
         self._without_session.discard(key)
-        self._shown.pop(key, None)
+        self._shown_statuses.pop(key, None)
 
     async def _set_latest_status(self, key: JobKey) -> None:
-        sent_state: tuple[Job, RequestState, CheckAllowed] | None = None
+        sent_state: tuple[Job, RequestState, PermissionCheck] | None = None
         try:
             while self._latest[key] is not sent_state:
                 sent_state = self._latest[key]
                 with contextlib.suppress(OutdatedCall):
                     await self._set_session_status(key, *sent_state)
                     sent_state = (
-                        self._latest[key] if self._find_wanted_status(key) == self._shown.get(key) else sent_state
+                        self._latest[key]
+                        if self._find_wanted_status(key) == self._shown_statuses.get(key)
+                        else sent_state
                     )
         finally:
             del self._latest[key]
 
-    async def _set_session_status(self, key: JobKey, job: Job, request: RequestState, allowed: CheckAllowed) -> None:
-        settles = STATUS_BY_STATE[request.state] != "processing" and self._shown.get(key) == "processing"
-        told: list[SessionView] = []
+    async def _set_session_status(
+        self, key: JobKey, job: Job, request: RequestState, check_allowed: PermissionCheck
+    ) -> None:
+        settles = STATUS_BY_STATE[request.state] != "processing" and self._shown_statuses.get(key) == "processing"
+        sent_views: list[SessionView] = []
 
         def newest() -> SessionView:
             _, request, _ = self._latest[key]
             title = request.run.plan.goal if request.run.plan else request.text
-            told.append(SessionView(STATUS_BY_STATE[request.state], title, request.spec.user))
-            return told[-1]
+            sent_views.append(SessionView(STATUS_BY_STATE[request.state], title, request.spec.user))
+            return sent_views[-1]
 
-        self._superseded[key] = asyncio.Event()
+        self._cancel_events[key] = asyncio.Event()
         try:
-            shown = await set_status(
+            is_shown = await set_status(
                 *(self._client, self._calls, job.place, newest),
-                allowed=allowed,
+                check_allowed=check_allowed,
                 priority="settled" if settles else "status",
-                cancel_event=self._superseded[key],
+                cancel_event=self._cancel_events[key],
             )
         finally:
-            del self._superseded[key]
-        if shown and told:
-            self._shown[key] = told[-1].status
-        self._record_support(key, shown=shown)
+            del self._cancel_events[key]
+        if is_shown and sent_views:
+            self._shown_statuses[key] = sent_views[-1].status
+        self._record_support(key, is_shown=is_shown)
 
     def _find_wanted_status(self, key: JobKey) -> SessionStatus:
         return STATUS_BY_STATE[self._latest[key][1].state]
 
-    def _record_support(self, key: JobKey, *, shown: bool) -> None:
-        if shown != (key not in self._without_session):
-            (self._without_session.discard if shown else self._without_session.add)(key)
+    def _record_support(self, key: JobKey, *, is_shown: bool) -> None:
+        if is_shown != (key not in self._without_session):
+            (self._without_session.discard if is_shown else self._without_session.add)(key)
             self._on_stop_changed(key)

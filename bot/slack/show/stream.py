@@ -19,7 +19,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.send.lookup import OutcomeUnknown, make_metadata
 from bot.slack.send.outbox import NOT_STARTED_MARK, STREAM_SUFFIX, Outbox, SentMessage
-from bot.slack.send.web_calls import CheckAllowed, JobGone, NoReply, OutdatedCall, SlackRefused
+from bot.slack.send.web_calls import JobGone, NoReply, OutdatedCall, PermissionCheck, SlackRefused
 from bot.slack.text.cleaning import StreamCleaner
 from bot.slack.views.outgoing import Outgoing
 from bot.store.values import Claim, StoreError
@@ -34,7 +34,7 @@ MAX_STREAM_CHARACTERS = 11_000
 
 
 class AnswerStream:
-    """The stream of one answer. `write` never waits for Slack. Nothing is sent once `allowed` returns False.
+    """The stream of one answer. `write` never waits for Slack. Nothing is sent once `check_allowed` returns False.
 
     `reader` is the id of the requester. `known` are the addresses that may become links.
     """
@@ -47,11 +47,11 @@ class AnswerStream:
         key: str,
         *,
         reader: str,
-        allowed: CheckAllowed,
+        check_allowed: PermissionCheck,
         known_addresses: Collection[str] = (),
     ) -> None:
         self._outbox = outbox
-        self._allowed = allowed
+        self._check_allowed = check_allowed
         self._claim = claim
         self._place = place
         self._key = key
@@ -63,7 +63,7 @@ class AnswerStream:
         self._id = secrets.token_hex(4)
         self.ts = ""
         """The Slack id of the message; empty before it is started."""
-        self._broken = False
+        self._is_broken = False
         self._closing = asyncio.Event()
         self._never_wait = asyncio.Event()  # always set: a stream is an extra and waits for no turn
         self._never_wait.set()
@@ -73,7 +73,7 @@ class AnswerStream:
         """Take the next piece of the model's text."""
         self._model_text += text
         self._buffer += self._cleaner.feed(text)
-        if self._pump is None and not self._broken:
+        if self._pump is None and not self._is_broken:
             self._pump = asyncio.create_task(self._run())
 
     async def _run(self) -> None:
@@ -84,10 +84,10 @@ class AnswerStream:
                     await self._flush()
         except (SlackRefused, NoReply, JobGone, StoreError, OutdatedCall) as error:
             log.info("job %s: the answer is not streamed: %s", self._place.job_id, error)
-            self._broken = True
+            self._is_broken = True
         except Exception:
             log.exception("job %s: streaming broke; the answer is posted whole", self._place.job_id)
-            self._broken = True
+            self._is_broken = True
 
     async def _wait_for_close(self, seconds: float) -> bool:
         with contextlib.suppress(TimeoutError):
@@ -136,7 +136,7 @@ class AnswerStream:
         try:
             await self._outbox.record_draft(self._claim, record, self.ts)
         except JobGone:  # another owner may have ended the request and found no stream to delete
-            await self._outbox.delete_message(self._place, self.ts, allowed=None)
+            await self._outbox.delete_message(self._place, self.ts, check_allowed=None)
             raise
 
     async def _append(self, piece: str) -> None:
@@ -148,7 +148,7 @@ class AnswerStream:
                     channel=self._place.channel, ts=self.ts, markdown_text=piece
                 ),
                 priority="stream",
-                allowed=self._allowed,
+                check_allowed=self._check_allowed,
                 cancel_event=self._never_wait,
             )
         except OutdatedCall:
@@ -165,14 +165,16 @@ class AnswerStream:
         becomes the status of the thread's session; "" leaves it as it is. Raises JobGone if the job is no longer ours.
         """
         await self.stop_sending()
-        if not self.ts and (self._broken or len(parts) > 1 or not await self._try_reserve_stream()):
+        if not self.ts and (self._is_broken or len(parts) > 1 or not await self._try_reserve_stream()):
             return None
-        said = self._model_text.strip()
-        goes_on = answer.strip().startswith(said)
+        streamed_text = self._model_text.strip()
+        goes_on = answer.strip().startswith(streamed_text)
         rest = (
-            self._buffer + self._cleaner.feed(answer.strip()[len(said) :] if goes_on else "") + self._cleaner.finish()
+            self._buffer
+            + self._cleaner.feed(answer.strip()[len(streamed_text) :] if goes_on else "")
+            + self._cleaner.finish()
         )
-        if not goes_on or self._broken or self._length + len(rest) > MAX_STREAM_CHARACTERS or len(parts) > 1:
+        if not goes_on or self._is_broken or self._length + len(rest) > MAX_STREAM_CHARACTERS or len(parts) > 1:
             return None
         try:
             if not self.ts:
@@ -208,7 +210,7 @@ class AnswerStream:
                 metadata=make_metadata(self._place, self._key),
                 session_status=status or None,
             ),
-            allowed=self._allowed,
+            check_allowed=self._check_allowed,
         )
 
     async def _has_ended(self) -> bool:
@@ -226,5 +228,5 @@ class AnswerStream:
 
     def abandon(self) -> None:
         """Stop sending, without waiting. The message is left to `Outbox.clear_stream`."""
-        self._broken = True
+        self._is_broken = True
         self._closing.set()

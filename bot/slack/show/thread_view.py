@@ -16,7 +16,7 @@ from bot.slack.receive.attachments import download_attachment
 from bot.slack.receive.markup import PERSON_MENTION, to_plain_text
 from bot.slack.receive.message_reader import render_plain_content
 from bot.slack.send.outbox import Outbox, SentMessage
-from bot.slack.send.web_calls import TOKEN_RETRY_SECONDS, BackgroundTasks, CheckAllowed, JobGone, close_client
+from bot.slack.send.web_calls import TOKEN_RETRY_SECONDS, BackgroundTasks, JobGone, PermissionCheck, close_client
 from bot.slack.show.admission import find_readable_channel
 from bot.slack.show.card_painter import CardPainter, CardPoster
 from bot.slack.show.closed_questions import redraw_closed_questions, render_closed_question
@@ -80,8 +80,8 @@ LAST_EDITS_SECONDS = 10.0
 class ThreadView:
     """Shows jobs in their threads. One object serves all jobs of an instance. Without `messengers`, no channel is read.
 
-    Many methods take `allowed`, which is called before each try of a Slack call that shows something. If it returns
-    False, the call is left out.
+    Many methods take `check_allowed`, which is called before each try of a Slack call that shows something. If it
+    returns False, the call is left out.
     """
 
     def __init__(
@@ -150,16 +150,18 @@ class ThreadView:
         place = Place(team=people.home.team, channel=span.channel, thread_ts="")
         name = DIRECT_MESSAGE
         if span.channel != job.place.channel or not span.channel.startswith("D"):
-            found = await self._find_readable_channel(span, request)
-            if isinstance(found, str):
-                return "the channel", Audience(channel=span.channel), ChannelReadOutcome(fault=found)
-            name = f"{found.name} (thread)" if span.thread_ts else found.name
+            channel = await self._find_readable_channel(span, request)
+            if isinstance(channel, str):
+                return "the channel", Audience(channel=span.channel), ChannelReadOutcome(fault=channel)
+            name = f"{channel.name} (thread)" if span.thread_ts else channel.name
         above = f"What was said in {name}{_describe_period(span, request)}, the oldest first."
-        read = await ChannelReader(self._client, calls, people, bot_user=bot).read(span, name, request.spec.user, above)
-        if not read.text.text and not read.fault:
+        outcome = await ChannelReader(self._client, calls, people, bot_user=bot).read(
+            span, name, request.spec.user, above
+        )
+        if not outcome.text.text and not outcome.fault:
             nothing = f"(Nothing was said in {name}{_describe_period(span, request)}.)"
-            read = replace(read, text=replace(read.text, text=nothing))
-        return name, await people.find_audience(place), read
+            outcome = replace(outcome, text=replace(outcome.text, text=nothing))
+        return name, await people.find_audience(place), outcome
 
     async def _find_readable_channel(self, span: ChannelSpan, request: RequestState) -> KnownChannel | str:
         if self.messengers is None:
@@ -180,15 +182,15 @@ class ThreadView:
         setting = await self._people.fetch_request_setting(job.place, request.spec.user)
         others = [one for one in (*list_askable_people(job, request), *crew_people) if one != request.spec.user]
         if others:
-            known = await self._people.find_people(tuple(dict.fromkeys(others)))
-            setting = setting.model_copy(update={"people": known})
+            people = await self._people.find_people(tuple(dict.fromkeys(others)))
+            setting = setting.model_copy(update={"people": people})
         if contact:
-            called = {"contact": contact, "contact_name": await self._people.find_contact_name(contact)}
-            setting = setting.model_copy(update=called)
+            contact_fields = {"contact": contact, "contact_name": await self._people.find_contact_name(contact)}
+            setting = setting.model_copy(update=contact_fields)
         return SettingKnown(at=self._store.clock(), request=request.id, setting=setting)
 
     async def post(
-        self, claim: Claim, job: Job, request: RequestState, key: str, *, allowed: CheckAllowed
+        self, claim: Claim, job: Job, request: RequestState, key: str, *, check_allowed: PermissionCheck
     ) -> SentMessage:
         """Post the message with a key into the thread, once. Raises JobGone if the job is no longer ours.
 
@@ -197,27 +199,29 @@ class ThreadView:
         if request.spec.opens:
             return SentMessage("", "there is no thread")
         if key != make_answer_key(request.id):
-            return await self._post(claim, job, request, key, allowed)
+            return await self._post(claim, job, request, key, check_allowed)
         stream = self._streams.get((claim.key, request.id))
-        sent = await self._post_end(claim, job, request, stream, allowed)
+        sent_message = await self._post_end(claim, job, request, stream, check_allowed)
         if stream is not None:
             await stream.stop_sending()
         await self._outbox.clear_stream(
-            claim, job.place, key, allowed=allowed, ts=stream.ts if stream is not None else ""
+            claim, job.place, key, check_allowed=check_allowed, ts=stream.ts if stream is not None else ""
         )
         self._streams.pop((claim.key, request.id), None)
-        return sent
+        return sent_message
 
     async def _post(
-        self, claim: Claim, job: Job, request: RequestState, key: str, allowed: CheckAllowed
+        self, claim: Claim, job: Job, request: RequestState, key: str, check_allowed: PermissionCheck
     ) -> SentMessage:
         place = job.place
         if _is_thread_deleted(job, request) and key != make_card_end_key(request.id):
             return SentMessage("", WITHDRAWN_FAULT)
         if key == make_card_key(request.id):
-            return await self._cards.post_card(claim, job, request, self._find_or_make_painter(claim.key, allowed))
+            return await self._cards.post_card(
+                claim, job, request, self._find_or_make_painter(claim.key, check_allowed)
+            )
         if key == make_card_end_key(request.id):
-            return await self._draw_final_card(job, request, allowed)
+            return await self._draw_final_card(job, request, check_allowed)
         if (asking := _render_keyed_question(job, request, key)) is not None:
             return await self._outbox.post(claim, place, key, asking)
         results = [subtask.result for subtask in request.subtasks.values() if subtask.result is not None]
@@ -261,7 +265,7 @@ class ThreadView:
         return await self._publisher.publish_file(claim, job.place, key, artifact, data)
 
     async def _post_end(
-        self, claim: Claim, job: Job, request: RequestState, stream: AnswerStream | None, allowed: CheckAllowed
+        self, claim: Claim, job: Job, request: RequestState, stream: AnswerStream | None, check_allowed: PermissionCheck
     ) -> SentMessage:
         """Post the answer, or the message that ends a request without one.
 
@@ -273,7 +277,7 @@ class ThreadView:
         if _is_thread_deleted(job, request):
             message = request_ends.render_cancellation(job, request, is_private=True)
             await send_direct_message_once(
-                self._outbox, claim, request.spec.user, f"{key}:alone", message, allowed=allowed
+                self._outbox, claim, request.spec.user, f"{key}:alone", message, check_allowed=check_allowed
             )
             return SentMessage("", WITHDRAWN_FAULT)
 
@@ -283,12 +287,12 @@ class ThreadView:
         if request.run.answer is None:
             if not request.cancelled_by:
                 await self._native.post_pictures(request, post_file)
-            sent = await self._outbox.post(claim, job.place, key, self._render_end(job, request))
+            sent_message = await self._outbox.post(claim, job.place, key, self._render_end(job, request))
         else:
-            sent = await self._post_answer(claim, job, request, stream, post_file)
-        if sent.fault:
-            await self._tell_requester(claim, job, request, sent.fault, allowed)
-        return sent
+            sent_message = await self._post_answer(claim, job, request, stream, post_file)
+        if sent_message.fault:
+            await self._tell_requester(claim, job, request, sent_message.fault, check_allowed)
+        return sent_message
 
     async def _post_answer(
         self, claim: Claim, job: Job, request: RequestState, stream: AnswerStream | None, post_file: PostFile
@@ -298,26 +302,26 @@ class ThreadView:
         if stream is not None and request.run.answer is not None:
             ends_session = self._sessions.shows_processing(claim.key) and job.latest_request.id == request.id
             end = [*charts, *answer_view.render_answer_footer(job, request, self._model_label)]
-            sent = await stream.finish(request.run.answer, parts, end, status="active" if ends_session else "")
-            if sent is not None:
+            sent_message = await stream.finish(request.run.answer, parts, end, status="active" if ends_session else "")
+            if sent_message is not None:
                 if ends_session:
                     self._sessions.record_status(claim.key, "active")
-                return sent
-        sent = SentMessage("")
+                return sent_message
+        sent_message = SentMessage("")
         for number, part in enumerate(parts):
             last = number == len(parts) - 1
             part_key = key if last else f"{key}:{number}"
-            shown = self._native.render_part(part, charts if last else [])
+            native_part = self._native.render_part(part, charts if last else [])
             simpler = partial(self._native.fall_back_to_pictures, part, request, post_file)
-            sent = await self._outbox.post(
-                claim, job.place, part_key, shown, draw_simpler=simpler if shown != part else None
+            sent_message = await self._outbox.post(
+                claim, job.place, part_key, native_part, draw_simpler=simpler if native_part != part else None
             )
-            if sent.fault:
+            if sent_message.fault:
                 break
-        return sent
+        return sent_message
 
     async def _tell_requester(
-        self, claim: Claim, job: Job, request: RequestState, fault: str, allowed: CheckAllowed
+        self, claim: Claim, job: Job, request: RequestState, fault: str, check_allowed: PermissionCheck
     ) -> None:
         """Send the requester a direct message about how the request ended, since the thread cannot be reached."""
         end = (
@@ -326,7 +330,9 @@ class ThreadView:
             else answer_view.render_answer(job, request, self._model_label)[0]
         )
         message, key = request_ends.render_undeliverable_end(job, fault, end), f"{make_answer_key(request.id)}:alone"
-        await send_direct_message_once(self._outbox, claim, request.spec.user, key, message, allowed=allowed)
+        await send_direct_message_once(
+            self._outbox, claim, request.spec.user, key, message, check_allowed=check_allowed
+        )
 
     def _render_end(self, job: Job, request: RequestState) -> Outgoing:
         if request.refusal:
@@ -337,7 +343,7 @@ class ThreadView:
             else request_ends.render_failure(job, request)
         )
 
-    async def _draw_final_card(self, job: Job, request: RequestState, allowed: CheckAllowed) -> SentMessage:
+    async def _draw_final_card(self, job: Job, request: RequestState, check_allowed: PermissionCheck) -> SentMessage:
         ts = request.posted_ids.get(make_card_key(request.id), "")
         if not ts:
             return SentMessage("", "there is no card")
@@ -345,26 +351,34 @@ class ThreadView:
         if painter is not None:
             await painter.stop()
         card = render_plan_card(job, request, self._store.clock())
-        shown = await self._outbox.edit_message(job.place, ts, card, allowed=allowed, priority="settled")
-        return SentMessage(ts if shown else "", "" if shown else "the card could not be edited")
+        is_edited = await self._outbox.edit_message(
+            job.place, ts, card, check_allowed=check_allowed, priority="settled"
+        )
+        return SentMessage(ts if is_edited else "", "" if is_edited else "the card could not be edited")
 
     async def begin_answer(
-        self, claim: Claim, job: Job, request: RequestState, *, allowed: CheckAllowed
+        self, claim: Claim, job: Job, request: RequestState, *, check_allowed: PermissionCheck
     ) -> AnswerStream:
         """Return a new stream for the answer that is about to be written, and drop the stream of an earlier try."""
         from bot.slack.show.stream import AnswerStream  # noqa: PLC0415 - only for an answer that is written
 
         key, reader = make_answer_key(request.id), request.spec.user
-        known = list_known_addresses(job, request)
+        known_addresses = list_known_addresses(job, request)
         stream = AnswerStream(
-            self._outbox, claim, job.place, key, reader=reader, allowed=allowed, known_addresses=known
+            self._outbox,
+            claim,
+            job.place,
+            key,
+            reader=reader,
+            check_allowed=check_allowed,
+            known_addresses=known_addresses,
         )
         if (former := self._streams.get((claim.key, request.id))) is not None:
             former.abandon()
         self._streams[claim.key, request.id] = stream
         return stream
 
-    def show_job_change(self, key: JobKey, before: Job, after: Job, *, allowed: CheckAllowed) -> None:
+    def show_job_change(self, key: JobKey, before: Job, after: Job, *, check_allowed: PermissionCheck) -> None:
         """Update the card, redraw closed questions and set the session's status, after a change of the job.
 
         After a takeover it is unknown what the last owner still showed, so everything is shown again. An instance that
@@ -375,52 +389,61 @@ class ThreadView:
         request = after.latest_request
         old = before.find_request(request.id)
         taken_over = after.takeover_count > before.takeover_count
-        released = before.quarantine is not None and after.quarantine is None
+        is_released = before.quarantine is not None and after.quarantine is None
         if (
             old is None
             or goes_on
             or taken_over
-            or released
+            or is_released
             or STATUS_BY_STATE[old.state] != STATUS_BY_STATE[request.state]
         ):
-            self._show_status(after, request, allowed)
+            self._show_status(after, request, check_allowed)
         if has_new_title(before, after):
             self._edit_in_background(
-                key, rename_session(self._client, self._outbox.calls, after, allowed=allowed), "rename the session"
+                key,
+                rename_session(self._client, self._outbox.calls, after, check_allowed=check_allowed),
+                "rename the session",
             )
         goes_on = goes_on and old is not None and not old.is_over
-        answered = old is not None and (
+        has_answers = old is not None and (
             old.question_answers or any(subtask.question_answers for subtask in old.subtasks.values())
         )
-        if taken_over or (goes_on and answered):
+        if taken_over or (goes_on and has_answers):
             self._edit_in_background(
-                key, redraw_closed_questions(self._outbox, after, allowed=allowed), "close questions anew"
+                key, redraw_closed_questions(self._outbox, after, check_allowed=check_allowed), "close questions anew"
             )
         self._cards.update_waiting_card(key, after, request)
         if old is None or request.refusal:
             return
-        for name, asked in _list_last_questions(old).items():
+        for name, question in _list_last_questions(old).items():
             now = _list_last_questions(request).get(name)
-            if now is None or now.number != asked.number:
-                self._redraw_closed_question(after, request, name, asked, allowed)
+            if now is None or now.number != question.number:
+                self._redraw_closed_question(after, request, name, question, check_allowed)
             elif old.run.failure is None and request.run.failure is not None:
                 self._redraw_question(
-                    after, request, name, asked, _render_dropped_question(after, request, name, asked), allowed
+                    after,
+                    request,
+                    name,
+                    question,
+                    _render_dropped_question(after, request, name, question),
+                    check_allowed,
                 )
-            elif now.votes != asked.votes:  # one of several people has approved
-                self._redraw_question(after, request, name, now, render_approval(after, request, name, now), allowed)
+            elif now.votes != question.votes:  # one of several people has approved
+                self._redraw_question(
+                    after, request, name, now, render_approval(after, request, name, now), check_allowed
+                )
         ts = request.posted_ids.get(make_card_key(request.id), "")
         if (
             ts and request.run.answer is None and request.run.failure is None
         ):  # after that, only the card's last edit is drawn
-            self._find_or_make_painter(key, allowed).show(after, request, ts)
+            self._find_or_make_painter(key, check_allowed).show(after, request, ts)
 
     async def announce_trial(self, claim: Claim, notice: TrialNotice) -> None:
         """Tell the thread that its job, suspected of crashing its owners, will be tried alone. Raises JobGone."""
         message = request_ends.render_trial_notice(notice.place.job_id, notice.step, notice.lost_owners)
-        sent = await self._outbox.post(claim, notice.place, notice.key, message)
-        if sent.fault:
-            log.warning("job %s: its thread could not be told: %s", notice.place.job_id, sent.fault)
+        sent_message = await self._outbox.post(claim, notice.place, notice.key, message)
+        if sent_message.fault:
+            log.warning("job %s: its thread could not be told: %s", notice.place.job_id, sent_message.fault)
 
     async def announce_quarantine(self, claim: Claim, notice: QuarantineNotice) -> None:
         """Tell the thread that its job is quarantined, and update the card and the session where possible.
@@ -430,23 +453,26 @@ class ThreadView:
         message = request_ends.render_quarantine_notice(
             notice.place.job_id, notice.step, notice.reason, user=notice.user, is_readable=notice.is_readable
         )
-        sent = await self._outbox.post(claim, notice.place, notice.key, message)
-        if sent.fault:
-            log.warning("job %s: its thread could not be told: %s", notice.place.job_id, sent.fault)
-        request, allowed = notice.job.current_request if notice.job else None, self._outbox.make_claim_check(claim)
-        await self._outbox.clear_streams(claim, notice.place, allowed=allowed)
+        sent_message = await self._outbox.post(claim, notice.place, notice.key, message)
+        if sent_message.fault:
+            log.warning("job %s: its thread could not be told: %s", notice.place.job_id, sent_message.fault)
+        request, check_allowed = (
+            notice.job.current_request if notice.job else None,
+            self._outbox.make_claim_check(claim),
+        )
+        await self._outbox.clear_streams(claim, notice.place, check_allowed=check_allowed)
         if notice.job is not None and request is not None and (ts := request.posted_ids.get(make_card_key(request.id))):
             card = render_plan_card(notice.job, request, self._store.clock())
-            await self._outbox.edit_message(notice.place, ts, card, allowed=allowed, priority="settled")
-        shown = SessionView("suspended", notice.title, notice.user)
-        await set_status(self._client, self._outbox.calls, notice.place, lambda: shown, allowed=allowed)
+            await self._outbox.edit_message(notice.place, ts, card, check_allowed=check_allowed, priority="settled")
+        view = SessionView("suspended", notice.title, notice.user)
+        await set_status(self._client, self._outbox.calls, notice.place, lambda: view, check_allowed=check_allowed)
 
-    def _find_or_make_painter(self, key: JobKey, allowed: CheckAllowed) -> CardPainter:
+    def _find_or_make_painter(self, key: JobKey, check_allowed: PermissionCheck) -> CardPainter:
         painter = self._painters.get(key)
         if painter is None:
             painter = self._painters[key] = CardPainter(
                 self._outbox,
-                allowed=allowed,
+                check_allowed=check_allowed,
                 needs_stop=lambda request: not self._sessions.shows_stop(key, request),
                 read_job=partial(self._read_job, key),
             )
@@ -463,29 +489,37 @@ class ThreadView:
             return None
 
     def _redraw_closed_question(
-        self, job: Job, request: RequestState, name: str, closing: Question, allowed: CheckAllowed
+        self, job: Job, request: RequestState, name: str, closing: Question, check_allowed: PermissionCheck
     ) -> None:
         """Redraw a question that is no longer open, without its buttons and with the outcome."""
-        gone = name and name not in request.subtasks
-        closed_message = None if gone else render_closed_question(job, request, name, closing.number)
-        if closed_message is None and not gone and closing.approval is not None:  # the subtask ran out of time
+        is_gone = name and name not in request.subtasks
+        closed_message = None if is_gone else render_closed_question(job, request, name, closing.number)
+        if closed_message is None and not is_gone and closing.approval is not None:  # the subtask ran out of time
             closed_message = render_dropped_approval(find_questioner_name(request, name), closing)
         if closed_message is not None:
-            self._redraw_question(job, request, name, closing, closed_message, allowed)
+            self._redraw_question(job, request, name, closing, closed_message, check_allowed)
 
     def _redraw_question(
-        self, job: Job, request: RequestState, name: str, closing: Question, message: Outgoing, allowed: CheckAllowed
+        self,
+        job: Job,
+        request: RequestState,
+        name: str,
+        closing: Question,
+        message: Outgoing,
+        check_allowed: PermissionCheck,
     ) -> None:
         ts = request.posted_ids.get(make_question_key(request.id, name, closing.number), "")
         if ts:
             self._edit_in_background(
                 _make_job_key(job),
-                self._outbox.edit_message(job.place, ts, message, allowed=allowed),
+                self._outbox.edit_message(job.place, ts, message, check_allowed=check_allowed),
                 "close a question",
             )
         else:  # the log lacks the message's id: an owner died, or the answer was very quick
             self._edit_in_background(
-                _make_job_key(job), redraw_closed_questions(self._outbox, job, allowed=allowed), "close a question"
+                _make_job_key(job),
+                redraw_closed_questions(self._outbox, job, check_allowed=check_allowed),
+                "close a question",
             )
 
     def _edit_in_background(self, key: JobKey, work: Coroutine[Any, Any, object], label: str) -> None:
@@ -501,10 +535,10 @@ class ThreadView:
 
         task.add_done_callback(forget)
 
-    def _show_status(self, job: Job, request: RequestState, allowed: CheckAllowed) -> None:
+    def _show_status(self, job: Job, request: RequestState, check_allowed: PermissionCheck) -> None:
         """Set the session's status in the background."""
         key = _make_job_key(job)
-        work = self._sessions.make_status_update(key, job, request, allowed)
+        work = self._sessions.make_status_update(key, job, request, check_allowed)
         if work is not None:
             self._edit_in_background(key, work, "set the session status")
 
@@ -560,13 +594,13 @@ def _describe_period(span: ChannelSpan, request: RequestState) -> str:
 
 def _render_keyed_question(job: Job, request: RequestState, key: str) -> Outgoing | None:
     """Return the message of the open question or reminder with a key; None if there is none."""
-    for name, asked in request.open_questions.items():
-        if key == make_question_key(request.id, name, asked.number):
-            if asked.approval is not None:
-                return render_approval(job, request, name, asked, compute_expiry_time(asked))
+    for name, question in request.open_questions.items():
+        if key == make_question_key(request.id, name, question.number):
+            if question.approval is not None:
+                return render_approval(job, request, name, question, compute_expiry_time(question))
             return render_question(job, request, name)
-        for count in range(1, len(asked.reminders) + 1):
-            if key == make_reminder_key(request.id, name, asked.number, count):
+        for count in range(1, len(question.reminders) + 1):
+            if key == make_reminder_key(request.id, name, question.number, count):
                 return render_reminder(job, request, name, count)
     return None
 
@@ -576,15 +610,15 @@ def _list_last_questions(request: RequestState) -> dict[str, Question]:
 
     The planner's question is under "".
     """
-    found = {"": request.question} | {name: subtask.question for name, subtask in request.subtasks.items()}
-    return {name: question for name, question in found.items() if question is not None}
+    last_questions = {"": request.question} | {name: subtask.question for name, subtask in request.subtasks.items()}
+    return {name: question for name, question in last_questions.items() if question is not None}
 
 
-def _render_dropped_question(job: Job, request: RequestState, name: str, dropped: Question) -> Outgoing:
+def _render_dropped_question(job: Job, request: RequestState, name: str, question: Question) -> Outgoing:
     """Render a question as dropped, because its request ended."""
-    if dropped.approval is not None:
-        return render_dropped_approval(find_questioner_name(request, name), dropped)
-    return render_dropped_question(find_questioner_name(request, name), dropped, list_known_addresses(job, request))
+    if question.approval is not None:
+        return render_dropped_approval(find_questioner_name(request, name), question)
+    return render_dropped_question(find_questioner_name(request, name), question, list_known_addresses(job, request))
 
 
 async def _run_unless_gone(work: Coroutine[Any, Any, object], label: str) -> None:

@@ -42,8 +42,8 @@ def restore_channel_mentions(text: str) -> str:
 
 def read_channel_id(name: str) -> str:
     """Return the channel id in a name such as `#sales (C0123ABCD)`; "" for any other text."""
-    found = _CHANNEL_WITH_ID.fullmatch(name)
-    return found[1] if found else ""
+    match = _CHANNEL_WITH_ID.fullmatch(name)
+    return match[1] if match else ""
 
 
 def clean_mrkdwn(text: str, *, known_addresses: Collection[str] = (), limit: int | None = None) -> str:
@@ -59,14 +59,16 @@ def clean_markdown(text: str, *, known_addresses: Collection[str] = (), limit: i
     return _clean_to_fit(text, "markdown", known_addresses, limit)
 
 
-def _clean_to_fit(text: str, markup: Markup, known: Collection[str], limit: int | None) -> str:
-    cleaned_text = StreamCleaner(known_addresses=known, markup=markup).clean_whole(text)
+def _clean_to_fit(text: str, markup: Markup, known_addresses: Collection[str], limit: int | None) -> str:
+    cleaned_text = StreamCleaner(known_addresses=known_addresses, markup=markup).clean_whole(text)
     if limit is None:
         return cleaned_text
-    kept = len(text)
+    kept_length = len(text)
     while len(cleaned_text) > limit:
-        kept = min(kept - 1, kept * limit // len(cleaned_text))
-        cleaned_text = StreamCleaner(known_addresses=known, markup=markup).clean_whole(text[:kept].rstrip() + "…")
+        kept_length = min(kept_length - 1, kept_length * limit // len(cleaned_text))
+        cleaned_text = StreamCleaner(known_addresses=known_addresses, markup=markup).clean_whole(
+            text[:kept_length].rstrip() + "…"
+        )
     return cleaned_text
 
 
@@ -95,11 +97,11 @@ def split_answer(markdown: str, limit: int = MAX_PART_CHARACTERS) -> list[str]:
     room = limit - len(CONTINUED_NOTE)
     parts, current = [], ""
     for piece in _split_to_fit(_renumber_items(markdown), room):
-        joined = f"{current}\n\n{piece}" if current else piece
-        if len(joined) > room and current:
+        candidate = f"{current}\n\n{piece}" if current else piece
+        if len(candidate) > room and current:
             parts.append(current)
-            joined = piece
-        current = joined
+            candidate = piece
+        current = candidate
     parts.append(current)
     return [part + CONTINUED_NOTE for part in parts[:-1]] + parts[-1:]
 
@@ -175,19 +177,19 @@ def _cut_block(block: str, room: int) -> list[str]:
     head, foot = "", ""
     mark = _FENCE.fullmatch(lines[0])
     if mark:
-        quoted = lines[0][: mark.start(1)]
-        head, foot = lines[0][:100] + "\n", f"\n{quoted}{mark.group(1)}"
+        quote_prefix = lines[0][: mark.start(1)]
+        head, foot = lines[0][:100] + "\n", f"\n{quote_prefix}{mark.group(1)}"
         lines = lines[1:-1] if _FENCE.fullmatch(lines[-1]) else lines[1:]
     elif len(lines) > 2 and _TABLE_RULE.fullmatch(lines[1]) and len(lines[0]) + len(lines[1]) < room // 2:
         head, lines = f"{lines[0]}\n{lines[1]}\n", lines[2:]
     room -= len(head) + len(foot)
     pieces, current = [], ""
     for row in (part for line in lines for part in _cut_line(line, room)):
-        joined = f"{current}\n{row}" if current else row
-        if len(joined) > room and current:
+        candidate = f"{current}\n{row}" if current else row
+        if len(candidate) > room and current:
             pieces.append(current)
-            joined = row
-        current = joined
+            candidate = row
+        current = candidate
     return [head + piece + foot for piece in [*pieces, current] if piece]
 
 

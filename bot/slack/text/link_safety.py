@@ -18,7 +18,7 @@ BROADCAST_PATTERN = re.compile(r"@(?:channel|here|everyone)(?![^\W_])", re.IGNOR
 def to_plain_line(text: str, limit: int = 150) -> str:
     """Return a text as one line of at most `limit` characters, for fields without markup, such as titles."""
     flat = " ".join(remove_invisible(text).split()).replace("<", "\u2039").replace(">", "\u203a")
-    flat = BROADCAST_PATTERN.sub(lambda found: "\uff20" + found.group()[1:], flat)
+    flat = BROADCAST_PATTERN.sub(lambda match: "\uff20" + match.group()[1:], flat)
     return flat if len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
 
 
@@ -113,7 +113,7 @@ def names_other_address(label: str, address: str) -> bool:
     """Return True if the label of a link contains an address other than the link's own address or host."""
     flat = unicodedata.normalize("NFKC", unquote(label)).replace("\u3002", ".")
     flat = re.sub(r"\s*\.\s*", ".", re.sub(r"[\\*_~`]", "", remove_invisible(flat)))
-    addresses = [_strip_address(found.address) for word in flat.split() for found in find_address_spans(word)]
+    addresses = [_strip_address(span.address) for word in flat.split() for span in find_address_spans(word)]
     host = urlsplit(address).netloc.lower()
     return any(one != _strip_address(address) and one.lower() != host for one in addresses)
 
@@ -132,8 +132,8 @@ def read_angled_address(text: str, position: int) -> tuple[str, int, bool] | Non
 
     Returns the address, the position after it, and True if its closing bracket is there; the text may end before.
     """
-    found = _ANGLED_ADDRESS.match(text, position)
-    return None if found is None else (found[1], found.end(), bool(found[2]))
+    match = _ANGLED_ADDRESS.match(text, position)
+    return None if match is None else (match[1], match.end(), bool(match[2]))
 
 
 def render_mrkdwn_link(address: str, words: str) -> str:

@@ -46,7 +46,7 @@ class StreamCleaner:
     """
 
     def __init__(self, *, known_addresses: Collection[str] = (), markup: Markup = "markdown") -> None:
-        self._known = frozenset(known_addresses)
+        self._known_addresses = frozenset(known_addresses)
         self._markup = markup
         self._pending = ""
         self._out: list[str] = []
@@ -64,11 +64,11 @@ class StreamCleaner:
 
     def finish(self) -> str:
         """Return the rest of the output, with an open code fence closed."""
-        done = self._clean_pending(final=True)
+        cleaned_text = self._clean_pending(final=True)
         if not self._fence_length:
-            return done
+            return cleaned_text
         self._fence_length = 0
-        return done + ("" if self._last_character == "\n" else "\n") + _FENCE
+        return cleaned_text + ("" if self._last_character == "\n" else "\n") + _FENCE
 
     def clean_whole(self, text: str) -> str:
         """Clean a whole text at once."""
@@ -82,9 +82,9 @@ class StreamCleaner:
                 break
             at = end
         self._pending = text[at:]
-        done = "".join(self._out)
+        cleaned_text = "".join(self._out)
         self._out.clear()
-        return done
+        return cleaned_text
 
     def _put(self, text: str) -> None:
         if not text:
@@ -240,7 +240,7 @@ class StreamCleaner:
         inner = StreamCleaner(markup=self._markup)  # no link stands inside another
         inner._is_line_start = False
         words = inner.clean_whole(label)
-        if link_safety.is_linkable(plainly := link_safety.unescape_address(address), self._known):
+        if link_safety.is_linkable(plainly := link_safety.unescape_address(address), self._known_addresses):
             address = plainly
             if not label.strip() or link_safety.names_same_address(label, address):
                 self._put_link(address, _escape(label.strip()) if label.strip() != address else "")
@@ -285,9 +285,9 @@ class StreamCleaner:
 
     def _clean_less_than(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
         """Clean a `<`, which may begin a known address in angle brackets or an HTML line break."""
-        if self._known and (found := link_safety.read_angled_address(text, position)):
-            address, end, whole = found
-            if whole and link_safety.is_linkable(address, self._known):
+        if self._known_addresses and (angled_address := link_safety.read_angled_address(text, position)):
+            address, end, whole = angled_address
+            if whole and link_safety.is_linkable(address, self._known_addresses):
                 self._put_link(address)
                 return end
             if not whole and not final and len(address) < link_safety.MAX_LINK_LENGTH:
@@ -311,7 +311,7 @@ class StreamCleaner:
         open_ended = end == len(text) or (text[end] == "\\" and end + 1 == len(text))
         if open_ended and not final:
             return None
-        start = link_safety.SCHEME.search(match.group()) if self._known else None
+        start = link_safety.SCHEME.search(match.group()) if self._known_addresses else None
         if start is None:
             self._clean_word(match.group())
             return end
@@ -334,7 +334,7 @@ class StreamCleaner:
             return None
         for raw in yield_address_candidates(token):
             address = link_safety.unescape_address(raw)
-            if link_safety.is_linkable(address, self._known):
+            if link_safety.is_linkable(address, self._known_addresses):
                 self._put_link(address)
                 return position + len(raw)
         return None
@@ -353,20 +353,20 @@ class StreamCleaner:
     def _clean_word(self, word_markup: str) -> None:
         word_markup = self._break_tildes(word_markup)
         word, at = _BACKSLASH_ESCAPE.sub(r"\1", word_markup), 0
-        for found in link_safety.find_address_spans(word):
-            self._put_text(word[at : found.start])
-            self._put_code(link_safety.flatten_address(found.address))
-            at = found.end
+        for span in link_safety.find_address_spans(word):
+            self._put_text(word[at : span.start])
+            self._put_code(link_safety.flatten_address(span.address))
+            at = span.end
         rest = word[at:] if at or self._markup == "mrkdwn" else word_markup
         self._put_text(rest)
 
     def _put_text(self, text: str) -> None:
         """Put out text without addresses. Words such as @channel, which could notify everybody, become code."""
         at = 0
-        for found in BROADCAST_PATTERN.finditer(text):
-            self._put(_escape(text[at : found.start()]))
-            self._put_code(found.group())
-            at = found.end()
+        for match in BROADCAST_PATTERN.finditer(text):
+            self._put(_escape(text[at : match.start()]))
+            self._put_code(match.group())
+            at = match.end()
         self._put(_escape(text[at:]))
 
     def _break_tildes(self, word: str) -> str:

@@ -74,23 +74,23 @@ def render_answer(job: Job, request: RequestState, model_label: str) -> list[Out
     """
     if request.run.answer is None:
         raise ValueError(f"{request.id} has no answer")
-    known = list_known_addresses(job, request)
-    parts = split_clean_markdown(request.run.answer.strip() or "_The answer is empty._", known)
+    known_addresses = list_known_addresses(job, request)
+    parts = split_clean_markdown(request.run.answer.strip() or "_The answer is empty._", known_addresses)
     preview = clean_mrkdwn(request.run.answer[: 2 * _PREVIEW_LENGTH], limit=_PREVIEW_LENGTH) or "Answered."
-    made = []
+    messages = []
     for index, part in enumerate(parts):
         blocks: list[Block] = [{"type": "markdown", "text": part}]
         if index == len(parts) - 1:
             blocks += render_answer_footer(job, request, model_label)
-        made.append(Outgoing(text=preview, blocks=tuple(blocks)))
-    return made
+        messages.append(Outgoing(text=preview, blocks=tuple(blocks)))
+    return messages
 
 
-def split_clean_markdown(text: str, known: Collection[str] = ()) -> list[str]:
-    """Clean Markdown, and cut it into parts that each fit into a message. Addresses in `known` become links."""
+def split_clean_markdown(text: str, known_addresses: Collection[str] = ()) -> list[str]:
+    """Clean Markdown and cut it into parts that fit into a message. Addresses in `known_addresses` become links."""
     limit = MAX_PART_CHARACTERS
     while True:
-        parts = [clean_markdown(part, known_addresses=known) for part in split_answer(text, limit)]
+        parts = [clean_markdown(part, known_addresses=known_addresses) for part in split_answer(text, limit)]
         longest = max(len(part) for part in parts)
         if longest <= MAX_MARKDOWN_CHARACTERS:
             return parts
@@ -100,32 +100,37 @@ def split_clean_markdown(text: str, known: Collection[str] = ()) -> list[str]:
 def render_answer_footer(job: Job, request: RequestState, model_label: str) -> list[Block]:
     """Render the blocks below an answer: its gaps, sources, notes and receipts, how long it took, and the thumbs."""
     blocks: list[Block] = []
-    known = list_known_addresses(job, request)
+    known_addresses = list_known_addresses(job, request)
     if lacks := list_answer_gaps(request, request.run):
-        lines = "\n".join(f"• {clean_mrkdwn(gap, known_addresses=known, limit=400)}" for gap in lacks[:6])
+        lines = "\n".join(f"• {clean_mrkdwn(gap, known_addresses=known_addresses, limit=400)}" for gap in lacks[:6])
         more = f"\n• {render_phrase('more', request.text, n=len(lacks) - 6)}" if len(lacks) > 6 else ""
         rest = f"\n{who}" if (who := render_gaps_contact(request)) else ""
         blocks.append(make_section(f":warning: {render_phrase('partly', request.text)}\n{lines}{more}{rest}"))
     if sources := list_sources(request):
-        blocks.append(_render_sources(job, request, sources, known))
+        blocks.append(_render_sources(job, request, sources, known_addresses))
     if known_besides := list_notes(request):
         blocks.append(
             make_context(
-                " · ".join(clean_mrkdwn(note, known_addresses=known, limit=200) for note in known_besides[:MAX_SOURCES])
+                " · ".join(
+                    clean_mrkdwn(note, known_addresses=known_addresses, limit=200)
+                    for note in known_besides[:MAX_SOURCES]
+                )
             )
         )
-    if recalled := render_remembered_line(request):
-        blocks.append(make_context(recalled))
+    if remembered_line := render_remembered_line(request):
+        blocks.append(make_context(remembered_line))
     if unfound := describe_unsourced_statements(request):
         blocks.append(
             make_context(
                 clean_mrkdwn(
-                    _render_unsourced_line(unfound, request.text), known_addresses=known, limit=CONTEXT_CHAR_LIMIT
+                    _render_unsourced_line(unfound, request.text),
+                    known_addresses=known_addresses,
+                    limit=CONTEXT_CHAR_LIMIT,
                 )
             )
         )
     receipts = render_receipt_lines(request)
-    blocks += [_render_receipt_line(line, known) for line in receipts]
+    blocks += [_render_receipt_line(line, known_addresses) for line in receipts]
     blocks.append(make_context(render_context_line(request, model_label)))
     value = encode_data(RequestRef(job.id, request.id))
     label = "Evidence" if receipts else "Details"
@@ -135,27 +140,29 @@ def render_answer_footer(job: Job, request: RequestState, model_label: str) -> l
     return blocks
 
 
-def _render_receipt_line(line: str, known: Collection[str]) -> Block:
+def _render_receipt_line(line: str, known_addresses: Collection[str]) -> Block:
     """Render a line as small print. A line without an address or channel becomes plain text, without markup."""
     if "://" not in line and restore_channel_mentions(line) == line:
         return {
             "type": "context",
             "elements": [{"type": "plain_text", "text": to_plain_line(line, CONTEXT_CHAR_LIMIT)}],
         }
-    shown = restore_channel_mentions(clean_mrkdwn(line, known_addresses=known, limit=CONTEXT_CHAR_LIMIT))
-    return make_context(_LINK_IN_BRACKETS.sub(r"(<\1|open>)", shown))
+    cleaned_line = restore_channel_mentions(
+        clean_mrkdwn(line, known_addresses=known_addresses, limit=CONTEXT_CHAR_LIMIT)
+    )
+    return make_context(_LINK_IN_BRACKETS.sub(r"(<\1|open>)", cleaned_line))
 
 
 def _render_unsourced_line(statements: Sequence[str], request: str) -> str:
-    named = "; ".join(statements[:_MAX_UNSOURCED_SHOWN])
+    statement_text = "; ".join(statements[:_MAX_UNSOURCED_SHOWN])
     more = len(statements) - _MAX_UNSOURCED_SHOWN
-    what = f"{named}; {render_phrase('more', request, n=more)}" if more > 0 else named
+    what = f"{statement_text}; {render_phrase('more', request, n=more)}" if more > 0 else statement_text
     return render_phrase("not_from_files", request, what=what)
 
 
 def render_evidence_modal(job: Job, request: RequestState) -> Block:
     """Render the window with the evidence of an answer: findings, what was read, queried and done, and details."""
-    known, receipts = list_known_addresses(job, request), collect_receipts(request)
+    known_addresses, receipts = list_known_addresses(job, request), collect_receipts(request)
     blocks: list[Block] = []
     for title, lines in (
         ("Findings", _list_finding_lines(request)),
@@ -163,13 +170,13 @@ def render_evidence_modal(job: Job, request: RequestState) -> Block:
         *_list_receipt_sections(receipts),
     ):
         if lines:
-            shown = [
-                restore_channel_mentions(clean_mrkdwn(line, known_addresses=known, limit=_LINE_LENGTH))
+            shown_lines = [
+                restore_channel_mentions(clean_mrkdwn(line, known_addresses=known_addresses, limit=_LINE_LENGTH))
                 for line in lines[:_LINES_SHOWN]
             ]
             more = [f"and {len(lines) - _LINES_SHOWN} more"] if len(lines) > _LINES_SHOWN else []
             blocks.append(make_section(f"*{title}*"))
-            blocks += [*_render_bullets(shown), *(make_context(line) for line in more)]
+            blocks += [*_render_bullets(shown_lines), *(make_context(line) for line in more)]
     if receipts.queries:
         blocks.append(make_section("*Queries*"))
         blocks += _render_queries(receipts.queries)
@@ -214,15 +221,15 @@ def _list_finding_lines(request: RequestState) -> list[str]:
         for subtask in request.list_all_subtasks("")
         if subtask.result is not None and subtask.run is None
     ]
-    found = sorted((one for result in results for one in result.findings), key=rank_by_severity)
-    return list(dict.fromkeys(_render_finding(one) for one in found))
+    findings = sorted((one for result in results for one in result.findings), key=rank_by_severity)
+    return list(dict.fromkeys(_render_finding(one) for one in findings))
 
 
 def _render_finding(finding: Finding) -> str:
     severity = f"{finding.severity.capitalize()}: " if finding.severity != "info" else ""
-    found = [one for one in finding.evidence if one.is_found]
-    about = ", ".join(one for one in list_origins(finding) if one not in {each.source for each in found})
-    quotes = (f"“{one.quotation}” ({', '.join(filter(None, (one.source, one.place)))})" for one in found)
+    found_evidence = [one for one in finding.evidence if one.is_found]
+    about = ", ".join(one for one in list_origins(finding) if one not in {each.source for each in found_evidence})
+    quotes = (f"“{one.quotation}” ({', '.join(filter(None, (one.source, one.place)))})" for one in found_evidence)
     return " — ".join((f"{severity}{finding.message}" + (f" ({about})" if about else ""), *quotes))
 
 
@@ -246,37 +253,39 @@ def _escape_code(code: str) -> str:
 
 def list_sources(request: RequestState) -> list[str]:
     """Return the sources of all findings without duplicates, in the order of the subtasks, at most `MAX_SOURCES`."""
-    found = [
+    sources = [
         finding.source.strip()
         for subtask in request.list_subtasks("")
         if subtask.result is not None
         for finding in subtask.result.findings
         if finding.source.strip()
     ]
-    return list(dict.fromkeys(found))[:MAX_SOURCES]
+    return list(dict.fromkeys(sources))[:MAX_SOURCES]
 
 
-def _render_sources(job: Job, request: RequestState, sources: Sequence[str], known: Collection[str]) -> Block:
+def _render_sources(job: Job, request: RequestState, sources: Sequence[str], known_addresses: Collection[str]) -> Block:
     """Render the sources as small print.
 
     Slack would turn `notes.md` into a link, as .md is a top-level domain. So sources that are just names of files or of
     documents that were read become plain text, in which Slack makes no links.
     """
     title = render_phrase("sources", request.text)
-    read = (
+    document_names = (
         name
         for subtask in request.list_all_subtasks("")
         if subtask.result is not None
         for name in _iterate_read_documents(subtask.result)
     )
-    files = sorted({*(one.name for each in job.requests for one in each.materials), *read}, key=len, reverse=True)
+    files = sorted(
+        {*(one.name for each in job.requests for one in each.materials), *document_names}, key=len, reverse=True
+    )
     names = [one for one in sources if _names_only_files(one, files)]
     if not any(_contains_address(one) for one in names):
         return make_context(
-            f"{title} " + " · ".join(clean_mrkdwn(one, known_addresses=known, limit=200) for one in sources)
+            f"{title} " + " · ".join(clean_mrkdwn(one, known_addresses=known_addresses, limit=200) for one in sources)
         )
     text = to_plain_line(f"{title} {' · '.join(names)}", CONTEXT_CHAR_LIMIT)
-    rest = [clean_mrkdwn(one, known_addresses=known, limit=200) for one in sources if one not in names]
+    rest = [clean_mrkdwn(one, known_addresses=known_addresses, limit=200) for one in sources if one not in names]
     block = make_context(*([" · ".join(rest)] if rest else []))
     return {**block, "elements": [{"type": "plain_text", "text": text}, *block["elements"]]}
 
@@ -302,17 +311,20 @@ def _names_only_files(source: str, files: Sequence[str]) -> bool:
 
 def render_context_line(request: RequestState, model_label: str) -> str:
     """Return the line with what was read of the thread, how long the answer took, and a note if no model wrote it."""
-    rehearsed = clean_mrkdwn(model_label, limit=200) if model_label.startswith(REHEARSAL_LABEL_PREFIX) else ""
-    rehearsed = SCRIPTED_LABEL if request.usage.model == SCRIPTED_MODEL_NAME else rehearsed
+    rehearsal_note = clean_mrkdwn(model_label, limit=200) if model_label.startswith(REHEARSAL_LABEL_PREFIX) else ""
+    rehearsal_note = SCRIPTED_LABEL if request.usage.model == SCRIPTED_MODEL_NAME else rehearsal_note
     took = format_duration((request.run.concluded_at or request.spec.at) - request.spec.at)
-    return " · ".join(part for part in (describe_thread_coverage(request), rehearsed, took) if part)
+    return " · ".join(part for part in (describe_thread_coverage(request), rehearsal_note, took) if part)
 
 
 def list_detail_lines(job: Job, request: RequestState) -> list[str]:
     """Return the details of an answer for the bot's operator: model, tokens, cost, time gained, and the job's id."""
-    spent = ", ".join(part for part in (*list_usage_words(request.usage), describe_earlier_cost(request)) if part)
+    usage_text = ", ".join(part for part in (*list_usage_words(request.usage), describe_earlier_cost(request)) if part)
     model = f"Model: {request.usage.model}" if request.usage.model else ""
-    return [*filter(None, (model, f"Spent: {spent}" if spent else "", describe_speed_up(request))), f"Job {job.id}"]
+    return [
+        *filter(None, (model, f"Spent: {usage_text}" if usage_text else "", describe_speed_up(request))),
+        f"Job {job.id}",
+    ]
 
 
 def list_usage_words(usage: Usage) -> list[str]:
@@ -358,11 +370,11 @@ def render_remembered_line(request: RequestState) -> str:
     It names each message by its title, without the remembered words.
     """
     sections = [one for each in request.materials if each.kind == "memory" for one in each.outline if one.message]
-    told = [_render_title_link(one.name) for one in sections[::-1][:MAX_MEMORIES_SHOWN]]
-    if not told:
+    title_links = [_render_title_link(one.name) for one in sections[::-1][:MAX_MEMORIES_SHOWN]]
+    if not title_links:
         return ""
     more = [f"{len(sections) - MAX_MEMORIES_SHOWN} more"] if len(sections) > MAX_MEMORIES_SHOWN else []
-    return f"Kept in mind, as asked: {'; '.join((*told, *more))}"[:CONTEXT_CHAR_LIMIT]
+    return f"Kept in mind, as asked: {'; '.join((*title_links, *more))}"[:CONTEXT_CHAR_LIMIT]
 
 
 def _render_title_link(title: str) -> str:

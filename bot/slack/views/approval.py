@@ -71,23 +71,23 @@ def render_approval(
     `expires_at` is the time at which it expires, in seconds since the epoch; None if it never does. Raises ValueError
     if the question is no approval.
     """
-    asked = _require_approval(question)
-    spot = encode_data(ApprovalRef(job.id, request.id, subtask_id, question.number, asked.digest))
-    body, cut = _render_call(asked)
+    approval = _require_approval(question)
+    spot = encode_data(ApprovalRef(job.id, request.id, subtask_id, question.number, approval.digest))
+    body, is_cut = _render_call(approval)
     subtask = request.subtasks[subtask_id]
     title = (
         f"*{clean_mrkdwn(render_title(request, subtask), limit=150)}* ({clean_mrkdwn(subtask.specialist, limit=80)})"
     )
-    first = f":lock: {render_deciders(question.whom)}: {title} {_describe_purpose(asked)}"
+    first = f":lock: {render_deciders(question.whom)}: {title} {_describe_purpose(approval)}"
     blocks = [
         make_section(first),
         *body,
-        make_actions(_render_buttons(asked, spot, is_cut=cut)),
+        make_actions(_render_buttons(approval, spot, is_cut=is_cut)),
         make_context(*_list_small_print(question, request.spec.user, expires_at)),
     ]
-    wanted = "sign in, or deny" if asked.kind == "sign_in" else "approve or deny"
-    what = restore_channel_mentions(clean_mrkdwn(asked.what, limit=300))
-    text = f"{render_deciders(question.whom)}: please {wanted}: {what}"
+    choice_words = "sign in, or deny" if approval.kind == "sign_in" else "approve or deny"
+    what = restore_channel_mentions(clean_mrkdwn(approval.what, limit=300))
+    text = f"{render_deciders(question.whom)}: please {choice_words}: {what}"
     return Outgoing(text=text, blocks=tuple(blocks), priority="question")
 
 
@@ -122,9 +122,9 @@ def _describe_new_sources(approval: Approval) -> str:
     names = list(dict.fromkeys(name for one in approval.calls for name in one.new))
     if not names:
         return ""
-    shown = [clean_mrkdwn(name, limit=100) for name in names[:MAX_SOURCES_NAMED]]
+    shown_names = [clean_mrkdwn(name, limit=100) for name in names[:MAX_SOURCES_NAMED]]
     more = [f"{len(names) - MAX_SOURCES_NAMED} more"] if len(names) > MAX_SOURCES_NAMED else []
-    return f" Similar calls were approved before these could be seen: *{join_as_list([*shown, *more], 'and')}*."
+    return f" Similar calls were approved before these could be seen: *{join_as_list([*shown_names, *more], 'and')}*."
 
 
 def _render_call(approval: Approval, *, brief: bool = False) -> tuple[list[Block], bool]:
@@ -140,13 +140,13 @@ def _render_call(approval: Approval, *, brief: bool = False) -> tuple[list[Block
     if approval.target and approval.kind != "sign_in":
         lines.append(f"*To:* {restore_channel_mentions(clean_mrkdwn(approval.target, limit=MAX_TARGET_CHARACTERS))}")
     blocks = [make_section("   ".join(lines))] if lines else []
-    drawn, cut = render_arguments(approval.arguments, brief=brief, target=approval.target)
-    blocks += drawn
+    argument_blocks, is_cut = render_arguments(approval.arguments, brief=brief, target=approval.target)
+    blocks += argument_blocks
     if approval.leaves:
         leaves, cut_too = render_preformatted_text(approval.leaves, brief=brief)
         blocks += [make_section("*What would leave, word for word:*"), leaves]
-        cut = cut or cut_too
-    return blocks, cut
+        is_cut = is_cut or cut_too
+    return blocks, is_cut
 
 
 def _render_calls(approval: Approval, *, brief: bool) -> tuple[list[Block], bool]:
@@ -154,10 +154,10 @@ def _render_calls(approval: Approval, *, brief: bool) -> tuple[list[Block], bool
     blocks: list[Block] = []
     any_cut = False
     for number, one in enumerate(approval.parts, 1):
-        drawn, cut = _render_call(one, brief=brief)
-        drawn[0]["text"]["text"] = f"*{number}.*  {drawn[0]['text']['text']}"
-        blocks += drawn
-        any_cut = any_cut or cut
+        call_blocks, is_cut = _render_call(one, brief=brief)
+        call_blocks[0]["text"]["text"] = f"*{number}.*  {call_blocks[0]['text']['text']}"
+        blocks += call_blocks
+        any_cut = any_cut or is_cut
     return blocks, any_cut
 
 
@@ -168,32 +168,32 @@ def _render_buttons(approval: Approval, button_value: str, *, is_cut: bool) -> l
             make_button("Deny", DENY, button_value, style="danger"),
         ]
     several = len(approval.parts)
-    found = [make_button(f"Approve all {several}" if several else "Approve", APPROVE, button_value, style="primary")]
+    buttons = [make_button(f"Approve all {several}" if several else "Approve", APPROVE, button_value, style="primary")]
     if approval.terms.mode == "ask":
-        found.append(make_button("Approve similar", APPROVE_SIMILAR, button_value))
+        buttons.append(make_button("Approve similar", APPROVE_SIMILAR, button_value))
     if several:
-        found.append(make_button("Decide one by one", DECIDE_SEPARATELY, button_value))
+        buttons.append(make_button("Decide one by one", DECIDE_SEPARATELY, button_value))
     elif approval.kind == "write" and approval.arguments:
-        found.append(make_button("Edit", EDIT, button_value))
-    found.append(make_button("Deny all" if several else "Deny", DENY, button_value, style="danger"))
-    return [*found, make_button("Show all", SHOW_ALL, button_value)] if is_cut else found
+        buttons.append(make_button("Edit", EDIT, button_value))
+    buttons.append(make_button("Deny all" if several else "Deny", DENY, button_value, style="danger"))
+    return [*buttons, make_button("Show all", SHOW_ALL, button_value)] if is_cut else buttons
 
 
 def _list_small_print(question: Question, requester: str, expires_at: float | None) -> list[str]:
-    asked = _require_approval(question)
+    approval = _require_approval(question)
     waits = f"Waits for {render_deciders(question.whom)}. Please use the buttons: a reply in the thread does not count."
-    if not asked.terms.own:
+    if not approval.terms.own:
         waits += " The person who made the request cannot approve it."
     lines = [waits]
-    if asked.kind == "sign_in":
+    if approval.kind == "sign_in":
         lines.append(
             "If you sign in, all jobs of this crew act there with your rights until the server ends the sign-in."
         )
-    if asked.terms.mode == "ask":
-        lines.append(_describe_similar(asked, requester))
-    if any(has_spelt_out_text(one.arguments) or spell_out(one.leaves) != one.leaves for one in asked.calls):
+    if approval.terms.mode == "ask":
+        lines.append(_describe_similar(approval, requester))
+    if any(has_spelt_out_text(one.arguments) or spell_out(one.leaves) != one.leaves for one in approval.calls):
         lines.append(SPELT_OUT_NOTE)
-    if asked.terms.quorum > 1:
+    if approval.terms.quorum > 1:
         lines.append(_render_votes(question))
     if expires_at is not None:
         lines.append(f"It expires {render_moment(expires_at)}. Then it is not done, which does not count as a denial.")
@@ -216,10 +216,16 @@ def _describe_similar(approval: Approval, requester: str) -> str:
 
 
 def _render_votes(question: Question) -> str:
-    needed, votes = _require_approval(question).terms.quorum, question.votes
-    words = f"{len(votes)} of {needed} have approved"
-    told = (f"{_choose_vote_emoji(vote.choice)} {render_mention(vote.user)} {render_moment(vote.at)}" for vote in votes)
-    return f"{words}: {'; '.join(told)}" if votes else f"{words}: it takes {format_count(needed, 'person', 'people')}."
+    quorum, votes = _require_approval(question).terms.quorum, question.votes
+    words = f"{len(votes)} of {quorum} have approved"
+    vote_texts = (
+        f"{_choose_vote_emoji(vote.choice)} {render_mention(vote.user)} {render_moment(vote.at)}" for vote in votes
+    )
+    return (
+        f"{words}: {'; '.join(vote_texts)}"
+        if votes
+        else f"{words}: it takes {format_count(quorum, 'person', 'people')}."
+    )
 
 
 def _choose_vote_emoji(choice: str) -> str:
@@ -231,18 +237,20 @@ def _choose_vote_emoji(choice: str) -> str:
 
 def render_decided_approval(title: str, answer: QuestionAnswer) -> Outgoing:
     """Render the card of a decided approval: without buttons, and with who decided what, and when."""
-    asked, ruling = _require_approval(answer.question), answer.ruling
+    approval, ruling = _require_approval(answer.question), answer.ruling
     if ruling is None:
         who = f"{render_mention(answer.user)} chose to decide on these one by one {render_moment(answer.at)}"
-        return _render_closed_card(title, asked, f":arrow_down: {who}: see below.")
-    decided = _render_ruling(answer.question, ruling)
-    return _render_closed_card(title, _apply_edit(asked, ruling) if ruling.outcome == "edited" else asked, decided)
+        return _render_closed_card(title, approval, f":arrow_down: {who}: see below.")
+    ruling_text = _render_ruling(answer.question, ruling)
+    return _render_closed_card(
+        title, _apply_edit(approval, ruling) if ruling.outcome == "edited" else approval, ruling_text
+    )
 
 
 def _apply_edit(approval: Approval, ruling: Ruling) -> Approval:
     """Return the approval with the arguments as a person edited them."""
-    changed = {"arguments": dict(ruling.arguments), "target": ruling.target, "leaves": ruling.leaves}
-    return approval.model_copy(update=changed)
+    edited_fields = {"arguments": dict(ruling.arguments), "target": ruling.target, "leaves": ruling.leaves}
+    return approval.model_copy(update=edited_fields)
 
 
 def render_dropped_approval(title: str, question: Question) -> Outgoing:
@@ -253,12 +261,12 @@ def render_dropped_approval(title: str, question: Question) -> Outgoing:
 
 
 def _render_closed_card(title: str, approval: Approval, outcome: str) -> Outgoing:
-    wanted = (
+    approval_name = (
         f"a sign-in to {clean_mrkdwn(approval.target, limit=MAX_TARGET_CHARACTERS)}"
         if approval.kind == "sign_in"
         else "approval"
     )
-    head = f"*{clean_mrkdwn(title, limit=150)}* asked for {wanted}"
+    head = f"*{clean_mrkdwn(title, limit=150)}* asked for {approval_name}"
     body, _ = _render_call(approval, brief=True)
     return Outgoing(text=outcome, blocks=(make_section(head), *body, make_context(outcome)), priority="question")
 

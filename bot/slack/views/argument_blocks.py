@@ -94,12 +94,12 @@ def render_arguments(
         sum(map(len, texts.values())) <= WHOLE_LIMITS[0]
         and sum(text.count("\n") + 1 for text in texts.values()) <= WHOLE_LIMITS[1]
     )
-    cut = len(texts) > MAX_ARGUMENTS
+    is_cut = len(texts) > MAX_ARGUMENTS
     for name, text in list(texts.items())[:MAX_ARGUMENTS]:
-        shown = _shorten_text(text, BRIEF_LIMITS if brief else WHOLE_LIMITS if fits else SHORT_LIMITS)
-        cut = cut or shown != text
+        shown_text = _shorten_text(text, BRIEF_LIMITS if brief else WHOLE_LIMITS if fits else SHORT_LIMITS)
+        is_cut = is_cut or shown_text != text
         channel = read_channel_id(text) if text == target else ""
-        elements += _render_channel_argument(name, channel) if channel else _render_argument(name, shown)
+        elements += _render_channel_argument(name, channel) if channel else _render_argument(name, shown_text)
     if len(texts) > MAX_ARGUMENTS:
         more = _shorten_text(", ".join(map(format_argument_name, list(texts)[MAX_ARGUMENTS:])), SHORT_LIMITS)
         elements.append(
@@ -111,7 +111,7 @@ def render_arguments(
             )
         )
     elements = elements or [_make_section_element([_make_text_element("It takes no arguments.")])]
-    return [{"type": "rich_text", "elements": elements}], cut
+    return [{"type": "rich_text", "elements": elements}], is_cut
 
 
 def render_whole_arguments(arguments: Mapping[str, Any]) -> list[Block]:
@@ -129,13 +129,13 @@ def render_whole_arguments(arguments: Mapping[str, Any]) -> list[Block]:
             head = [_make_section_element([_make_text_element(head_text, bold=True)])] if place == 0 else []
             blocks.append({"type": "rich_text", "elements": [*head, _make_preformatted_element(piece)]})
     if len(blocks) > MAX_CHUNKS:
-        left = (
+        rest_note = (
             f"… and {len(blocks) - MAX_CHUNKS} more pieces of {CHUNK_LENGTH:,} characters, which no window of Slack "
             "holds."
         )
         return [
             *blocks[:MAX_CHUNKS],
-            {"type": "rich_text", "elements": [_make_section_element([_make_text_element(left)])]},
+            {"type": "rich_text", "elements": [_make_section_element([_make_text_element(rest_note)])]},
         ]
     return blocks
 
@@ -143,8 +143,8 @@ def render_whole_arguments(arguments: Mapping[str, Any]) -> list[Block]:
 def render_preformatted_text(text: str, *, brief: bool = False) -> tuple[Block, bool]:
     """Render a text as a preformatted block. Returns a pair of (block, True if the text was cut)."""
     whole = spell_out(text)
-    shown = _shorten_text(whole, BRIEF_LIMITS if brief else WHOLE_LIMITS)
-    return {"type": "rich_text", "elements": [_make_preformatted_element(shown)]}, shown != whole
+    shown_text = _shorten_text(whole, BRIEF_LIMITS if brief else WHOLE_LIMITS)
+    return {"type": "rich_text", "elements": [_make_preformatted_element(shown_text)]}, shown_text != whole
 
 
 def render_people_line(prefix: str, members: Sequence[str], suffix: str = "") -> Block:
@@ -186,11 +186,11 @@ def _render_argument(name: str, text: str) -> list[Block]:
 
 def _shorten_text(text: str, limits: tuple[int, int]) -> str:
     most, lines = limits
-    kept = "\n".join(text.split("\n")[:lines])[:most]
-    if kept == text:
+    kept_text = "\n".join(text.split("\n")[:lines])[:most]
+    if kept_text == text:
         return text
-    whole_words = kept if text[len(kept)].isspace() else kept.rpartition(" ")[0]
-    return f"{whole_words or kept}… ({len(text):,} characters in all)"
+    whole_words = kept_text if text[len(kept_text)].isspace() else kept_text.rpartition(" ")[0]
+    return f"{whole_words or kept_text}… ({len(text):,} characters in all)"
 
 
 def _make_preformatted_element(text: str) -> Block:
@@ -213,12 +213,16 @@ def make_fields(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list
 
     As on the card, invisible characters are spelt out in a field; `read_fields` restores them.
     """
-    known = schema.get("properties") or {}
-    required = set(schema.get("required") or ())
-    names = [*arguments, *(name for name in known if name not in arguments)]
+    properties = schema.get("properties") or {}
+    required_names = set(schema.get("required") or ())
+    names = [*arguments, *(name for name in properties if name not in arguments)]
     return [
         _make_field(
-            name, arguments.get(name), known.get(name) or {}, is_present=name in arguments, required=name in required
+            name,
+            arguments.get(name),
+            properties.get(name) or {},
+            is_present=name in arguments,
+            is_required=name in required_names,
         )
         for name in names
         if is_editable(arguments.get(name))
@@ -236,19 +240,19 @@ def read_fields(values: Mapping[str, Any], arguments: Mapping[str, Any], schema:
     `values` are the texts of the fields, by argument. An argument without a field, or with an unchanged field, stays as
     it was. An emptied argument is left out, unless it is required or a string. Raises ValueError(name, fault).
     """
-    known = schema.get("properties") or {}
-    required = set(schema.get("required") or ())
-    read: dict[str, Any] = dict(arguments)
-    for name, given in values.items():
-        about, value = known.get(name) or {}, arguments.get(name)
+    properties = schema.get("properties") or {}
+    required_names = set(schema.get("required") or ())
+    edited_arguments: dict[str, Any] = dict(arguments)
+    for name, field_text in values.items():
+        about, value = properties.get(name) or {}, arguments.get(name)
         kind = _choose_input_kind(about, value)
-        if given == _format_field_text(value, kind):
+        if field_text == _format_field_text(value, kind):
             continue
-        if given == "" and name not in required and kind != "string":
-            read.pop(name, None)
+        if field_text == "" and name not in required_names and kind != "string":
+            edited_arguments.pop(name, None)
         else:
-            read[name] = _parse_field(name, str(given), kind)
-    return read
+            edited_arguments[name] = _parse_field(name, str(field_text), kind)
+    return edited_arguments
 
 
 def _format_field_text(value: Any, kind: str) -> str:
@@ -274,11 +278,11 @@ def _parse_field(name: str, text: str, kind: str) -> Any:
             else json.loads(undo_spell_out(text))
         )
     except ValueError:
-        wanted = {"integer": "a whole number", "number": "a number"}.get(kind, "JSON")
-        raise ValueError(name, f"This takes {wanted}.") from None
+        kind_phrase = {"integer": "a whole number", "number": "a number"}.get(kind, "JSON")
+        raise ValueError(name, f"This takes {kind_phrase}.") from None
 
 
-def _make_field(name: str, value: Any, schema: Mapping[str, Any], *, is_present: bool, required: bool) -> Block:
+def _make_field(name: str, value: Any, schema: Mapping[str, Any], *, is_present: bool, is_required: bool) -> Block:
     kind = _choose_input_kind(schema, value)
     element: Block = {"action_id": name[:255]}
     if kind == "boolean":
@@ -297,7 +301,7 @@ def _make_field(name: str, value: Any, schema: Mapping[str, Any], *, is_present:
     hints += [f"As it stands: {json.dumps(value)}"] if is_present and value in (None, "", []) else []
     if hints:
         block["hint"] = {"type": "plain_text", "text": ". ".join(hints)}
-    return block if required and value != "" else {**block, "optional": True}
+    return block if is_required and value != "" else {**block, "optional": True}
 
 
 _FIELD_HINTS = {"json": "JSON", "lines": "One a line"}
@@ -314,10 +318,14 @@ def _choose_input_kind(schema: Mapping[str, Any], value: Any) -> str:
     if _takes_lines(schema) and (value is None or _is_line_list(value)):
         return "lines"
     kinds = [schema.get("type"), *(one.get("type") for one in schema.get("anyOf") or () if isinstance(one, dict))]
-    named = [one for one in kinds if one and one != "null"]
-    if not named:
-        named = ["boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "json"]
-    return str(named[0]) if len(named) == 1 and named[0] in {"string", "integer", "number", "boolean"} else "json"
+    concrete_kinds = [one for one in kinds if one and one != "null"]
+    if not concrete_kinds:
+        concrete_kinds = ["boolean" if isinstance(value, bool) else "string" if isinstance(value, str) else "json"]
+    return (
+        str(concrete_kinds[0])
+        if len(concrete_kinds) == 1 and concrete_kinds[0] in {"string", "integer", "number", "boolean"}
+        else "json"
+    )
 
 
 def _is_line_list(value: Any) -> bool:

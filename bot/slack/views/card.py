@@ -43,12 +43,12 @@ def list_change_reasons(subtask: SubtaskState) -> list[str]:
 
 def render_changes_line(request: RequestState) -> str:
     """Return all changes of the plan as one line of plain text; "" if there are none."""
-    changed = [
+    changes = [
         f"{to_plain_line(subtask.spec.title, 60)} ({subtask.change_note.rstrip('.')})"
         for subtask in request.subtasks.values()
         if subtask.change_note
     ]
-    return to_plain_line("Plan changed: " + "; ".join(changed), MAX_LINE_CHARACTERS) if changed else ""
+    return to_plain_line("Plan changed: " + "; ".join(changes), MAX_LINE_CHARACTERS) if changes else ""
 
 
 def _list_unneeded_subtasks(request: RequestState) -> list[SubtaskState]:
@@ -81,11 +81,11 @@ def render_plan_card(job: Job, request: RequestState, now: float, *, with_stop: 
 
     `with_stop` adds a Stop button while the request is under way. None is needed if Slack shows its own.
     """
-    title = render_card_title(request, now, quarantined=job.quarantine is not None)
+    title = render_card_title(request, now, is_quarantined=job.quarantine is not None)
     if request.run.plan is None and request.run.answer is not None:  # there was nothing to plan
         return Outgoing(text=clean_mrkdwn(title), blocks=(make_context(clean_mrkdwn(title)),), priority="card")
-    left = {subtask.spec.id for subtask in _list_unneeded_subtasks(request)}
-    subtasks = [subtask for subtask in summary.list_card_rows(request) if subtask.spec.id not in left]
+    unneeded_ids = {subtask.spec.id for subtask in _list_unneeded_subtasks(request)}
+    subtasks = [subtask for subtask in summary.list_card_rows(request) if subtask.spec.id not in unneeded_ids]
     rows = (
         [_render_row(request, subtask, now) for subtask in subtasks]
         if request.run.plan
@@ -95,11 +95,11 @@ def render_plan_card(job: Job, request: RequestState, now: float, *, with_stop: 
     head = (
         title
         if len(rows) > 1
-        else to_plain_line(_describe_phase(request, now, quarantined=job.quarantine is not None), 140)
+        else to_plain_line(_describe_phase(request, now, is_quarantined=job.quarantine is not None), 140)
     )
     blocks: list[Block] = []
-    for shown in (MAX_ROWS, 30, 20, 12, 6):
-        plan = {"type": "plan", "title": head, "tasks": _fold_rows(rows, shown)}
+    for row_limit in (MAX_ROWS, 30, 20, 12, 6):
+        plan = {"type": "plan", "title": head, "tasks": _fold_rows(rows, row_limit)}
         blocks = [
             plan,
             *render_try_line(request),
@@ -111,16 +111,16 @@ def render_plan_card(job: Job, request: RequestState, now: float, *, with_stop: 
     return Outgoing(text=clean_mrkdwn(title), blocks=tuple(blocks), priority="card")
 
 
-def render_card_title(request: RequestState, now: float, *, quarantined: bool = False) -> str:
-    """Return the phase and the goal of a request, as one line of plain text. `quarantined`: its job is quarantined."""
+def render_card_title(request: RequestState, now: float, *, is_quarantined: bool = False) -> str:
+    """Return the phase and goal of a request as one line of plain text. `is_quarantined`: its job is quarantined."""
     plan = request.run.plan or (request.earlier_try.run.plan if request.earlier_try is not None else None)
     goal = plan.goal if plan else "" if request.is_withdrawn else request.text
-    phase = _describe_phase(request, now, quarantined=quarantined)
+    phase = _describe_phase(request, now, is_quarantined=is_quarantined)
     return to_plain_line(f"{phase}: {goal}" if goal.strip() else phase, 140)
 
 
-def _describe_phase(request: RequestState, now: float, *, quarantined: bool) -> str:
-    took = format_duration((request.run.concluded_at or request.ended or now) - request.spec.at)
+def _describe_phase(request: RequestState, now: float, *, is_quarantined: bool) -> str:
+    took = format_duration((request.run.concluded_at or request.ended_at or now) - request.spec.at)
     phase = (
         "Planning again…"
         if request.run.rejections
@@ -130,14 +130,14 @@ def _describe_phase(request: RequestState, now: float, *, quarantined: bool) -> 
     )
     if _is_over(request):
         phase = f"{_describe_end(request)} {took}"
-    elif quarantined:
+    elif is_quarantined:
         phase = "Set aside"
     elif request.state == "synthesizing":
         phase = "Writing the answer"
     elif request.state == "input_required":
-        asked = request.open_questions.values()
-        wanted = {_name_approval(one.approval) if one.approval is not None else "an answer" for one in asked}
-        phase = f"Waiting for {wanted.pop() if len(wanted) == 1 else 'an answer'}"
+        questions = request.open_questions.values()
+        awaited_names = {_name_approval(one.approval) if one.approval is not None else "an answer" for one in questions}
+        phase = f"Waiting for {awaited_names.pop() if len(awaited_names) == 1 else 'an answer'}"
     elif find_due_trigger(request) is not None:
         phase = "Taking a second look at the plan"
     elif request.run.plan is not None:
@@ -155,8 +155,8 @@ def _describe_end(request: RequestState) -> str:
         return "Stopped after"
     if request.run.failure is not None:
         return "Failed after"
-    done = "Replied" if request.run.plan is None else "Done"
-    return f"{done} in part in" if list_answer_gaps(request, request.run) else f"{done} in"
+    end_word = "Replied" if request.run.plan is None else "Done"
+    return f"{end_word} in part in" if list_answer_gaps(request, request.run) else f"{end_word} in"
 
 
 def _describe_progress(request: RequestState) -> str:
@@ -166,8 +166,8 @@ def _describe_progress(request: RequestState) -> str:
         subtasks = [
             subtask for subtask in request.list_subtasks(subtasks[0].spec.id) if not subtask.is_dropped
         ] or subtasks
-    done = sum(_choose_row_status(request, subtask) == "complete" for subtask in subtasks)
-    phase = f"Working, {done} of {len(subtasks)} done" if len(subtasks) > 1 else "Working"
+    done_count = sum(_choose_row_status(request, subtask) == "complete" for subtask in subtasks)
+    phase = f"Working, {done_count} of {len(subtasks)} done" if len(subtasks) > 1 else "Working"
     return f"{phase}, plan changed" if any(subtask.change_note for subtask in request.subtasks.values()) else phase
 
 
@@ -228,10 +228,10 @@ def _render_row(request: RequestState, subtask: SubtaskState, now: float) -> Blo
 
 def _render_approval_wait(details: str, question: Question) -> Block:
     approval = question.approval
-    needed = approval.terms.quorum if approval is not None else 1
-    so_far = f" ({len(question.votes)} of {needed} so far)" if needed > 1 else ""
-    wanted = _name_approval(approval) if approval is not None else "approval"
-    return render_people_line(f"{details} · Waiting for {wanted} by ", question.whom, so_far)
+    quorum = approval.terms.quorum if approval is not None else 1
+    so_far = f" ({len(question.votes)} of {quorum} so far)" if quorum > 1 else ""
+    approval_name = _name_approval(approval) if approval is not None else "approval"
+    return render_people_line(f"{details} · Waiting for {approval_name} by ", question.whom, so_far)
 
 
 def _name_approval(approval: Approval) -> str:
@@ -276,15 +276,15 @@ def _iterate_row_details(request: RequestState, subtask: SubtaskState, now: floa
     open_ended = not _is_over(request)
     if subtask.state == "in_progress" and open_ended:
         yield from _describe_attempt(subtask)
-        yield from [words] if (words := describe_minimum_duration(now - (subtask.started or now))) else []
+        yield from [words] if (words := describe_minimum_duration(now - (subtask.started_at or now))) else []
     elif subtask.state == "input_required" and open_ended:
         return  # the end of the row names the people that it waits for
     elif subtask.state == "pending" and open_ended:
         yield from _describe_dependencies(request, subtask)
     elif subtask.state == "complete":
         yield from ["kept"] if subtask.is_reused else [format_duration(subtask.duration)]
-        if missing := list_result_gaps(request, subtask):
-            yield f"in part: {missing[0]}" if has_content(subtask) else missing[0]
+        if gaps := list_result_gaps(request, subtask):
+            yield f"in part: {gaps[0]}" if has_content(subtask) else gaps[0]
     elif subtask.state == "skipped":
         yield subtask.reason if subtask.is_dropped else f"skipped, {subtask.reason}"
     elif subtask.state == "error":
@@ -295,8 +295,8 @@ def _iterate_row_details(request: RequestState, subtask: SubtaskState, now: floa
 
 def describe_worker(request: RequestState, subtask: SubtaskState) -> str:
     """Return the name of the specialist, with a note if it was made for this job."""
-    made = find_made_specialist(find_enclosing_plan(request, subtask), subtask.specialist)
-    return f"{subtask.specialist} (made for this job)" if made else subtask.specialist
+    made_specialist = find_made_specialist(find_enclosing_plan(request, subtask), subtask.specialist)
+    return f"{subtask.specialist} (made for this job)" if made_specialist else subtask.specialist
 
 
 def _describe_dependencies(request: RequestState, subtask: SubtaskState) -> Iterable[str]:
@@ -356,29 +356,36 @@ def _fold_rows(rows: list[Block], most_rows: int) -> list[Block]:
     if len(rows) <= most_rows:
         return rows
     order: tuple[RowStatus, ...] = ("in_progress", "error", "pending", "complete")
-    ranked = sorted(range(len(rows)), key=lambda index: (order.index(rows[index]["status"]), index))
-    kept = sorted(ranked[: most_rows - 1])
-    rest = [rows[index]["status"] for index in ranked[most_rows - 1 :]]
+    ranked_indexes = sorted(range(len(rows)), key=lambda index: (order.index(rows[index]["status"]), index))
+    kept_indexes = sorted(ranked_indexes[: most_rows - 1])
+    rest = [rows[index]["status"] for index in ranked_indexes[most_rows - 1 :]]
     counts = {"complete": "done", "pending": "not done", "in_progress": "under way", "error": "failed"}
-    told = ", ".join(f"{rest.count(status)} {word}" for status, word in counts.items() if status in rest)
+    count_words = ", ".join(f"{rest.count(status)} {word}" for status, word in counts.items() if status in rest)
     status: RowStatus = "complete" if set(rest) == {"complete"} else "pending"
-    return [*(rows[index] for index in kept), _make_row("folded", f"And {len(rest)} more: {told}", status, "")]
+    return [
+        *(rows[index] for index in kept_indexes),
+        _make_row("folded", f"And {len(rest)} more: {count_words}", status, ""),
+    ]
 
 
 def _render_change_blocks(request: RequestState) -> list[Block]:
-    left = [
+    unneeded_lines = [
         f"{to_plain_line(summary.render_title(request, one), 60)} ({one.reason})"
         for one in _list_unneeded_subtasks(request)
         if not one.change_note
     ]
-    needless = to_plain_line("Not needed: " + "; ".join(left), MAX_LINE_CHARACTERS) if left else ""
+    needless = to_plain_line("Not needed: " + "; ".join(unneeded_lines), MAX_LINE_CHARACTERS) if unneeded_lines else ""
     return [make_context(clean_mrkdwn(line)) for line in (render_changes_line(request), needless) if line]
 
 
 def _render_footer(job: Job, request: RequestState, *, with_stop: bool) -> list[Block]:
     if request.cancelled_by:
-        deleted = "Withdrawn: the request was deleted"
-        return [make_context(deleted if request.is_withdrawn else f"Stopped by {render_mention(request.cancelled_by)}")]
+        deletion_note = "Withdrawn: the request was deleted"
+        return [
+            make_context(
+                deletion_note if request.is_withdrawn else f"Stopped by {render_mention(request.cancelled_by)}"
+            )
+        ]
     if _is_over(request) or not with_stop:
         return []
     value = json.dumps({"job": job.id, "request": request.id})

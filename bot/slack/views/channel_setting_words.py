@@ -12,7 +12,7 @@ from bot.slack.views.outgoing import render_moment
 from handoff.contracts import NO_QUIET_TIMES, ChannelTerms
 from handoff.text.slack_ids import PERSON_ID
 
-YES, NO, EVERYBODY, NAMED = "yes", "no", "everybody", "named"
+YES, NO, EVERYBODY, NAMED_MEMBERS = "yes", "no", "everybody", "named"
 """The values of the options in the menus of `SETTING_CHOICES`."""
 MAX_INSTRUCTIONS_CHARACTERS = 280
 """Maximum number of characters of the instructions in the list of all settings."""
@@ -48,10 +48,10 @@ SETTING_LABELS: Mapping[str, str] = {
 }
 SETTING_CHOICES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "allowed": ((YES, "Yes"), (NO, "No")),
-    "users": ((EVERYBODY, "Everybody of this workspace"), (NAMED, "Only these")),
+    "users": ((EVERYBODY, "Everybody of this workspace"), (NAMED_MEMBERS, "Only these")),
     "guests": ((YES, "May use it"), (NO, "May not")),
-    "strangers": ((EVERYBODY, "May not"), (NAMED, "Only these")),
-    "approvers": ((EVERYBODY, "As the crew says"), (NAMED, "Only these")),
+    "strangers": ((EVERYBODY, "May not"), (NAMED_MEMBERS, "Only these")),
+    "approvers": ((EVERYBODY, "As the crew says"), (NAMED_MEMBERS, "Only these")),
     "follow_ups": ((YES, "Are heard"), (NO, "Are not heard")),
 }
 _SOURCE_PHRASES = {
@@ -78,11 +78,11 @@ def describe_channel(channel: str) -> str:
 def render_setting_line(name: str, access: EffectiveValues, handles: Mapping[str, str]) -> str:
     """Return a line (mrkdwn) with a setting's value, naming each person and group, and where the value comes from."""
     value = getattr(access, name)
-    said = describe_value_briefly(name, access)
+    value_text = describe_value_briefly(name, access)
     if isinstance(value, tuple) and value:
-        said = ", ".join(_render_member(one, handles) for one in value)
-    shown = said if value and isinstance(value, tuple) else clean_mrkdwn(said)
-    return f"• *{SETTING_LABELS[name]}:* {shown} ({describe_setting_origin(access, name)})"
+        value_text = ", ".join(_render_member(one, handles) for one in value)
+    shown_text = value_text if value and isinstance(value, tuple) else clean_mrkdwn(value_text)
+    return f"• *{SETTING_LABELS[name]}:* {shown_text} ({describe_setting_origin(access, name)})"
 
 
 def describe_value_briefly(name: str, access: EffectiveValues) -> str:
@@ -105,11 +105,11 @@ def describe_value_briefly(name: str, access: EffectiveValues) -> str:
 
 
 def encode_option(value: object) -> str:
-    """Return the menu option for a setting's value: a string itself, or `YES`, `NO`, `EVERYBODY` or `NAMED`."""
+    """Return the menu option for a setting's value: a string itself, or `YES`, `NO`, `EVERYBODY` or `NAMED_MEMBERS`."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple):
-        return NAMED if value else EVERYBODY
+        return NAMED_MEMBERS if value else EVERYBODY
     return YES if value else NO
 
 
@@ -127,21 +127,23 @@ def describe_value_origin(origin: ValueOrigin) -> str:
 
 def render_history(access: EffectiveValues, names: Iterable[str]) -> str:
     """Return a line (mrkdwn) for each setting that was set in the form: who set it, and when."""
-    kept = [(name, access.find_origin(name)) for name in names]
+    origins = [(name, access.find_origin(name)) for name in names]
     lines = [
-        f"{SETTING_LABELS[name]}: {describe_value_origin(found)}" for name, found in kept if found.source == "form"
+        f"{SETTING_LABELS[name]}: {describe_value_origin(origin)}"
+        for name, origin in origins
+        if origin.source == "form"
     ]
     return "\n".join(lines) or "Nothing was set here yet."
 
 
 def describe_terms(terms: ChannelTerms) -> str:
     """Return which of the channel's settings apply to a request, in plain text; "" if none does."""
-    told = (
+    phrases = (
         f"instructions of {len(terms.instructions):,} characters" if terms.instructions else "",
         f"no tier above {terms.highest}" if terms.highest != "deep" else "",
         "quiet hours" if terms.quiet != NO_QUIET_TIMES else "",
     )
-    words = ", ".join(filter(None, told))
+    words = ", ".join(filter(None, phrases))
     return f"the channel asks for {words}" if words else ""
 
 

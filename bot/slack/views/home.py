@@ -53,14 +53,14 @@ def render_help_text(
     `crews` are the descriptions of the bot's crews by name, if it has several; the first is the default. `examples` are
     requests that can be made in this place.
     """
-    known = ", ".join(f"`{word}`" for word in spoken_words)
+    command_words = ", ".join(f"`{word}`" for word in spoken_words)
     return (
         "*Ask:* mention me in a channel, or write to me directly. Say what you need, attach files if it is about them. "
         "`/leadhand` and a request does the same: I post it here for you, and the answer comes in its thread. "
         "I plan the work, give each part to a specialist, and post one answer in the thread.\n"
         f"{_render_examples(examples)}"
         "*In the thread:* answer my questions with a button or a reply. Mention me again to ask for more. "
-        f"Press *Stop* to stop. A mention with one of these words alone is a command: {known}.\n"
+        f"Press *Stop* to stop. A mention with one of these words alone is a command: {command_words}.\n"
         f"{_render_crew_choice(crews)}"
         "*Commands:* one of these words, with a job or at most two words behind it. A sentence that only begins like "
         "one is a request. A mistyped one starts nothing: I ask what you meant. Slack takes none in threads.\n"
@@ -88,9 +88,9 @@ def _render_crew_choice(crews: Mapping[str, str]) -> str:
     if not crews:
         return ""
     usual, *others = crews
-    told = [f"• `{name}:` {to_plain_line(about, 200)}".rstrip() for name, about in crews.items()]
+    crew_lines = [f"• `{name}:` {to_plain_line(about, 200)}".rstrip() for name, about in crews.items()]
     how = f"begin with the name of one, such as “{others[0]}: ...”; otherwise `{usual}`, or the channel's crew, works."
-    return f"*Crews:* {how}\n" + "\n".join(told) + "\n"
+    return f"*Crews:* {how}\n" + "\n".join(crew_lines) + "\n"
 
 
 def render_help(
@@ -120,13 +120,15 @@ def render_home(parts: Sequence[tuple[str, HomeList | str | None]]) -> Block:
     The content is a list, None for nothing, or a line that says why the list cannot be shown. If there are more blocks
     than Slack takes, the last rows of the longest sections are left out.
     """
-    shown = [(name, part) for name, part in parts if part is not None and (isinstance(part, str) or _has_content(part))]
-    rows = [[] if isinstance(part, str) else list(part.page.rows) for _, part in shown]
+    shown_parts = [
+        (name, part) for name, part in parts if part is not None and (isinstance(part, str) or _has_content(part))
+    ]
+    rows = [[] if isinstance(part, str) else list(part.page.rows) for _, part in shown_parts]
     while True:
         blocks = [make_section(WELCOME)]
-        for (name, part), kept in zip(shown, rows, strict=True):
-            blocks += _render_part(name, part, kept)
-        longest = max(rows, key=lambda kept: sum(map(len, kept)), default=[])
+        for (name, part), part_rows in zip(shown_parts, rows, strict=True):
+            blocks += _render_part(name, part, part_rows)
+        longest = max(rows, key=lambda part_rows: sum(map(len, part_rows)), default=[])
         if len(blocks) <= MAX_BLOCKS or not longest:
             return {"type": "home", "blocks": blocks[:MAX_BLOCKS]}
         longest.pop()

@@ -74,8 +74,8 @@ def render_job_line(line: JobLine, reader: str, *, show_requester: bool = False,
     elif line.state == "input_required" and line.awaited_people is not None:
         words = describe_waiting(line.awaited_people, reader)
     by = f" · {render_mention(line.requester)}" if show_requester and line.requester else ""
-    called = f"`{to_plain_line(line.job, 20)}` " if show_id else ""
-    return f"{mark} {called}{render_title_link(line)}{by} · {words} · {render_moment(line.updated_at)}"
+    id_prefix = f"`{to_plain_line(line.job, 20)}` " if show_id else ""
+    return f"{mark} {id_prefix}{render_title_link(line)}{by} · {words} · {render_moment(line.updated_at)}"
 
 
 def render_title_link(line: JobLine) -> str:
@@ -91,12 +91,12 @@ def describe_waiting(answerers: tuple[str, ...], reader: str) -> str:
 
 def render_card_rows(line: JobLine) -> str:
     """Render the rows of a job's card, a line each, or its step if there are no rows; "" if there is neither."""
-    told = [
+    row_lines = [
         f"{_ROW_MARKS.get(row.state, '·')} {clean_mrkdwn(to_plain_line(row.title, 80))} · "
         f"_{clean_mrkdwn(to_plain_line(row.specialist, 60))}_"
         for row in line.rows
     ]
-    if not told and line.step:
+    if not row_lines and line.step:
         return clean_mrkdwn(to_plain_line(line.step, 160))
     more = [f"and {format_count(line.further_row_count, 'more part')}"] if line.further_row_count else []
-    return "\n".join([*told, *more])
+    return "\n".join([*row_lines, *more])

@@ -45,18 +45,18 @@ def split_native_table(block: Block) -> list[Block]:
 
 def _find_tables(lines: Sequence[str]) -> list[tuple[int, int]]:
     """Find the tables outside of code, as pairs of (line of the heading, line after the last row)."""
-    found, fenced, at = [], False, 0
+    tables, is_fenced, at = [], False, 0
     while at < len(lines):
-        fenced ^= bool(_FENCE.match(lines[at]))
-        if fenced or at + 1 == len(lines) or "|" not in lines[at] or not _TABLE_RULE.fullmatch(lines[at + 1]):
+        is_fenced ^= bool(_FENCE.match(lines[at]))
+        if is_fenced or at + 1 == len(lines) or "|" not in lines[at] or not _TABLE_RULE.fullmatch(lines[at + 1]):
             at += 1
             continue
         end = at + 2
         while end < len(lines) and "|" in lines[end]:
             end += 1
-        found.append((at, end))
+        tables.append((at, end))
         at = end
-    return found
+    return tables
 
 
 def _make_data_table(lines: Sequence[str], first: int, last: int) -> Block | None:
@@ -67,9 +67,11 @@ def _make_data_table(lines: Sequence[str], first: int, last: int) -> Block | Non
     if any(len(row) != len(heading) for row in rows) or any(_MARKUP_CHARACTER.search(cell) for cell in cells):
         return None
     numeric = [all(not row[at] or _NUMBER.fullmatch(row[at]) for row in rows) for at in range(len(heading))]
-    drawn = [[_make_cell(cell, is_number=False) for cell in heading]]
-    drawn += [[_make_cell(cell, is_number=number) for cell, number in zip(row, numeric, strict=True)] for row in rows]
-    return {"type": "data_table", "caption": _find_caption(lines[:first]), "rows": drawn, "page_size": PAGE_SIZE}
+    cell_rows = [[_make_cell(cell, is_number=False) for cell in heading]]
+    cell_rows += [
+        [_make_cell(cell, is_number=number) for cell, number in zip(row, numeric, strict=True)] for row in rows
+    ]
+    return {"type": "data_table", "caption": _find_caption(lines[:first]), "rows": cell_rows, "page_size": PAGE_SIZE}
 
 
 def _split_cells(line: str) -> list[str]:
@@ -86,7 +88,7 @@ def _make_cell(text: str, *, is_number: bool) -> Block:
 
 def _find_caption(lines_above: Sequence[str]) -> str:
     """Return the last heading above a table, without markup, or a default caption if there is none."""
-    titles = [found[1] for line in lines_above if (found := _HEADING.fullmatch(line.strip()))]
+    titles = [match[1] for line in lines_above if (match := _HEADING.fullmatch(line.strip()))]
     return _MARKUP_CHARACTER.sub("", titles[-1])[:100].strip() or DEFAULT_CAPTION if titles else DEFAULT_CAPTION
 
 
@@ -100,14 +102,14 @@ TITLE_LIMIT, LABEL_LIMIT = 50, 20
 
 def find_native_charts(request: RequestState) -> Mapping[str, list[Block]]:
     """Return the blocks of the first `MAX_CHARTS` charts of a request that Slack can draw, by the artifact's id."""
-    made = [
+    artifacts = [
         file for subtask in request.list_subtasks("") if subtask.result is not None for file in subtask.result.artifacts
     ]
-    found: dict[str, list[Block]] = {}
-    for artifact in made:
-        if len(found) < MAX_CHARTS and (blocks := make_chart_blocks(artifact)):
-            found[artifact.id] = blocks
-    return found
+    chart_blocks: dict[str, list[Block]] = {}
+    for artifact in artifacts:
+        if len(chart_blocks) < MAX_CHARTS and (blocks := make_chart_blocks(artifact)):
+            chart_blocks[artifact.id] = blocks
+    return chart_blocks
 
 
 def make_chart_blocks(artifact: Artifact) -> list[Block]:
@@ -143,8 +145,8 @@ def _make_pie(names: Sequence[str], series: ChartSeries) -> Block:
 def _make_plot(shape: ChartShape, names: Sequence[str], series: Sequence[str]) -> Block:
     axes: Block = {"categories": list(names)}
     axes |= {key: label for key in ("x_label", "y_label") if (label := to_plain_line(getattr(shape, key), TITLE_LIMIT))}
-    drawn = [
+    series_data = [
         {"name": name, "data": [{"label": x, "value": value} for x, value in zip(names, one.values, strict=True)]}
         for name, one in zip(series, shape.series, strict=True)
     ]
-    return {"type": shape.kind, "series": drawn, "axis_config": axes}
+    return {"type": shape.kind, "series": series_data, "axis_config": axes}

@@ -115,10 +115,10 @@ def render_moment(time: float) -> str:
 def _cut_text(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
-    kept = text[: limit - 1]
-    if kept.count("`") % 2:  # in an open code span, an address would become a link
-        kept = kept[: kept.rindex("`")]
-    return kept + "…"
+    kept_text = text[: limit - 1]
+    if kept_text.count("`") % 2:  # in an open code span, an address would become a link
+        kept_text = kept_text[: kept_text.rindex("`")]
+    return kept_text + "…"
 
 
 def make_message_link(workspace_url: str, channel: str, ts: str, thread_ts: str = "") -> str:

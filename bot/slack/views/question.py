@@ -55,13 +55,13 @@ def render_question(job: Job, request: RequestState, subtask: str) -> Outgoing:
         return _render_write_check(job, request, subtask, question.doubt)
     places = [place for place, option in enumerate(question.options) if option.strip()][:MAX_BUTTONS]
     options = [question.options[place].strip() for place in places]
-    known = list_known_addresses(job, request)
-    message = clean_mrkdwn(question.message, known_addresses=known, limit=_MESSAGE_CHAR_LIMIT)
+    known_addresses = list_known_addresses(job, request)
+    message = clean_mrkdwn(question.message, known_addresses=known_addresses, limit=_MESSAGE_CHAR_LIMIT)
     title = clean_mrkdwn(find_questioner_name(request, subtask), limit=150)
     blocks = [make_section(f"{head} *{title}* needs an answer:\n{message}" if subtask else f"{head} {message}")]
     if any(len(option) > _SHORT_OPTION_CHARS for option in options):
         lines = [
-            f"*{number}.* {clean_mrkdwn(option, known_addresses=known, limit=500)}"
+            f"*{number}.* {clean_mrkdwn(option, known_addresses=known_addresses, limit=500)}"
             for number, option in enumerate(options, 1)
         ]
         blocks.append(make_section("\n".join(lines)))
@@ -84,8 +84,10 @@ def render_question(job: Job, request: RequestState, subtask: str) -> Outgoing:
 
 def _explain_answering(question: Question, answerers: str) -> str:
     if question.is_retry_question:
-        kept = f" Unless you choose “{REPEAT_CALLS}”, none of it is done again." if question.repeatable_writes else ""
-        return f"Waits for {answerers}: choose one.{kept}"
+        repeat_note = (
+            f" Unless you choose “{REPEAT_CALLS}”, none of it is done again." if question.repeatable_writes else ""
+        )
+        return f"Waits for {answerers}: choose one.{repeat_note}"
     own_words = (
         "choose one, or reply in this thread in your own words" if any(question.options) else "reply in this thread"
     )
@@ -164,22 +166,21 @@ def _encode_option(job: Job, request: RequestState, subtask: str, option: int) -
     return encode_data(AnswerChoice(job.id, request.id, subtask, number, option))
 
 
-def render_answered_question(title: str, answer: QuestionAnswer, known: Collection[str] = ()) -> Outgoing:
+def render_answered_question(title: str, answer: QuestionAnswer, known_addresses: Collection[str] = ()) -> Outgoing:
     """Render an answered question, without buttons, and with who answered what, and when.
 
-    Addresses that are `known` become links. An answer without a user means that nobody answered in time.
+    Addresses that are `known_addresses` become links. An answer without a user means that nobody answered in time.
     """
     title = clean_mrkdwn(title, limit=150)
-    question_block = make_section(
-        f"*{title}* asked:\n{clean_mrkdwn(answer.question.message, known_addresses=known, limit=_MESSAGE_CHAR_LIMIT)}"
-    )
-    decided = describe_answer(answer) if answer.user else describe_no_answer(answer)
-    return Outgoing(text=decided, blocks=(question_block, make_context(decided)), priority="question")
+    message = clean_mrkdwn(answer.question.message, known_addresses=known_addresses, limit=_MESSAGE_CHAR_LIMIT)
+    question_block = make_section(f"*{title}* asked:\n{message}")
+    outcome_text = describe_answer(answer) if answer.user else describe_no_answer(answer)
+    return Outgoing(text=outcome_text, blocks=(question_block, make_context(outcome_text)), priority="question")
 
 
-def render_dropped_question(title: str, question: Question, known: Collection[str] = ()) -> Outgoing:
+def render_dropped_question(title: str, question: Question, known_addresses: Collection[str] = ()) -> Outgoing:
     """Render a question whose request was stopped, without buttons, and with a note that no answer is needed."""
-    message = clean_mrkdwn(question.message, known_addresses=known, limit=_MESSAGE_CHAR_LIMIT)
+    message = clean_mrkdwn(question.message, known_addresses=known_addresses, limit=_MESSAGE_CHAR_LIMIT)
     question_block = make_section(f"*{clean_mrkdwn(title, limit=150)}* asked:\n{message}")
     note = "No answer is needed any more: the request was stopped."
     if question.doubt is not None:
@@ -195,10 +196,10 @@ def describe_answer(answer: QuestionAnswer) -> str:
 
 def describe_no_answer(answer: QuestionAnswer) -> str:
     """Return the line which says that nobody answered in time, and what the bot did instead."""
-    taken = (
+    fallback_text = (
         f"I assumed: “{clean_mrkdwn(to_plain_line(answer.text, 300))}”"
         if answer.text
         else "I went on without an answer"
     )
     span = format_duration(answer.question.asking_terms.expire_after)
-    return f":hourglass: Nobody answered within {span}; {taken} {render_moment(answer.at)}"
+    return f":hourglass: Nobody answered within {span}; {fallback_text} {render_moment(answer.at)}"

@@ -90,17 +90,17 @@ def _render_question_choice(job: Job, message: HeardMessage) -> Outgoing | None:
 def _describe_change(message: HeardMessage) -> str:
     """Return a line that says what a correction or an edit changes. The `receipt` of an edit contains a "~"."""
     what = "Got your edit." if "~" in message.receipt else "Got it."
-    told = "the part in progress" if message.told_count == 1 else f"the {message.told_count} parts in progress"
-    waiting = (
+    running_words = "the part in progress" if message.told_count == 1 else f"the {message.told_count} parts in progress"
+    waiting_words = (
         "the one that has not begun"
         if message.waiting_count == 1
         else f"the {message.waiting_count} that have not begun"
     )
     if message.told_count and message.waiting_count:
-        return f"{what} I'm applying it to {told} and planning {waiting} again."
+        return f"{what} I'm applying it to {running_words} and planning {waiting_words} again."
     if message.told_count:
-        return f"{what} I'm applying it to {told}."
-    return f"{what} I'm planning {waiting} again." if message.waiting_count else f"{what} I'll plan with that."
+        return f"{what} I'm applying it to {running_words}."
+    return f"{what} I'm planning {waiting_words} again." if message.waiting_count else f"{what} I'll plan with that."
 
 
 def explain_question(request: RequestState, subtask: str) -> Outgoing:

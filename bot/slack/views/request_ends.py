@@ -186,13 +186,17 @@ def _render_unknown_writes(request: RequestState) -> list[Block]:
 
 
 def _join_titles(request: RequestState, subtasks: Sequence[SubtaskState]) -> str:
-    named = ", ".join(
+    titles_text = ", ".join(
         clean_mrkdwn(render_title(request, subtask), limit=50 + 30 * bool(subtask.within))
         for subtask in subtasks[:_MAX_LISTED_ITEMS]
     )
-    return f"{named} and {len(subtasks) - _MAX_LISTED_ITEMS} more" if len(subtasks) > _MAX_LISTED_ITEMS else named
+    return (
+        f"{titles_text} and {len(subtasks) - _MAX_LISTED_ITEMS} more"
+        if len(subtasks) > _MAX_LISTED_ITEMS
+        else titles_text
+    )
 
 
 def _render_duration(job: Job, request: RequestState) -> Block:
-    took = format_duration((request.ended or request.run.concluded_at or request.spec.at) - request.spec.at)
+    took = format_duration((request.ended_at or request.run.concluded_at or request.spec.at) - request.spec.at)
     return make_context(f"{took} · job {job.id}")

@@ -70,13 +70,13 @@ def render_job_list(
         if rest:
             text = "No job is under way." if everybody else f"You have no jobs that are {rest}."
         return Outgoing(text=text, blocks=(*ahead, make_section(text), *_render_budgets_left(budget_lines)))
-    listed = [make_section(render_job_line(line, reader, show_requester=everybody)) for line in page.rows]
+    job_sections = [make_section(render_job_line(line, reader, show_requester=everybody)) for line in page.rows]
     note = "`/leadhand status JOB` tells more of one; a link to its thread does for JOB."
     title = "Jobs under way" if everybody else "Your jobs"
     blocks = (
         make_header(title),
         *ahead,
-        *listed,
+        *job_sections,
         *render_page_buttons(page, word, rest),
         *_render_budgets_left(budget_lines),
         make_context(note),
@@ -149,13 +149,13 @@ def _describe_subtask(request: RequestState, subtask: SubtaskState, now: float, 
         words = "not needed"
     elif subtask.state == "complete" and list_result_gaps(request, subtask):
         words = "done in part" if has_content(subtask) else "brought nothing"
-    if subtask.started is None:
+    if subtask.started_at is None:
         return words
-    if subtask.ended is not None:
+    if subtask.ended_at is not None:
         return f"{words} · {format_duration(subtask.duration)}"
     return (
         f"{words} · "
-        f"{format_duration((request.run.concluded_at or now) - subtask.started)}{'' if has_ended else ' so far'}"
+        f"{format_duration((request.run.concluded_at or now) - subtask.started_at)}{'' if has_ended else ' so far'}"
     )
 
 
@@ -205,16 +205,16 @@ def render_trace(job: str, timeline_text: str, delivery_note: str, budget_lines:
 
     `delivery_note` says where the whole trace was sent. `budget_lines` are lines on what is left of budgets.
     """
-    lines, shown = timeline_text.replace("`", "'").split("\n"), ""
+    lines, shown_text = timeline_text.replace("`", "'").split("\n"), ""
     for line in lines:
-        escaped = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-        if len(shown) + len(escaped) > 2800:
-            shown += "…\n"
+        escaped_line = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        if len(shown_text) + len(escaped_line) > 2800:
+            shown_text += "…\n"
             break
-        shown += escaped + "\n"
+        shown_text += escaped_line + "\n"
     return Outgoing(
         text=f"Trace of {job}",
-        blocks=(make_section(f"```{shown}```"), *_render_budgets_left(budget_lines), make_context(delivery_note)),
+        blocks=(make_section(f"```{shown_text}```"), *_render_budgets_left(budget_lines), make_context(delivery_note)),
     )
 
 
@@ -241,9 +241,9 @@ def _describe_revision(event: ev.PlanRevised) -> str:
     about = "the correction" if _MESSAGE_ID.match(event.subtask) else event.subtask
     if event.plan is None:
         return f"{about}: plan kept: {' '.join(event.faults)}"
-    told = ", ".join(f"{change.subtask} {change.kind}" for change in event.changes)
+    change_text = ", ".join(f"{change.subtask} {change.kind}" for change in event.changes)
     expected = describe_estimates(event.estimates)
-    return f"{about}: plan changed: {told}" + (f"; {expected}" if expected else "")
+    return f"{about}: plan changed: {change_text}" + (f"; {expected}" if expected else "")
 
 
 def _describe_answer(event: ev.AnswerWritten) -> str:
@@ -297,8 +297,8 @@ def _describe_event(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PL
     match event:
         case ev.RequestAdded():
             whom = f" of the crew {event.request.crew}" if event.request.crew else ""
-            refused = " (refused)" if event.refusal else ""
-            return f"asked by {event.request.user}{whom}: {event.request.text}{refused}"
+            refusal_note = " (refused)" if event.refusal else ""
+            return f"asked by {event.request.user}{whom}: {event.request.text}{refusal_note}"
         case ev.MessageHeard():
             return f"{event.message.user} wrote to others" if event.others else f"heard {event.message.user}"
         case ev.MessageSorted():
@@ -312,8 +312,8 @@ def _describe_event(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PL
             return "request withdrawn: its message was deleted"
         case ev.MaterialGathered():
             files = sum(one.file is not None for one in event.materials)
-            said = sum(len(one.outline) for one in event.materials if one.kind == "thread")
-            messages = f"{format_count(said, 'message')} and " if said else ""
+            message_count = sum(len(one.outline) for one in event.materials if one.kind == "thread")
+            messages = f"{format_count(message_count, 'message')} and " if message_count else ""
             return f"{messages}{format_count(files, 'file')} read" + "".join(f"; {fault}" for fault in event.faults)
         case ev.SettingKnown():
             return describe_terms(event.setting.here)
@@ -329,8 +329,8 @@ def _describe_event(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PL
             return f"{event.subtask}: {event.specialist} starts (attempt {event.attempt}, {event.model or event.tier})"
         case ev.ResultReturned():
             took = ", ".join(list_usage_words(event.result.usage))
-            done = f"done, confidence {event.result.confidence}" + (f", {took}" if took else "")
-            return f"{event.subtask}: {done}: {event.result.summary}"
+            outcome_text = f"done, confidence {event.result.confidence}" + (f", {took}" if took else "")
+            return f"{event.subtask}: {outcome_text}: {event.result.summary}"
         case ev.BriefRefined():
             return f"{event.subtask}: brief rewritten: {event.intent or event.fault}"
         case ev.DeadlineReached():
@@ -366,10 +366,10 @@ def _describe_event(event: ev.Event) -> str:  # noqa: C901, PLR0911, PLR0912, PL
         case ev.ToolInDoubt():
             return f"{event.subtask}: not known whether it was done: {event.what} ({event.reason})"
         case ev.MaterialReduced():
-            lost = f"; left out: {'; '.join(event.left_out)}" if event.left_out else ""
+            omission_note = f"; left out: {'; '.join(event.left_out)}" if event.left_out else ""
             return (
                 f"{_render_nesting_prefix(event.within)}material condensed, round {event.round}, part "
-                f"{event.part}{lost}"
+                f"{event.part}{omission_note}"
             )
         case ev.AnswerVerified():
             return f"answer verified: {'; '.join(_iterate_verifier_words(event)) or 'nothing refuted'}"

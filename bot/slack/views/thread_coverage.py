@@ -29,12 +29,15 @@ def describe_thread_coverage(request: RequestState) -> str:
         [f"could not read {' and '.join((', '.join(unread[:MAX_NAMED_FILES]), *more))}"] if unread else []
     )
     channels = ", ".join(one.name for one in threads if one.is_channel_history)
-    read = f"Read {format_count(messages, 'message')}" + (f" and {format_count(len(files), 'file')}" if files else "")
-    read += f" in {channels}" if channels else ""
+    coverage_text = f"Read {format_count(messages, 'message')}" + (
+        f" and {format_count(len(files), 'file')}" if files else ""
+    )
+    coverage_text += f" in {channels}" if channels else ""
     if _is_shown_in_part(request, [one.name for one in threads]):
-        read += " (not every step was shown all of them)"
+        coverage_text += " (not every step was shown all of them)"
     return clean_mrkdwn(
-        ", ".join((read, *unreadable_words, *(gap.rstrip(".") for one in threads for gap in one.gaps))), limit=400
+        ", ".join((coverage_text, *unreadable_words, *(gap.rstrip(".") for one in threads for gap in one.gaps))),
+        limit=400,
     )
 
 

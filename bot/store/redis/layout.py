@@ -217,12 +217,12 @@ def parse_entries(strings: Iterable[bytes], first: int) -> list[LogEntry]:
 
 def check_log_order(key: JobKey, entries: Sequence[LogEntry], after_seq: int, last_seq: int) -> None:
     """Raise LogBroken unless entries follow event `after_seq` without a gap and reach event `last_seq`."""
-    for found in entries:
-        if found.seq != after_seq + 1:
-            where = f"jumps from event {after_seq} to {found.seq}" if after_seq else f"begins with event {found.seq}"
+    for entry in entries:
+        if entry.seq != after_seq + 1:
+            where = f"jumps from event {after_seq} to {entry.seq}" if after_seq else f"begins with event {entry.seq}"
             message = f"The log of job {key.job} {where}. {REPAIR_ADVICE}"
             raise LogBroken(message)
-        after_seq = found.seq
+        after_seq = entry.seq
     if after_seq < last_seq:
         message = f"The log of job {key.job} ends with event {after_seq} of {last_seq}. {REPAIR_ADVICE}"
         raise LogBroken(message)
@@ -249,9 +249,9 @@ def parse_head(key: JobKey, state: Mapping[bytes, bytes]) -> Head | None:
 
 def parse_intent(record: bytes, *, is_first: bool) -> Intent:
     """Parse an outbox record. The record does not contain `is_first`."""
-    known = json.loads(record)
-    began, sent = float(known["began"]), float(known.get("sent", 0))
-    return Intent(is_first=is_first, began_at=began, ts=known["ts"], draft_ts=known["draft"], sent_at=sent)
+    fields = json.loads(record)
+    began, sent_at = float(fields["began"]), float(fields.get("sent", 0))
+    return Intent(is_first=is_first, began_at=began, ts=fields["ts"], draft_ts=fields["draft"], sent_at=sent_at)
 
 
 FULLNESS_SECONDS = 2.0

@@ -48,19 +48,19 @@ class Audit:
         teams = await server.run_commands([("SMEMBERS", names.make_audit_teams_key(part)) for part in parts])
         streams = [
             names.make_audit_key(part, team.decode())
-            for part, found in zip(parts, teams, strict=True)
-            for team in sorted(found)
+            for part, team_names in zip(parts, teams, strict=True)
+            for team in sorted(team_names)
         ]
-        waiting: list[tuple[EntryId, int]] = []
+        entry_heap: list[tuple[EntryId, int]] = []
         pages = [_StreamReader(self._calls, name, f"{round(since * 1000)}-0") for name in streams]
         for number, page in enumerate(pages):
             if (first := await page.read_next_id()) is not None:
-                heapq.heappush(waiting, (first, number))
-        while waiting:
-            _, number = heapq.heappop(waiting)
+                heapq.heappush(entry_heap, (first, number))
+        while entry_heap:
+            _, number = heapq.heappop(entry_heap)
             yield pages[number].pop_entry()
             if (following := await pages[number].read_next_id()) is not None:
-                heapq.heappush(waiting, (following, number))
+                heapq.heappush(entry_heap, (following, number))
 
 
 @dataclass

@@ -60,7 +60,7 @@ class Counters:
         patience: float,
         hold: float,
         ignores_budgets: bool = False,
-        settled: Sequence[Settlement] = (),
+        settlements: Sequence[Settlement] = (),
     ) -> AdmitReply:
         """Admit a call to all `counters` or to none, and record the ends of earlier calls.
 
@@ -70,9 +70,9 @@ class Counters:
             patience: Seconds that it may wait for a rate. Once it is admitted with a wait, its later second is booked.
             hold: Seconds for which slots are held at most until the call is settled. Asking again renews them.
             ignores_budgets: True to admit it even if budgets are used up.
-            settled: The ends of earlier calls.
+            settlements: The ends of earlier calls.
         """
-        wanted = [part for one in counters for part in (one.kind, one.name, one.limit, one.amount)]
+        counter_args = [part for one in counters for part in (one.kind, one.name, one.limit, one.amount)]
         ruling, wait, second, place = await self._run_script(
             "admit",
             operation,
@@ -81,9 +81,9 @@ class Counters:
             int(ignores_budgets),
             _OPERATION_EXPIRY_MS,
             _LIFE_EXPIRY_MS,
-            *_flatten_settlements(settled),
+            *_flatten_settlements(settlements),
             len(counters),
-            *wanted,
+            *counter_args,
         )
         return AdmitReply(ruling.decode(), float(wait), int(second), int(place))
 
@@ -97,7 +97,7 @@ class Counters:
         if not counters:
             return []
         names = [part for one in counters for part in (one.kind, one.name)]
-        return [int(used) for used in await self._run_script("spent", len(counters), *names)]
+        return [int(amount) for amount in await self._run_script("spent", len(counters), *names)]
 
     async def read_budget_raises(self, counters: Sequence[Counter]) -> list[int]:
         """Return by how much each budget is raised."""
@@ -112,7 +112,7 @@ class Counters:
             return []
         amounts = [part for one in counters for part in (one.kind, one.name, one.amount)]
         reply = await self._run_script("raise", operation, _DAY_MS, _LIFE_EXPIRY_MS, len(counters), *amounts)
-        return [int(raised) for raised in reply]
+        return [int(amount) for amount in reply]
 
     async def _run_script(self, script: str, *args: Arg) -> Any:
         return await self._calls.run(script, [f"{self._base}op"], self._base, *args)
@@ -134,7 +134,7 @@ class Counters:
 
     async def request_turns(self, lane: CallLane, instance: str, request: LaneRequest) -> TurnGrant:
         """Request turns of a lane for an instance. A granted turn counts, whether it is used or not."""
-        asked = (request.waiting_calls, request.spare_turns, request.rank, int(request.yields))
+        request_args = (request.waiting_calls, request.spare_turns, request.rank, int(request.yields))
         pace = (math.ceil(lane.limit / PACE_DIVISOR), repr(lane.seconds / PACE_DIVISOR))
         bounds = (lane.limit, repr(float(lane.seconds)))
         rest = (
@@ -144,7 +144,7 @@ class Counters:
             repr(LATENESS_SECONDS),
             repr(ASKER_SECONDS),
         )
-        reply = await self._run_script("turns", lane.name, instance, *bounds, *asked, *pace, *rest)
+        reply = await self._run_script("turns", lane.name, instance, *bounds, *request_args, *pace, *rest)
         turns, wait, askers = reply
         return TurnGrant(int(turns), float(wait), int(askers))
 

@@ -43,7 +43,7 @@ class Jobs:
         self._calls = calls
         self._ready = ReadyJobs(calls)
         self._retention_ms = to_milliseconds(retention.jobs)
-        self._waiting_ms = to_milliseconds(retention.waiting)
+        self._waiting_ms = to_milliseconds(retention.waiting_jobs)
         self._files_ms = to_milliseconds(min(retention.jobs, retention.materials or retention.jobs))
         self._audit_ms = to_milliseconds(retention.audit)
 
@@ -111,13 +111,13 @@ class Jobs:
         operation = make_nonce()
         keys = self._calls.keys
         # Without dedupe ids, only the operation id shows that a call is a repeat.
-        seen = [keys.make_dedupe_key(key, name) for name in dedupe or (operation,)]
+        dedupe_keys = [keys.make_dedupe_key(key, name) for name in dedupe or (operation,)]
         reply = await self._calls.run(
             "ingest",
             [
                 *keys.list_job_keys(key),
                 keys.make_user_jobs_key(keys.compute_partition_prefix(key), key.team, user),
-                *seen,
+                *dedupe_keys,
             ],
             encode_job_key(key),
             operation,
@@ -395,10 +395,10 @@ class Jobs:
         return await self._resolve_entries(key, await self._calls.server.run_command("XRANGE", name, "-", "+"))
 
     async def _resolve_entries(self, key: JobKey, rows: list[Any]) -> list[LogEntry]:
-        wanted = list(dict.fromkeys(row[1][b"b"] for row in rows if b"b" in row[1]))
+        digests = list(dict.fromkeys(row[1][b"b"] for row in rows if b"b" in row[1]))
         name = self._calls.keys.list_job_keys(key)[BLOBS]
-        found = await self._calls.server.run_command("HMGET", name, *wanted) if wanted else []
-        payloads = dict(zip(wanted, found, strict=True))
+        blobs = await self._calls.server.run_command("HMGET", name, *digests) if digests else []
+        payloads = dict(zip(digests, blobs, strict=True))
         return [layout.parse_entry(key, row, payloads) for row in rows]
 
     async def read_head(self, key: JobKey) -> Head | None:
@@ -446,12 +446,12 @@ class Jobs:
     async def read_statuses(self, keys: Sequence[JobKey]) -> list[JobStatus]:
         """Read the state of many jobs at little cost, in the order of `keys`, without jobs that do not exist."""
         names = self._calls.keys
-        wanted = [("HMGET", names.list_job_keys(key)[HEAD], "state", "_updated") for key in keys]
-        found = await self._calls.server.run_commands(wanted) if wanted else []
+        commands = [("HMGET", names.list_job_keys(key)[HEAD], "state", "_updated") for key in keys]
+        replies = await self._calls.server.run_commands(commands) if commands else []
         return [
-            JobStatus(key, (state or b"submitted").decode(), float(updated))
-            for key, (state, updated) in zip(keys, found, strict=True)
-            if updated is not None
+            JobStatus(key, (state or b"submitted").decode(), float(updated_at))
+            for key, (state, updated_at) in zip(keys, replies, strict=True)
+            if updated_at is not None
         ]
 
     async def read_heads(self, keys: Sequence[JobKey]) -> list[Head]:
@@ -464,13 +464,13 @@ class Jobs:
         return [head for head in heads if head is not None]
 
     async def _read_scores(self, commands: Sequence[tuple[Arg, ...]]) -> list[tuple[float, bytes]]:
-        found = await self._calls.server.run_commands(list(commands))
-        return [(float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2)]
+        replies = await self._calls.server.run_commands(list(commands))
+        return [(float(row[at + 1]), row[at]) for row in replies for at in range(0, len(row), 2)]
 
 
 def _parse_claim(reply: list[bytes], token: str) -> Claim:
-    name, epoch, expires, lost, user = reply
-    return Claim(decode_job_key(name), int(epoch), token, float(expires), int(lost), user.decode())
+    name, epoch, expires, lost_owners, user = reply
+    return Claim(decode_job_key(name), int(epoch), token, float(expires), int(lost_owners), user.decode())
 
 
 class ReadyJobs:
@@ -483,28 +483,28 @@ class ReadyJobs:
 
     async def find_partitions(self, schema: int) -> list[str]:
         """List the partitions that have a job ready for an instance that knows `schema`, in the order of service."""
-        now, found = await self._read_first_jobs()
+        now, first_jobs = await self._read_first_jobs()
         limits = (now, float(schema), now)  # for the sets in `JOB_SETS`: lease, newer, due
-        ready = [(kind, score, part) for kind, score, part in found if score <= limits[kind]]
+        ready = [(kind, score, part) for kind, score, part in first_jobs if score <= limits[kind]]
         return list(dict.fromkeys(part for _, _, part in sorted(ready)))
 
     async def find_next_due(self) -> float | None:
         """Return when the earliest job is due or lease expires; None for neither. Parked jobs do not count."""
-        _, found = await self._read_first_jobs()
-        return min((score for kind, score, _ in found if JOB_SETS[kind] != "newer"), default=None)
+        _, first_jobs = await self._read_first_jobs()
+        return min((score for kind, score, _ in first_jobs if JOB_SETS[kind] != "newer"), default=None)
 
     async def _read_first_jobs(self) -> tuple[float, list[tuple[int, float, str]]]:
         """Read the time, and the first job in each set, as triples of (index in `JOB_SETS`, score, partition).
 
         The score is when a lease expires or a job is due, or the schema of a parked job.
         """
-        asked = time.monotonic()
+        asked_at = time.monotonic()
         at_once = len(JOB_SETS) if self._calls.server.is_cluster else len(self._names)
         calls = (self._calls.run("peek", self._names[at : at + at_once]) for at in range(0, len(self._names), at_once))
         replies = await asyncio.gather(*calls)
-        found = []
+        first_jobs = []
         for number, (_, *firsts) in enumerate(replies):
             for place, score in zip(firsts[::2], firsts[1::2], strict=True):
                 kind, part = self._sets[number * at_once + place - 1]
-                found.append((kind, float(score), part))
-        return self._calls.clock.set_from_answer(replies[0][0], asked), found
+                first_jobs.append((kind, float(score), part))
+        return self._calls.clock.set_from_answer(replies[0][0], asked_at), first_jobs

@@ -21,7 +21,7 @@ class OpenHomes:
 
     def __init__(self, calls: ScriptRunner, retention: Retention) -> None:
         self._calls = calls
-        self._waiting_ms = to_milliseconds(retention.waiting)
+        self._waiting_ms = to_milliseconds(retention.waiting_jobs)
 
     async def put(self, team: str, user: str, row: str) -> None:
         """Store the state of a person's open App Home, as a text.
@@ -43,8 +43,8 @@ class OpenHomes:
 
     async def read_rows(self, team: str) -> Mapping[str, str]:
         """Read the rows of all open App Homes of a team, by person."""
-        found = await self._calls.server.run_command("HGETALL", self._calls.keys.make_homes_key(team))
-        return {user.decode(): row.decode() for user, row in found.items()}
+        rows = await self._calls.server.run_command("HGETALL", self._calls.keys.make_homes_key(team))
+        return {user.decode(): row.decode() for user, row in rows.items()}
 
     async def record_waits(self, key: JobKey, *, people: Sequence[str], former_people: Sequence[str] = ()) -> None:
         """Record for whom a job waits now, instead of `former_people`: ids of people and groups, or `EVERYBODY`.
@@ -72,9 +72,9 @@ class OpenHomes:
         """
         names, server = self._calls.keys, self._calls.server
         indexes = [names.make_waiting_jobs_key(team, one) for one in dict.fromkeys(people)]
-        found = await server.run_commands([("ZRANGE", index, 0, limit - 1, "WITHSCORES") for index in indexes])
-        scored = sorted((float(row[at + 1]), row[at]) for row in found for at in range(0, len(row), 2))
-        return [decode_job_key(name) for name in dict.fromkeys(name for _, name in scored)][:limit]
+        replies = await server.run_commands([("ZRANGE", index, 0, limit - 1, "WITHSCORES") for index in indexes])
+        scored_names = sorted((float(row[at + 1]), row[at]) for row in replies for at in range(0, len(row), 2))
+        return [decode_job_key(name) for name in dict.fromkeys(name for _, name in scored_names)][:limit]
 
 
 ROW_EXPIRY_SECONDS = 600.0
@@ -102,7 +102,7 @@ class InstanceRegistry:
         Rows older than `ROW_EXPIRY_SECONDS` are dropped.
         """
         key, now = self._calls.keys.board_key, self._calls.clock()
-        found: dict[str, tuple[float, str]] = {}
+        rows: dict[str, tuple[float, str]] = {}
         old: list[str] = []
         for name, text in (await self._calls.server.run_command("HGETALL", key)).items():
             at, _, row = text.decode().partition(" ")
@@ -110,10 +110,10 @@ class InstanceRegistry:
             if age > ROW_EXPIRY_SECONDS:
                 old.append(name.decode())
             else:
-                found[name.decode()] = (max(0.0, age), row)
+                rows[name.decode()] = (max(0.0, age), row)
         if old:
             await self._calls.server.run_command("HDEL", key, *old)
-        return found
+        return rows
 
 
 _STATE_TEAM = "installing"
@@ -146,8 +146,8 @@ class Installations:
 
     async def read(self, name: str) -> str:
         """Read the text of an installation; "" if there is none."""
-        found = await self._calls.server.run_command("HGET", self._calls.keys.installations_key, name)
-        return found.decode() if found is not None else ""
+        payload = await self._calls.server.run_command("HGET", self._calls.keys.installations_key, name)
+        return payload.decode() if payload is not None else ""
 
     async def read_all(self) -> dict[str, str]:
         """Read the texts of all installations, by id."""
@@ -193,8 +193,8 @@ class Memories:
 
     async def read_places(self, team: str) -> frozenset[str]:
         """List the places of a team that have memories."""
-        found = await self._calls.server.run_command("SMEMBERS", self._calls.keys.make_memory_places_key(team))
-        return frozenset(name.decode() for name in found)
+        places = await self._calls.server.run_command("SMEMBERS", self._calls.keys.make_memory_places_key(team))
+        return frozenset(name.decode() for name in places)
 
 
 _TAKEN_MARK_SECONDS = 60.0
@@ -220,8 +220,8 @@ class SignIns:
 
     async def read(self, team: str, name: str) -> str:
         """Read a text; "" if there is none."""
-        found = await self._calls.server.run_command("GET", self._calls.keys.make_sign_in_key(team, name))
-        return found.decode() if found is not None else ""
+        payload = await self._calls.server.run_command("GET", self._calls.keys.make_sign_in_key(team, name))
+        return payload.decode() if payload is not None else ""
 
     async def pop(self, team: str, name: str) -> str:
         """Delete a text and return it. Of several calls at once, one gets the text and the others "".
@@ -230,11 +230,11 @@ class SignIns:
         """
         key, mine = self._calls.keys.make_sign_in_key(team, name), make_nonce()
         mark = ("SET", _make_taken_key(key), mine, "NX", "PX", to_milliseconds(_TAKEN_MARK_SECONDS))
-        _, whose, found = await self._calls.server.run_commands([mark, ("GET", _make_taken_key(key)), ("GET", key)])
-        if found is None or whose is None or whose.decode() != mine:
+        _, whose, payload = await self._calls.server.run_commands([mark, ("GET", _make_taken_key(key)), ("GET", key)])
+        if payload is None or whose is None or whose.decode() != mine:
             return ""
         await self._calls.server.run_command("DEL", key)
-        return bytes(found).decode()
+        return bytes(payload).decode()
 
 
 def _make_taken_key(key: str) -> str:

@@ -105,7 +105,7 @@ class Blobs:
     def __init__(self, calls: ScriptRunner, retention: Retention) -> None:
         self._calls = calls
         self._retention_ms = to_milliseconds(retention.jobs)
-        self._index_ms = to_milliseconds(max(retention.jobs, retention.waiting))
+        self._index_ms = to_milliseconds(max(retention.jobs, retention.waiting_jobs))
 
     async def put(self, key: JobKey, data: bytes) -> str:
         """Store bytes and return their sha256. Raises JobForgotten, or PayloadTooLarge, also if the job has 512 MB."""
@@ -148,10 +148,10 @@ class Blobs:
     async def list_jobs_that_read(self, team: str, file: str) -> list[JobKey]:
         """List the jobs that read a file, by its id at its source. Very old ones may be missing."""
         names = self._calls.keys
-        found = await self._calls.server.run_commands(
+        replies = await self._calls.server.run_commands(
             [("ZRANGE", names.make_file_jobs_key(part, team, file), 0, -1) for part in names.list_partition_prefixes()]
         )
-        return sorted((decode_job_key(one) for some in found for one in some), key=lambda key: key.job)
+        return sorted((decode_job_key(one) for some in replies for one in some), key=lambda key: key.job)
 
 
 class Schedules:
@@ -211,8 +211,8 @@ class Schedules:
 
     async def read_next_due(self, kind: str, *, team: str = "") -> float | None:
         """Return the earliest due time of schedules whose names start with `kind`, of one team or all; or None."""
-        found = await self._calls.run("schedule_next", self._calls.keys.schedule_keys, kind, team)
-        return float(found) if found else None
+        next_due = await self._calls.run("schedule_next", self._calls.keys.schedule_keys, kind, team)
+        return float(next_due) if next_due else None
 
     async def fire(self, team: str, schedule: str, due: float, following: float | None) -> bool:
         """Move a schedule's time from `due` to `following`. Returns True for exactly one caller, to do the work."""
@@ -375,12 +375,12 @@ class Store:
 
         `Jobs.claim` ignores the home team and returns jobs of any team.
         """
-        known = await self._server.run_command("GET", self._keys.home_team_key)
-        if known is None and team:
+        home_team = await self._server.run_command("GET", self._keys.home_team_key)
+        if home_team is None and team:
             with contextlib.suppress(StoreError):  # a full server; if it is away, the next call raises
                 await self._server.run_command("SET", self._keys.home_team_key, team, "NX")
-            known = await self._server.run_command("GET", self._keys.home_team_key)
-        return known.decode() if known is not None else team
+            home_team = await self._server.run_command("GET", self._keys.home_team_key)
+        return home_team.decode() if home_team is not None else team
 
     async def allow_any_team(self) -> None:
         """Open the store to the jobs of any team: from now on `claim_home_team` returns `ANY_TEAM`."""
@@ -395,19 +395,19 @@ class Store:
             raise ValueError(f"not usable in a key of the store: {team!r}")
         start, server = f"{team}/".encode(), self._server
         sets = [f"{part}:{place}" for part in self._keys.list_partition_prefixes() for place in layout.JOB_SETS]
-        found = await server.run_commands([("ZRANGE", one, 0, -1) for one in sets])
+        replies = await server.run_commands([("ZRANGE", one, 0, -1) for one in sets])
         members = [
-            (one, name) for one, some in zip(sets, found, strict=True) for name in some if name.startswith(start)
+            (one, name) for one, some in zip(sets, replies, strict=True) for name in some if name.startswith(start)
         ]
-        named = [name for name, _, _ in await self.schedules.list_all(team, "")]
-        for schedule in named:
+        schedule_names = [name for name, _, _ in await self.schedules.list_all(team, "")]
+        for schedule in schedule_names:
             await self.schedules.put(team, schedule, "", None)
         keys = await server.scan_keys(f"{self._keys.prefix}:*:{team}/*")
         commands: list[tuple[Arg, ...]] = [("ZREM", one, name) for one, name in members]
         commands += [("DEL", key) for key in keys]
         for at in range(0, len(commands), _BATCH_SIZE):
             await server.run_commands(commands[at : at + _BATCH_SIZE])
-        return len(keys) + len(named)
+        return len(keys) + len(schedule_names)
 
     async def explain_fullness(self) -> str:
         """Return a warning if the server's memory is 80 % full or more, else "". With a warning, claim no jobs.

@@ -44,9 +44,9 @@ class ServerClock:
             answer: The time as scripts return it, the offset included.
             asked_at: `time.monotonic()` when the request was sent.
         """
-        at, heard = float(answer), time.monotonic()
-        if self._offset == 0 or heard - asked_at < CLOCK_ROUND_TRIP_SECONDS:
-            self._offset = at - self.offset_ms / 1000 - heard
+        at, heard_at = float(answer), time.monotonic()
+        if self._offset == 0 or heard_at - asked_at < CLOCK_ROUND_TRIP_SECONDS:
+            self._offset = at - self.offset_ms / 1000 - heard_at
         return at
 
 
@@ -85,9 +85,9 @@ them."""
 @functools.cache
 def load_script(name: str) -> Script:
     """Read a script by name. Its text begins with the Lua functions that it shares with other scripts."""
-    shared = ["job"] if name in JOB_SCRIPTS else ["counters"] if name in COUNTER_SCRIPTS else []
-    shared += ["audit"] if name in AUDIT_SCRIPTS else []
-    parts = ["clock", *shared, name]
+    shared_parts = ["job"] if name in JOB_SCRIPTS else ["counters"] if name in COUNTER_SCRIPTS else []
+    shared_parts += ["audit"] if name in AUDIT_SCRIPTS else []
+    parts = ["clock", *shared_parts, name]
     text = "\n".join((SCRIPTS_FOLDER / f"{part}.lua").read_text(encoding="utf-8") for part in parts)
     return Script(name, text, hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest())
 
@@ -108,8 +108,8 @@ class ScriptRunner:
 
     async def read_time(self) -> float:
         """Ask the server for its time (seconds since the epoch)."""
-        asked = time.monotonic()
-        return self.clock.set_from_answer((await self.run("peek", ()))[0], asked)
+        asked_at = time.monotonic()
+        return self.clock.set_from_answer((await self.run("peek", ()))[0], asked_at)
 
 
 def make_nonce() -> str:

@@ -45,9 +45,9 @@ class Call:
         Raises:
             Refusal: `missing_scope`, with what is needed and what is provided.
         """
-        provided = self.state.app.scopes
-        if not any(scope in provided for scope in scopes):
-            raise Refusal("missing_scope", needed=",".join(scopes), provided=",".join(sorted(provided)))
+        app_scopes = self.state.app.scopes
+        if not any(scope in app_scopes for scope in scopes):
+            raise Refusal("missing_scope", needed=",".join(scopes), provided=",".join(sorted(app_scopes)))
 
     def find_channel(self, key: str = "channel") -> Channel:
         """Return the channel that the argument `key` names.
@@ -159,7 +159,7 @@ def parse_ts(ts: str) -> tuple[int, int]:
 class ApiMethod:
     """A Web API method: its handler, arguments and rate limit, and what a call needs.
 
-    `arguments` maps each name to its kind; `required` are those that a call
+    `arguments` maps each name to its kind; `required_arguments` are those that a call
     must have. Any one of `scopes` is enough. `allows_get` is True for methods that change nothing
     and may be called by GET. `auth_kind` is the kind of token that a call needs.
     """
@@ -167,7 +167,7 @@ class ApiMethod:
     handler: Callable[[Call], Awaitable[Answer]]
     arguments: dict[str, ArgumentKind]
     rate: MethodRate
-    required: tuple[str, ...] = ()
+    required_arguments: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
     allows_get: bool = False
     auth_kind: Literal["bot", "app", "none"] = "bot"

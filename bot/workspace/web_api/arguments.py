@@ -79,7 +79,7 @@ def convert_arguments(method: ApiMethod, raw_arguments: dict[str, Any]) -> dict[
             if name in INVALID_JSON_ERRORS:
                 raise Refusal(INVALID_JSON_ERRORS[name]) from error
             complaints.append(f"[ERROR] {error} [json-pointer:/{name}]")
-    complaints += [f"[ERROR] missing required field: {name}" for name in method.required if name not in args]
+    complaints += [f"[ERROR] missing required field: {name}" for name in method.required_arguments if name not in args]
     if complaints:
         raise Refusal("invalid_arguments", *complaints)
     return args

@@ -77,25 +77,27 @@ async def schedule_message(call: Call) -> Answer:
     call.require_scope("chat:write")
     channel = call.find_writable_channel()
     content = _read_content(call, MAX_TEXT_CHARACTERS)
-    scheduled = call.world.scheduled_messages.add(channel, call.args["post_at"], content, call.find_thread_ts(channel))
-    shown = {**call.world.messages.make_bot_fields(), **content, "type": "delayed_message"}
-    about = {"scheduled_message_id": scheduled.id, "post_at": scheduled.post_at}
-    return {"channel": channel.id, **about, "message": shown}
+    scheduled_message = call.world.scheduled_messages.add(
+        channel, call.args["post_at"], content, call.find_thread_ts(channel)
+    )
+    message_body = {**call.world.messages.make_bot_fields(), **content, "type": "delayed_message"}
+    about = {"scheduled_message_id": scheduled_message.id, "post_at": scheduled_message.post_at}
+    return {"channel": channel.id, **about, "message": message_body}
 
 
 async def list_scheduled_messages(call: Call) -> Answer:
     """List a page of the scheduled messages, soonest first."""
     oldest, latest = call.read_ts("oldest"), call.read_ts("latest")
     channel = call.find_channel().id if "channel" in call.args else None
-    found = [
+    rows = [
         {key: getattr(each, key) for key in ("id", "channel_id", "post_at", "date_created")}
         | {"text": each.content["text"]}
-        for each in sorted(call.world.scheduled_messages.waiting.values(), key=lambda each: each.post_at)
+        for each in sorted(call.world.scheduled_messages.messages_by_id.values(), key=lambda each: each.post_at)
         if channel in (None, each.channel_id)
         and (oldest is None or oldest <= (each.post_at, 0))
         and (latest is None or (each.post_at, 0) <= latest)
     ]
-    page, _, cursor = call.cut_page(found, 100)
+    page, _, cursor = call.cut_page(rows, 100)
     return {"scheduled_messages": page, "response_metadata": {"next_cursor": cursor}}
 
 

@@ -41,8 +41,10 @@ async def list_replies(call: Call) -> Answer:
     root = channel.messages.get(ts)
     if root is None or _is_too_new(call, ts):
         raise Refusal("thread_not_found")
-    found = [channel.messages[reply] for reply in _select_window(call, channel.replies.get(ts, []), newest_first=False)]
-    page, more, cursor = call.cut_page(found, DEFAULT_REPLIES_LIMIT)
+    replies = [
+        channel.messages[reply] for reply in _select_window(call, channel.replies.get(ts, []), newest_first=False)
+    ]
+    page, more, cursor = call.cut_page(replies, DEFAULT_REPLIES_LIMIT)
     return _make_messages_answer(call, [root, *page], more, cursor)
 
 
@@ -63,7 +65,7 @@ async def list_own_channels(call: Call) -> Answer:
     kinds, user = _read_channel_kinds(call), call.args.get("user")
     if user is not None and user not in call.state.users:
         raise Refusal("user_not_found")
-    found = [
+    channels = [
         channel
         for channel in call.state.channels.values()
         if channel.kind in kinds
@@ -71,23 +73,25 @@ async def list_own_channels(call: Call) -> Answer:
         and call.state.has_bot_in(channel)
         and (user is None or user in channel.members)
     ]
-    page, _, cursor = call.cut_page(found, DEFAULT_HISTORY_LIMIT)
-    listed = [{key: value for key, value in describe_channel(call, one).items() if key != "is_member"} for one in page]
-    return {"channels": listed, "response_metadata": {"next_cursor": cursor}}
+    page, _, cursor = call.cut_page(channels, DEFAULT_HISTORY_LIMIT)
+    descriptions = [
+        {key: value for key, value in describe_channel(call, one).items() if key != "is_member"} for one in page
+    ]
+    return {"channels": descriptions, "response_metadata": {"next_cursor": cursor}}
 
 
 async def list_channels(call: Call) -> Answer:
     """List the channels of the kinds `types`. Private ones are listed only if the bot is in them."""
     kinds = _read_channel_kinds(call)
-    hidden = bool(call.args.get("exclude_archived"))
-    found = [
+    excludes_archived = bool(call.args.get("exclude_archived"))
+    channels = [
         channel
         for channel in call.state.channels.values()
         if channel.kind in kinds
-        and not (hidden and channel.archived)
+        and not (excludes_archived and channel.archived)
         and (channel.kind == "channel" or call.state.has_bot_in(channel))
     ]
-    page, _, cursor = call.cut_page(found, DEFAULT_HISTORY_LIMIT)
+    page, _, cursor = call.cut_page(channels, DEFAULT_HISTORY_LIMIT)
     return {
         "channels": [describe_channel(call, channel) for channel in page],
         "response_metadata": {"next_cursor": cursor},
@@ -115,12 +119,12 @@ async def open_dm(call: Call) -> Answer:
             raise Refusal("user_not_found")
         if any(call.state.users[user].team != call.state.identity.team_id for user in users):
             raise Refusal("user_not_visible")
-        if any(call.state.users[user].deleted for user in users):
+        if any(call.state.users[user].is_deleted for user in users):
             raise Refusal("user_disabled")
-        found = call.state.find_channel(users[0]) if len(users) == 1 else None
-        if found is None:
+        direct_message = call.state.find_channel(users[0]) if len(users) == 1 else None
+        if direct_message is None:
             raise Refusal("method_not_supported_for_channel_type")
-        channel = found
+        channel = direct_message
     about = describe_channel(call, channel) if call.args.get("return_im") else {"id": channel.id}
     return {"channel": about, "no_op": True, "already_open": True}
 
@@ -210,8 +214,12 @@ def describe_channel(call: Call, channel: Channel) -> Json:
     if channel.kind == "im":
         return about | {"user": channel.members[0], "is_open": True}
     topic = {"value": channel.topic, "creator": "", "last_set": 0}
-    named = {"name": channel.name, "name_normalized": channel.name, "is_member": call.state.has_bot_in(channel)}
-    return about | named | {"is_general": channel.name == "general", "topic": topic, "purpose": {**topic, "value": ""}}
+    name_fields = {"name": channel.name, "name_normalized": channel.name, "is_member": call.state.has_bot_in(channel)}
+    return (
+        about
+        | name_fields
+        | {"is_general": channel.name == "general", "topic": topic, "purpose": {**topic, "value": ""}}
+    )
 
 
 def _find_readable_channel(call: Call) -> Channel:
@@ -225,7 +233,7 @@ def _find_readable_channel(call: Call) -> Channel:
 def _select_window(call: Call, sorted_ts: Sequence[str], *, newest_first: bool) -> list[str]:
     oldest, latest = call.read_ts("oldest"), call.read_ts("latest")
     inclusive = bool(call.args.get("inclusive"))
-    found = []
+    window = []
     for ts in reversed(sorted_ts) if newest_first else sorted_ts:
         time = parse_ts(ts)
         if _is_too_new(call, ts) or (latest and (time > latest or (not inclusive and time == latest))):
@@ -234,8 +242,8 @@ def _select_window(call: Call, sorted_ts: Sequence[str], *, newest_first: bool) 
             if newest_first:
                 break
             continue
-        found.append(ts)
-    return found
+        window.append(ts)
+    return window
 
 
 def _is_too_new(call: Call, ts: str) -> bool:
@@ -244,11 +252,11 @@ def _is_too_new(call: Call, ts: str) -> bool:
 
 def _make_messages_answer(call: Call, messages: Sequence[Message], has_more: bool, cursor: str) -> Answer:  # noqa: FBT001  # one private use
     with_metadata = bool(call.args.get("include_all_metadata"))
-    shown = [
+    message_bodies = [
         message.data if with_metadata else {key: value for key, value in message.data.items() if key != "metadata"}
         for message in messages
     ]
-    answer: Answer = {"messages": shown, "has_more": has_more}
+    answer: Answer = {"messages": message_bodies, "has_more": has_more}
     if cursor:
         answer["response_metadata"] = {"next_cursor": cursor}
     return answer

@@ -122,14 +122,14 @@ class ApiDispatcher:
         request: web.Request,
         name: str,
         raw: dict[str, Any],
-        started: float,
+        start_time: float,
         body: Answer,
         fault: InjectedFault | None,
     ) -> web.StreamResponse:
         # The answer is serialised at once: messages in it may change while a slow reply waits.
         text = json.dumps(body)
         kind = fault.kind if fault else ""
-        self._record_call(name, raw, started, body, text, kind)
+        self._record_call(name, raw, start_time, body, text, kind)
         if fault and kind == "slow_reply":
             await asyncio.sleep(fault.seconds)
         if kind == "lost_reply" and request.transport:
@@ -140,25 +140,27 @@ class ApiDispatcher:
         return web.Response(text=text, content_type="application/json", headers=headers)
 
     def _answer_rate_limited(
-        self, name: str, raw: dict[str, Any], started: float, seconds: int, fault: str = ""
+        self, name: str, raw: dict[str, Any], start_time: float, seconds: int, fault: str = ""
     ) -> web.Response:
         body = {"ok": False, "error": "ratelimited"}
-        self._record_call(name, raw, started, body, json.dumps(body), fault)
+        self._record_call(name, raw, start_time, body, json.dumps(body), fault)
         return web.json_response(body, status=TOO_MANY_REQUESTS, headers={"Retry-After": str(seconds)})
 
-    def _answer_server_error(self, name: str, started: float, error: str) -> web.Response:
+    def _answer_server_error(self, name: str, start_time: float, error: str) -> web.Response:
         body = {"ok": False, "error": error}
-        self._record_call(name, {}, started, body, json.dumps(body), "server_error_before")
+        self._record_call(name, {}, start_time, body, json.dumps(body), "server_error_before")
         return web.json_response(body, status=SERVER_ERROR)
 
-    def _record_call(self, name: str, raw: dict[str, Any], started: float, body: Answer, text: str, fault: str) -> None:
+    def _record_call(
+        self, name: str, raw: dict[str, Any], start_time: float, body: Answer, text: str, fault: str
+    ) -> None:
         args = {key: value for key, value in raw.items() if key != "token"}
         error = str(body.get("error", ""))
         self._world.calls.append(RecordedCall(name, args, self._world.state.clock.now(), not error, error))
         self._world.call_counts[name] += 1
         hints = [body.get("needed"), *(body.get("response_metadata") or {}).get("messages", ())] if error else []
         error_text = ": ".join([error, *(str(hint) for hint in hints[:2] if hint)])
-        self._world.traffic.add_call(name, args, text, error_text, time.perf_counter() - started, fault)
+        self._world.traffic.add_call(name, args, text, error_text, time.perf_counter() - start_time, fault)
         self._world.state.changes.wake_waiters()
 
 

@@ -19,27 +19,27 @@ async def get_upload_url(call: Call) -> Answer:
 
 async def complete_upload(call: Call) -> Answer:
     """Turn uploads into files, and share them in the channels that the call names, if any."""
-    wanted = call.args["files"]
+    uploads = call.args["files"]
     if (
-        not isinstance(wanted, list)
-        or not wanted
-        or not all(isinstance(each, dict) and "id" in each for each in wanted)
+        not isinstance(uploads, list)
+        or not uploads
+        or not all(isinstance(each, dict) and "id" in each for each in uploads)
     ):
         raise Refusal("invalid_arguments", "[ERROR] must be an array of objects with an id [json-pointer:/files]")
     channels = _find_channels(call)
     thread_ts = call.find_thread_ts(channels[0]) if channels else None
-    done = []
-    for each in wanted:
+    files = []
+    for each in uploads:
         file = call.world.files.complete_upload(str(each["id"]), each.get("title"), call.state.identity.bot_user_id)
         if file is None:
             raise Refusal("file_not_found")
-        done.append(file)
+        files.append(file)
     for channel in channels:
-        for file in done:
+        for file in files:
             call.world.files.record_share(file, channel.id)
-        content: Json = {"text": call.args.get("initial_comment") or "", "files": done, "upload": True}
+        content: Json = {"text": call.args.get("initial_comment") or "", "files": files, "upload": True}
         call.world.messages.post_as_bot(channel, content, thread_ts)
-    return {"files": done}
+    return {"files": files}
 
 
 async def get_file_info(call: Call) -> Answer:
@@ -66,11 +66,11 @@ def _find_channels(call: Call) -> list[Channel]:
         channel_names = [each for each in str(call.args["channels"]).split(",") if each]
     else:
         channel_names = [call.args["channel_id"]] if call.args.get("channel_id") else []
-    found = []
+    channels = []
     for name in channel_names:
         call.args["channel"] = name
-        found.append(call.find_writable_channel())
-    return found
+        channels.append(call.find_writable_channel())
+    return channels
 
 
 ACCESS_LEVELS = ("read", "write", "owner")

@@ -29,15 +29,15 @@ async def create_list(call: Call) -> Answer:
 
 async def create_item(call: Call) -> Answer:
     """Add a row."""
-    found = _find_list(call)
+    slack_list = _find_list(call)
     fields = call.args.get("initial_fields") or []
     if not isinstance(fields, list):
         raise Refusal("invalid_arguments", "[ERROR] must be an array [json-pointer:/initial_fields]")
-    item = {"id": make_id("Rec"), "list_id": found["id"], "date_created": int(call.state.clock.now())}
+    item = {"id": make_id("Rec"), "list_id": slack_list["id"], "date_created": int(call.state.clock.now())}
     item["created_by"] = call.state.identity.bot_user_id
-    item["fields"] = [_check_field(found, one) for one in fields]
-    found["items"].append(item)
-    _save_list(call, found)
+    item["fields"] = [_check_field(slack_list, one) for one in fields]
+    slack_list["items"].append(item)
+    _save_list(call, slack_list)
     return {"item": item}
 
 
@@ -49,7 +49,7 @@ async def list_items(call: Call) -> Answer:
 
 async def set_list_access(call: Call) -> Answer:
     """Let the members of channels open a list."""
-    found, level = _find_list(call), call.args["access_level"]
+    slack_list, level = _find_list(call), call.args["access_level"]
     channels = call.args.get("channel_ids") or []
     if level not in ACCESS_LEVELS or not channels or call.args.get("user_ids"):
         raise Refusal("invalid_parameters")
@@ -57,8 +57,8 @@ async def set_list_access(call: Call) -> Answer:
         channel = call.state.channels.get(channel_id)
         if channel is None or channel.kind in ("im", "mpim"):
             raise Refusal("channel_not_found")
-        found["channels"][channel_id] = level
-    _save_list(call, found)
+        slack_list["channels"][channel_id] = level
+    _save_list(call, slack_list)
     return {}
 
 
@@ -101,10 +101,10 @@ def _is_rich_text(value: Any) -> bool:
 
 
 def _find_list(call: Call) -> Json:
-    found = call.state.lists.get(str(call.args["list_id"]))
-    if found is None:
+    slack_list = call.state.lists.get(str(call.args["list_id"]))
+    if slack_list is None:
         raise Refusal("list_not_found")
-    return found
+    return slack_list
 
 
 def _save_list(call: Call, slack_list: Json) -> None:

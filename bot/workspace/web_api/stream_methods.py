@@ -120,8 +120,8 @@ def _check_whole_message(
     stream: MessageStream, chunks: list[dict[str, Any]], final_blocks: list[dict[str, Any]]
 ) -> None:
     """Raise Refusal if the message would become too long. It runs before anything is added to the stream."""
-    added = sum(len(chunk.get("text", "")) for chunk in chunks if chunk["type"] == "markdown_text")
-    if len(stream.text) + added > MAX_TEXT_CHARACTERS:
+    added_length = sum(len(chunk.get("text", "")) for chunk in chunks if chunk["type"] == "markdown_text")
+    if len(stream.text) + added_length > MAX_TEXT_CHARACTERS:
         raise Refusal("msg_too_long")
     if stream.tasks or any(chunk["type"] == "task_update" for chunk in chunks):
         trial = MessageStream(

@@ -53,27 +53,27 @@ async def get_user_info(call: Call) -> Answer:
 
 async def find_user_by_email(call: Call) -> Answer:
     """Return the person with an email address, in upper or lower case. Deactivated accounts are not found."""
-    wanted = str(call.args["email"]).lower()
-    people = [describe_user(call, user) for user in call.state.people if not user.deleted]
-    found = next((one for one in people if one["profile"]["email"] == wanted), None)
-    if found is None:
+    email = str(call.args["email"]).lower()
+    people = [describe_user(call, user) for user in call.state.people if not user.is_deleted]
+    person = next((one for one in people if one["profile"]["email"] == email), None)
+    if person is None:
         raise Refusal("users_not_found")
-    return {"user": found}
+    return {"user": person}
 
 
 async def list_users(call: Call) -> Answer:
     """List all users on one page, bots and deactivated accounts included."""
-    found = [describe_user(call, user) for user in call.state.users.values()]
-    return {"members": found, "cache_ts": int(call.state.clock.now()), "response_metadata": {"next_cursor": ""}}
+    members = [describe_user(call, user) for user in call.state.users.values()]
+    return {"members": members, "cache_ts": int(call.state.clock.now()), "response_metadata": {"next_cursor": ""}}
 
 
 async def get_bot_info(call: Call) -> Answer:
     """Describe the bot of the app or, if `bot` names it, of another app."""
-    wanted = call.args.get("bot", call.state.identity.bot_id)
-    bot = next((user for user in call.state.users.values() if user.is_bot and user.bot_id == wanted), None)
+    bot_id = call.args.get("bot", call.state.identity.bot_id)
+    bot = next((user for user in call.state.users.values() if user.is_bot and user.bot_id == bot_id), None)
     if bot is None:
         raise Refusal("bot_not_found")
-    about = {"id": wanted, "deleted": False, "name": bot.name, "updated": 0}
+    about = {"id": bot_id, "deleted": False, "name": bot.name, "updated": 0}
     return {"bot": {**about, "app_id": bot.app_id, "user_id": bot.id, "icons": {}}}
 
 
@@ -100,7 +100,7 @@ def describe_user_group(call: Call, group: UserGroup, include_users: bool) -> Js
 
 
 def _list_active_members(call: Call, group: UserGroup) -> list[str]:
-    return [user for user in group.users if not call.state.users[user].deleted]
+    return [user for user in group.users if not call.state.users[user].is_deleted]
 
 
 async def get_team_info(call: Call) -> Answer:
@@ -114,7 +114,7 @@ def describe_user(call: Call, user: User) -> Json:
     """Return a user object of Slack's API. A deactivated account has only a few fields."""
     who = call.state.identity
     profile: Json = {"real_name": user.real_name, "display_name": user.name, "team": user.team}
-    if user.deleted:
+    if user.is_deleted:
         about = {"id": user.id, "team_id": user.team, "name": user.name, "deleted": True, "profile": profile}
         return {**about, "is_bot": user.is_bot, "is_app_user": False, "updated": 0}
     if "users:read.email" in call.state.app.scopes and not user.is_bot:

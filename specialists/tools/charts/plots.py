@@ -132,16 +132,16 @@ def _label_lines(axes: Axes, data: ChartData, places: list[float]) -> None:
 
 def _spread_heights(heights: list[float], gap: float) -> list[float]:
     """Move ascending heights (0 to 1) so that neighbours are at least `gap` apart and none is above 1."""
-    moved: list[float] = []
+    new_heights: list[float] = []
     for height in heights:
-        moved.append(max(height, moved[-1] + gap) if moved else height)
-    excess = moved[-1] - 1 if moved else 0.0
+        new_heights.append(max(height, new_heights[-1] + gap) if new_heights else height)
+    excess = new_heights[-1] - 1 if new_heights else 0.0
     if excess > 0:
         top = 1.0
-        for index in range(len(moved) - 1, -1, -1):
-            moved[index] = min(moved[index], top)
-            top = moved[index] - gap
-    return moved
+        for index in range(len(new_heights) - 1, -1, -1):
+            new_heights[index] = min(new_heights[index], top)
+            top = new_heights[index] - gap
+    return new_heights
 
 
 def _draw_scatter(axes: Axes, data: ChartData, _unit: str) -> None:
@@ -248,8 +248,8 @@ def _choose_date_ticks(dates: Sequence[dt.datetime]) -> list[dt.datetime]:
         return own_dates
     locator = AutoDateLocator(minticks=4, maxticks=9)  # type: ignore[no-untyped-call]
     values = locator.tick_values(own_dates[0], own_dates[-1])  # type: ignore[no-untyped-call]
-    rounded = [num2date(value).replace(tzinfo=None) for value in values]  # type: ignore[no-untyped-call]
-    return [tick for tick in rounded if own_dates[0] <= tick <= own_dates[-1]] or [own_dates[0], own_dates[-1]]
+    ticks = [num2date(value).replace(tzinfo=None) for value in values]  # type: ignore[no-untyped-call]
+    return [tick for tick in ticks if own_dates[0] <= tick <= own_dates[-1]] or [own_dates[0], own_dates[-1]]
 
 
 def _make_category_labels(data: ChartData, *, horizontal: bool) -> list[str]:

@@ -18,10 +18,12 @@ def summarize_diff(text: str) -> list[str]:
     lines = []
     for path, part in split_by_file(text).items():
         body = part.partition("\n@@ ")[2]
-        added = sum(line.startswith("+") for line in body.splitlines())
-        removed = sum(line.startswith("-") for line in body.splitlines())
-        hunks = [f"{found[1]} {found[3].strip()[:40]}".strip() for found in _HUNK_HEADER.finditer(part)]
-        lines.append(f"{path} (+{added} -{removed}) at {', '.join(hunks[:12])}{', …' if len(hunks) > 12 else ''}")
+        added_count = sum(line.startswith("+") for line in body.splitlines())
+        removed_count = sum(line.startswith("-") for line in body.splitlines())
+        hunks = [f"{match[1]} {match[3].strip()[:40]}".strip() for match in _HUNK_HEADER.finditer(part)]
+        lines.append(
+            f"{path} (+{added_count} -{removed_count}) at {', '.join(hunks[:12])}{', …' if len(hunks) > 12 else ''}"
+        )
     return lines
 
 

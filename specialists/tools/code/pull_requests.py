@@ -95,9 +95,9 @@ def find_named_pull_request(link: str, named_repositories: NamedRepositories) ->
         repository = named_repositories.repositories.get(match[1])
         if repository is not None and repository.forge is not None:
             return repository, int(match[2]) if "@" not in text else match[2]
-    known = ", ".join(f"{one.name} ({one.address})" for one in by_address.values()) or "none"
+    known_repositories = ", ".join(f"{one.name} ({one.address})" for one in by_address.values()) or "none"
     raise RepositoryCallRefused(
-        f"{text[:100]!r} is no request of a repository that is set up here with its web address: {known}."
+        f"{text[:100]!r} is no request of a repository that is set up here with its web address: {known_repositories}."
     )
 
 

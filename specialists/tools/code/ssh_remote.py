@@ -135,8 +135,8 @@ def read_remote(address: str, env: Mapping[str, str]) -> SshRemote | str:
         KEY_SETTING: env.get("LEADHAND_SSH_KEY", "").strip(),
         KNOWN_HOSTS_SETTING: env.get("LEADHAND_SSH_KNOWN_HOSTS", "").strip(),
     }
-    if missing := [_MISSING_SETTING_HINTS[name] for name, file in file_settings.items() if not file]:
-        return f"for ssh, set {' and '.join(missing)} (docs/documents.md)."
+    if missing_hints := [_MISSING_SETTING_HINTS[name] for name, file in file_settings.items() if not file]:
+        return f"for ssh, set {' and '.join(missing_hints)} (docs/documents.md)."
     files = {name: Path(file).expanduser() for name, file in file_settings.items()}
     for name, file in files.items():
         if not _LITERAL_PATH.fullmatch(str(file)):

@@ -46,8 +46,8 @@ def find_excess_rights(connection: Connection, kind: Kind) -> tuple[str, ...]:
         excess_rights = tuple(str(row[1]) for row in connection.exec_driver_sql(_POSTGRESQL_RIGHTS_SQL))
         connection.rollback()
         return excess_rights[:1] if excess_rights[:1] == ("superuser",) else excess_rights
-    granted = {right.strip() for line in _iterate_global_grants(connection) for right in line.split(",")}
-    return tuple(sorted(granted - _HARMLESS_RIGHTS))
+    granted_rights = {right.strip() for line in _iterate_global_grants(connection) for right in line.split(",")}
+    return tuple(sorted(granted_rights - _HARMLESS_RIGHTS))
 
 
 def _iterate_global_grants(connection: Connection) -> Iterator[str]:
@@ -155,7 +155,7 @@ def install_sqlite_authorizer(connection: Connection) -> list[str]:
         tables | _READABLE_SYSTEM_TABLES,
         read_allowed_functions("sqlite") | _ALLOWED_OPERATORS,
     )
-    refused: list[str] = []
+    refused_names: list[str] = []
 
     def authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:
         if action in _READING_ACTIONS or (action == sqlite3.SQLITE_READ and str(first).lower() in readable_tables):
@@ -164,9 +164,9 @@ def install_sqlite_authorizer(connection: Connection) -> list[str]:
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_PRAGMA and first in _ALLOWED_PRAGMAS and second is None:
             return sqlite3.SQLITE_OK
-        refused.append(str((second if action == sqlite3.SQLITE_FUNCTION else first) or "that"))
+        refused_names.append(str((second if action == sqlite3.SQLITE_FUNCTION else first) or "that"))
         return sqlite3.SQLITE_DENY
 
     set_authorizer: Callable[[Callable[..., int]], None] = connection.connection.driver_connection.set_authorizer  # type: ignore[union-attr]
     set_authorizer(authorize)
-    return refused
+    return refused_names

@@ -92,16 +92,16 @@ class _DatabaseCalls:
 
     async def list_tables(self, arguments: ListTablesArguments, _workbench: Workbench) -> ToolOutcome:
         """List the databases, their tables and columns; of many, those whose names hold the words."""
-        chosen = [self._databases[arguments.database]] if arguments.database in self._databases else []
-        if arguments.database and not chosen:
+        chosen_databases = [self._databases[arguments.database]] if arguments.database in self._databases else []
+        if arguments.database and not chosen_databases:
             return self._make_missing_database_outcome(arguments.database)
         if problem := self._describe_unavailability():
             return ToolOutcome(problem, failed=True)
-        databases = chosen or list(self._databases.values())
+        databases = chosen_databases or list(self._databases.values())
         answers = await asyncio.gather(*(self._ask_database(one, {"task": "tables"}) for one in databases))
         lines = [_render_outline(one, answer, arguments.words) for one, answer in zip(databases, answers, strict=True)]
-        failed = all(isinstance(answer, str) for answer in answers)
-        return ToolOutcome("\n\n".join(lines), failed=failed, sources=tuple(one.name for one in databases))
+        has_failed = all(isinstance(answer, str) for answer in answers)
+        return ToolOutcome("\n\n".join(lines), failed=has_failed, sources=tuple(one.name for one in databases))
 
     async def query_database(self, arguments: QueryDatabaseArguments, _workbench: Workbench) -> ToolOutcome:
         """Run one read-only SELECT in the database's SQL, without comments. Aggregate there: at most 100 rows come."""

@@ -30,9 +30,9 @@ def _make_document(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
 
     tree = markdown_docx.parse_markdown(request["markdown"])
     files = {name: Path(make_input_path(file)) for file, name in request["names"].items()}
-    wanted = [name for name in markdown_docx.list_picture_names(tree) if name not in files]
-    if wanted:
-        return {"wanted": wanted}, b""
+    wanted_names = [name for name in markdown_docx.list_picture_names(tree) if name not in files]
+    if wanted_names:
+        return {"wanted": wanted_names}, b""
     try:
         return {}, markdown_docx.render_docx(request["title"], tree, files)
     except markdown_docx.UnusablePicture as error:

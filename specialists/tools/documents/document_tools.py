@@ -99,8 +99,8 @@ async def _publish_docx(arguments: PublishArguments, workbench: Workbench) -> To
     if picture_names:  # only the process that reads the text knows which pictures it embeds
         unknown = [name for name in picture_names if name not in artifacts_by_name]
         if unknown:
-            offered = ", ".join(artifacts_by_name) or "none"
-            return _make_failed_outcome(f"There is no file {', '.join(unknown)} to embed. The files are: {offered}.")
+            file_names = ", ".join(artifacts_by_name) or "none"
+            return _make_failed_outcome(f"There is no file {', '.join(unknown)} to embed. The files are: {file_names}.")
         reply = await _render_document(
             arguments, {name: await workbench.path(artifacts_by_name[name]) for name in picture_names}
         )
@@ -123,18 +123,18 @@ async def _publish_docx(arguments: PublishArguments, workbench: Workbench) -> To
 
 async def _render_document(arguments: PublishArguments, pictures: dict[str, Path]) -> ChildReply:
     """Make the document in a child process; `pictures` are the files to embed, by name."""
-    numbered = dict(enumerate(pictures.items()))
+    numbered_pictures = dict(enumerate(pictures.items()))
     return await run_child(
         "specialists.tools.documents.document_child",
         {
             "title": arguments.title,
             "markdown": arguments.markdown,
-            "names": {str(number): name for number, (name, _) in numbered.items()},
+            "names": {str(number): name for number, (name, _) in numbered_pictures.items()},
         },
         limits=_LIMITS,
         timeout_seconds=RENDERING_SECONDS,
         max_reply_bytes=_MAX_DOCUMENT_BYTES,
-        inputs=ChildInputs(files={str(number): path for number, (_, path) in numbered.items()}),
+        inputs=ChildInputs(files={str(number): path for number, (_, path) in numbered_pictures.items()}),
     )
 
 

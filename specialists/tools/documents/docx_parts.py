@@ -213,14 +213,14 @@ class Numbering:
             max(used_ids, default=-1) + 1,
             max(used_ids, default=-1) + 2,
         )
-        for number, ordered in ((self._bullet_definition, False), (self._numbered_definition, True)):
+        for number, is_ordered in ((self._bullet_definition, False), (self._numbered_definition, True)):
             # Definitions have to stand before the lists that use them.
-            self._xml.insert(0, parse_xml(_make_list_definition(number, ordered=ordered)))
+            self._xml.insert(0, parse_xml(_make_list_definition(number, is_ordered=is_ordered)))
 
-    def begin_list(self, *, ordered: bool, start: int = 1) -> int:
+    def begin_list(self, *, is_ordered: bool, start: int = 1) -> int:
         """Begin a list, and return its id for `make_list_item`; `start` is its first number."""
-        number = self._xml.add_num(self._numbered_definition if ordered else self._bullet_definition)
-        if ordered:
+        number = self._xml.add_num(self._numbered_definition if is_ordered else self._bullet_definition)
+        if is_ordered:
             for level in range(DEEPEST_LIST_LEVEL + 1):
                 number.add_lvlOverride(level).add_startOverride(start)
         return int(number.numId)
@@ -236,15 +236,15 @@ class Numbering:
         properties.get_or_add_numId().val = list_id
 
 
-def _make_list_definition(number: int, *, ordered: bool) -> str:
+def _make_list_definition(number: int, *, is_ordered: bool) -> str:
     levels = []
     for level in range(DEEPEST_LIST_LEVEL + 1):
-        kind = _NUMBER_FORMATS[level % 3] if ordered else "bullet"
-        text = f"%{level + 1}." if ordered else _BULLETS[level % 3]
-        left, hanging = round(1440 * INDENT_INCHES * (level + 1)), round(1440 * _HANGING_INCHES)
+        kind = _NUMBER_FORMATS[level % 3] if is_ordered else "bullet"
+        text = f"%{level + 1}." if is_ordered else _BULLETS[level % 3]
+        left_indent, hanging = round(1440 * INDENT_INCHES * (level + 1)), round(1440 * _HANGING_INCHES)
         levels.append(
             f'<w:lvl w:ilvl="{level}"><w:start w:val="1"/><w:numFmt w:val="{kind}"/><w:lvlText w:val="{text}"/>'
-            f'<w:lvlJc w:val="left"/><w:pPr><w:ind w:left="{left}" w:hanging="{hanging}"/></w:pPr></w:lvl>'
+            f'<w:lvlJc w:val="left"/><w:pPr><w:ind w:left="{left_indent}" w:hanging="{hanging}"/></w:pPr></w:lvl>'
         )
     kind = '<w:multiLevelType w:val="multilevel"/>'
     return f'<w:abstractNum {nsdecls("w")} w:abstractNumId="{number}">{kind}{"".join(levels)}</w:abstractNum>'

@@ -146,8 +146,8 @@ class _DocumentWriter:
             paragraph.paragraph_format.left_indent = Inches(parts.INDENT_INCHES * depth)
 
     def _write_list(self, node: SyntaxTreeNode, place: _BlockPlace) -> None:
-        ordered = node.type == "ordered_list"
-        list_id = self._numbering.begin_list(ordered=ordered, start=int(node.attrs.get("start", 1)))
+        is_ordered = node.type == "ordered_list"
+        list_id = self._numbering.begin_list(is_ordered=is_ordered, start=int(node.attrs.get("start", 1)))
         inner = replace(place, list_id=list_id, level=place.level + 1)
         for item in node.children:
             remaining_blocks = list(item.children)
@@ -181,8 +181,8 @@ class _DocumentWriter:
                 alignment = str(content.attrs.get("style", "")).partition("text-align:")[2]
                 paragraph.alignment = _ALIGNMENTS.get(alignment)
                 self._write_inline(content, paragraph, _TextFormat(bold=number == 0))
-                linked = [run for link in paragraph.hyperlinks for run in link.runs]
-                for run in [*paragraph.runs, *linked] if font_size else ():
+                linked_runs = [run for link in paragraph.hyperlinks for run in link.runs]
+                for run in [*paragraph.runs, *linked_runs] if font_size else ():
                     run.font.size = font_size
                 if number == 0:
                     parts.shade_cell(cell, "E5E7EB")
@@ -219,13 +219,13 @@ class _DocumentWriter:
     def _write_text_with_links(self, text: str, paragraph: Paragraph, text_format: _TextFormat) -> None:
         """Write a text, and make links of the URLs in it that Markdown does not mark as links."""
         end = 0
-        for found in _BARE_URL.finditer(text) if text_format.link is None else ():
-            address = found[0]
+        for match in _BARE_URL.finditer(text) if text_format.link is None else ():
+            address = match[0]
             if address.endswith(")") and address.count(")") > address.count("("):
                 address = address[:-1]  # the bracket belongs to the sentence
-            _add_text_run(paragraph, text[end : found.start()], text_format)
+            _add_text_run(paragraph, text[end : match.start()], text_format)
             _add_text_run(paragraph, address, replace(text_format, link=parts.add_link(paragraph, address)))
-            end = found.start() + len(address)
+            end = match.start() + len(address)
         _add_text_run(paragraph, text[end:], text_format)
 
     def _write_link(self, node: SyntaxTreeNode, paragraph: Paragraph, text_format: _TextFormat) -> None:

@@ -126,9 +126,12 @@ class KnowledgeFolder:
         """Return how complete the index is, whichever process updates it."""
 
         def read() -> IndexProgress:
-            wanted = self._index.read_fact("wanted")
+            wanted_count = self._index.read_fact("wanted")
             return IndexProgress(
-                self._index.count_documents(), len(self._index.list_faults()), int(wanted or 0), bool(wanted)
+                self._index.count_documents(),
+                len(self._index.list_faults()),
+                int(wanted_count or 0),
+                bool(wanted_count),
             )
 
         return await asyncio.to_thread(read)
@@ -211,11 +214,11 @@ class KnowledgeFolder:
             async with self._hold_lock() as has_lock:
                 if not has_lock:
                     return
-                changed = await asyncio.to_thread(self._scan_for_changes)
+                changed_files = await asyncio.to_thread(self._scan_for_changes)
                 scan_ended.set()
                 free_children = asyncio.Semaphore(_MAX_CHILDREN)
                 async with asyncio.TaskGroup() as group:
-                    for batch in split_into_batches(changed):
+                    for batch in split_into_batches(changed_files):
                         await free_children.acquire()
                         group.create_task(self._index_batch(batch, free_children))
         except* NoFreeChild:
@@ -241,7 +244,7 @@ class KnowledgeFolder:
         listing = scan_folder(self.folder)
         self._document_count = len(listing.files)
         indexed_states = self._index.list_file_states()
-        changed = [one for path, one in listing.files.items() if indexed_states.get(path) != one.state]
+        changed_files = [one for path, one in listing.files.items() if indexed_states.get(path) != one.state]
         outdated_paths = [
             path
             for path in indexed_states
@@ -255,7 +258,7 @@ class KnowledgeFolder:
             self._index.write_facts(faults=json.dumps(listing.faults))
             for line in listing.faults:
                 log.warning("knowledge in %s: %s", self.folder, line)
-        return changed
+        return changed_files
 
     @contextlib.asynccontextmanager
     async def _hold_lock(self) -> AsyncIterator[bool]:

@@ -30,8 +30,8 @@ _UMLAUTS = (("ä", "ae"), ("ö", "oe"), ("ü", "ue"))
 
 def list_words(question: str) -> list[str]:
     """List the words of a question in lower case, each once, longest first, at most `MAX_WORDS`."""
-    found = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
-    return sorted(found, key=lambda word: -len(word))[:MAX_WORDS]
+    words = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
+    return sorted(words, key=lambda word: -len(word))[:MAX_WORDS]
 
 
 def make_match_query(words: list[str], *, all_words: bool) -> str:
@@ -45,11 +45,13 @@ def list_spellings(word: str) -> set[str]:
 
     The index itself only drops accents: it stores `Müller` as `muller`.
     """
-    expanded, contracted = word, word
+    expanded_word, contracted_word = word, word
     for umlaut, pair in _UMLAUTS:
-        expanded, contracted = expanded.replace(umlaut, pair), contracted.replace(pair, umlaut)
+        expanded_word, contracted_word = expanded_word.replace(umlaut, pair), contracted_word.replace(pair, umlaut)
     return {
-        spelt for one in (word, expanded, contracted) for spelt in (one, one.replace("ß", "ss"), one.replace("ss", "ß"))
+        spelling
+        for one in (word, expanded_word, contracted_word)
+        for spelling in (one, one.replace("ß", "ss"), one.replace("ss", "ß"))
     }
 
 

@@ -156,8 +156,8 @@ def _find_files(names: tuple[str, ...], workbench: Workbench) -> list[Artifact] 
 
 def _describe_mail(sender: str, to: tuple[str, ...], files: list[Artifact]) -> str:
     count = f"{len(to)} people get it" if len(to) > 1 else "One person gets it"
-    attached = "; ".join(f"{one.name} ({one.size:,} bytes)" for one in files)
-    return f"It leaves the workspace as mail from {sender}. {count}." + (f" Attached: {attached}." if files else "")
+    file_list = "; ".join(f"{one.name} ({one.size:,} bytes)" for one in files)
+    return f"It leaves the workspace as mail from {sender}. {count}." + (f" Attached: {file_list}." if files else "")
 
 
 def _describe_sent_data(arguments: Any) -> OutgoingData:

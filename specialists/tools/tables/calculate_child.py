@@ -40,19 +40,19 @@ def _calculate(code: str, program: str) -> dict[str, Any]:
         "max_recursion_depth": 200,
         "max_total_sleep_secs": 0.0,
     }
-    printed = pydantic_monty.CollectString(max_bytes=_MAX_PRINTED_BYTES)
+    print_collector = pydantic_monty.CollectString(max_bytes=_MAX_PRINTED_BYTES)
     try:
         with (
             pydantic_monty.Monty(max_processes=1, request_timeout=REQUEST_SECONDS, binary_path=program) as pool,
             pool.checkout(limits=limits, os_policy={"sleep": "zero"}) as session,
         ):
-            value = session.feed_run(code, print_callback=printed)
+            value = session.feed_run(code, print_callback=print_collector)
     except (pydantic_monty.MontySyntaxError, pydantic_monty.MontyRuntimeError) as error:
         location = "".join(f"line {frame.line}: " for frame in error.traceback()[-1:])
-        return {"error": location + error.display("type-msg"), "printed": printed.output, "of_code": True}
+        return {"error": location + error.display("type-msg"), "printed": print_collector.output, "of_code": True}
     except pydantic_monty.MontyError as error:  # the sandbox itself ended: out of memory, or its watchdog
-        return {"error": str(error), "printed": printed.output, "of_code": False}
-    return {"value": _format_value(value), "printed": printed.output}
+        return {"error": str(error), "printed": print_collector.output, "of_code": False}
+    return {"value": _format_value(value), "printed": print_collector.output}
 
 
 def _format_value(value: Any) -> str:

@@ -90,8 +90,8 @@ async def calculate(arguments: CalculateArguments, workbench: Workbench) -> Tool
 def _find_sandbox_program() -> Path | None:
     """Find the program of the sandbox, which its package puts beside Python; None if it is not installed."""
     installed_program = Path(sysconfig.get_path("scripts"), "monty")
-    found = str(installed_program) if installed_program.is_file() else shutil.which("monty")
-    return Path(found) if found and not describe_unavailable_tool("calculate", "pydantic_monty") else None
+    program_path = str(installed_program) if installed_program.is_file() else shutil.which("monty")
+    return Path(program_path) if program_path and not describe_unavailable_tool("calculate", "pydantic_monty") else None
 
 
 def _suggest_query_table(code: str, workbench: Workbench) -> str:
@@ -112,23 +112,23 @@ def _suggest_query_table(code: str, workbench: Workbench) -> str:
     return f"\nCode sees no table. Tables attached: {', '.join(names)}. Call query_table with {sql}"
 
 
-def _format_output(last_value: str, printed: str) -> str:
-    parts = [_cut_output(_round_off_numbers(printed.rstrip())), _cut_output(_round_off_numbers(last_value))]
+def _format_output(last_value: str, printed_text: str) -> str:
+    parts = [_cut_output(_round_off_numbers(printed_text.rstrip())), _cut_output(_round_off_numbers(last_value))]
     return "\n".join(part for part in parts if part)
 
 
 def _round_off_numbers(text: str) -> str:
     """Round off the errors of binary fractions, which models would copy: 110.00000000000001 becomes 110.0."""
-    return _LONG_FLOAT.sub(lambda found: _round_off_number(found[0]), _DECIMAL_REPR.sub(r"\1", text))
+    return _LONG_FLOAT.sub(lambda match: _round_off_number(match[0]), _DECIMAL_REPR.sub(r"\1", text))
 
 
 def _round_off_number(number: str) -> str:
     if _count_digits(number) < _ROUNDING_ERROR_DIGITS:
         return number
     for digits, max_digits in ((15, 13), (13, 10)):  # the error of one rounding, and that of many additions
-        rounded = repr(float(f"{float(number):.{digits}g}"))
-        if _count_digits(rounded) <= max_digits:
-            return rounded
+        rounded_number = repr(float(f"{float(number):.{digits}g}"))
+        if _count_digits(rounded_number) <= max_digits:
+            return rounded_number
     return number
 
 
@@ -137,7 +137,7 @@ def _count_digits(number: str) -> int:
     return len(number.partition("e")[0].replace(".", "").strip("-0"))
 
 
-def _explain_error(error: str, printed: str) -> str:
+def _explain_error(error: str, printed_text: str) -> str:
     text = _cut_output(error)
     if "ModuleNotFoundError" in text:
         text += " (only math, datetime, decimal, re, json, itertools, collections are there: write it with those)"
@@ -145,7 +145,7 @@ def _explain_error(error: str, printed: str) -> str:
         text += " (names must be set in the code; another tool is called by itself, not from code)"
     if "time limit" in text or "MemoryError" in text:
         text = f"Stopped at the limit of {CODE_SECONDS:g} s and {MEMORY_BYTES // 2**20} MB: {text}"
-    return f"{_cut_output(printed.rstrip())}\n{text}".strip()
+    return f"{_cut_output(printed_text.rstrip())}\n{text}".strip()
 
 
 def _cut_output(text: str) -> str:

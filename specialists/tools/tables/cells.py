@@ -59,8 +59,8 @@ def _round_number(value: float) -> str:
     if not math.isfinite(value):
         return repr(value)
     size = abs(value)
-    rounded = round(value, 2) if size >= 1000 else round(value, 4) if size >= 1 else float(f"{value:.4g}")
-    return str(int(rounded)) if rounded.is_integer() and size < 2**53 else repr(rounded)
+    rounded_value = round(value, 2) if size >= 1000 else round(value, 4) if size >= 1 else float(f"{value:.4g}")
+    return str(int(rounded_value)) if rounded_value.is_integer() and size < 2**53 else repr(rounded_value)
 
 
 def format_cell(value: Any) -> str:

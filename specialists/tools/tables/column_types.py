@@ -68,15 +68,15 @@ def list_candidate_kinds(sample: Sequence[str], *, decimal_commas: bool) -> list
     number_format = detect_number_format(sample)
     bare_values = [number_format.strip_signs(value) for value in sample]
     sample = [to_ascii_digits(value) for value in sample]
-    scored = []
+    scored_kinds = []
     for order, kind in enumerate(KINDS):
         if number_format.unit and kind.name not in NUMERIC_KIND_NAMES:
             continue
         values = bare_values if kind.name in NUMERIC_KIND_NAMES else list(sample)
         fits = sum(1 for value in values if _PATTERNS[kind.name].fullmatch(value))
         if fits and fits >= _MIN_FITTING_SHARE * len(values):
-            scored.append((-fits, _rank_kind(kind, order, values, decimal_commas=decimal_commas), kind))
-    candidates = [kind for _, _, kind in sorted(scored, key=lambda each: each[:2])]
+            scored_kinds.append((-fits, _rank_kind(kind, order, values, decimal_commas=decimal_commas), kind))
+    candidates = [kind for _, _, kind in sorted(scored_kinds, key=lambda each: each[:2])]
     if any(kind.name == "month iso" for kind in candidates) and are_year_spans(sample):
         candidates = [kind for kind in candidates if kind.name != "month iso"]
     return candidates + (make_mixed_kinds(sample) if not number_format.unit else [])

@@ -14,15 +14,15 @@ def decode_table(data: bytes) -> DecodedText:
         TableRefused: the bytes are no text, or hold nothing but blanks.
     """
     try:
-        decoded = decode_text(data)
+        decoded_text = decode_text(data)
     except NotText:
         raise TableRefused("is a binary file, not a table of text; attach CSV, TSV, XLSX, Parquet or JSON") from None
-    if not decoded.text.strip():
+    if not decoded_text.text.strip():
         raise TableRefused("is empty")
-    return decoded
+    return decoded_text
 
 
-def note_decoding(decoded: DecodedText, sheet: Sheet) -> None:
+def note_decoding(decoded_text: DecodedText, sheet: Sheet) -> None:
     """Note in a sheet that its encoding was guessed, and what may be wrong with its letters."""
-    sheet.notes += [decoded.note] if decoded.note else []
-    sheet.faults += [decoded.doubt] if decoded.doubt else []
+    sheet.notes += [decoded_text.note] if decoded_text.note else []
+    sheet.faults += [decoded_text.doubt] if decoded_text.doubt else []

@@ -24,17 +24,17 @@ def read_delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
     Raises:
         TableRefused: there is no text in it, or it is prose, a log or other text that is no table.
     """
-    decoded = decode_table(data)
-    text = decoded.text
+    decoded_text = decode_table(data)
+    text = decoded_text.text
     if extension not in TABLE_SUFFIXES and not is_table_text(text):
         raise TableRefused("is a text, not a table: read it as a text, or attach the table as CSV, XLSX or JSON")
     separator = find_separator(text, prefer_tabs=extension in {".tsv", ".tab"})
     notes: list[str] = []
     try:
-        rows, lines = _parse_rows(text, separator, notes, quoted=True)
+        rows, lines = _parse_rows(text, separator, notes, is_quoted=True)
     except csv.Error:
         try:
-            rows, lines = _parse_rows(text, separator, [], quoted=False)
+            rows, lines = _parse_rows(text, separator, [], is_quoted=False)
         except csv.Error:
             raise TableRefused(
                 "has a cell of more than a million letters; cut it, and attach the table again"
@@ -44,12 +44,12 @@ def read_delimited_sheets(data: bytes, extension: str) -> list[Sheet]:
     sheet.separator = separator
     sheet.has_plain_cells = '"' not in text and UNIT_SEPARATOR not in text
     sheet.faults[:0] = notes
-    note_decoding(decoded, sheet)
-    sheet.facts.insert(0, f"{_SEPARATOR_NAMES[separator]}-separated, {decoded.encoding}")
+    note_decoding(decoded_text, sheet)
+    sheet.facts.insert(0, f"{_SEPARATOR_NAMES[separator]}-separated, {decoded_text.encoding}")
     return [sheet]
 
 
-def _parse_rows(text: str, separator: str, faults: list[str], *, quoted: bool) -> tuple[list[Row], list[int]]:
+def _parse_rows(text: str, separator: str, faults: list[str], *, is_quoted: bool) -> tuple[list[Row], list[int]]:
     """Return the rows that are not blank, and the line that each begins at; add suspicious quotes to `faults`.
 
     Raises `csv.Error` for a quotation mark that is never closed, and for a cell longer than `_MAX_CELL_CHARS`.
@@ -58,7 +58,7 @@ def _parse_rows(text: str, separator: str, faults: list[str], *, quoted: bool) -
     reader = csv.reader(
         io.StringIO(text, newline=""),
         delimiter=separator,
-        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+        quoting=csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE,
         strict=False,
     )
     rows, lines, swallowing_lines, last_line = [], [], [], 0
@@ -71,9 +71,9 @@ def _parse_rows(text: str, separator: str, faults: list[str], *, quoted: bool) -
         if any(row) and (row[0].strip() or "".join(row).strip()):
             rows.append(row)
             lines.append(line)
-            if quoted and last_line > line and _has_rows_in_cell(row, separator):
+            if is_quoted and last_line > line and _has_rows_in_cell(row, separator):
                 swallowing_lines.append(line)
-    if quoted and rows and "\n" in rows[-1][-1] and text.count('"') % 2 == 1:
+    if is_quoted and rows and "\n" in rows[-1][-1] and text.count('"') % 2 == 1:
         raise csv.Error("the last cell ended with the file, not with its closing quotation mark")
     if swallowing_lines:
         total = text.count("\n") + (not text.endswith("\n"))

@@ -56,9 +56,9 @@ def find_hidden_cells(data: bytes) -> dict[str, HiddenCells]:
 
 
 def _find_hidden_in_excel(sheet: bytes) -> HiddenCells:
-    hidden = HiddenCells(has_filter=_FILTER_TAG.search(sheet) is not None)
+    hidden_cells = HiddenCells(has_filter=_FILTER_TAG.search(sheet) is not None)
     if _HIDDEN_ATTRIBUTE.search(sheet) is None and b"zeroHeight" not in sheet[:_HEAD_BYTES]:
-        return hidden
+        return hidden_cells
     hides_rows_by_default = _ROWS_HIDDEN_BY_DEFAULT.search(sheet[:_HEAD_BYTES]) is not None
     line = 0
     for tag in _ROW_TAG.finditer(sheet):
@@ -66,12 +66,12 @@ def _find_hidden_in_excel(sheet: bytes) -> HiddenCells:
         if _HIDDEN_ATTRIBUTE.search(tag[0]) or (
             hides_rows_by_default and b"hidden=" not in tag[0] and b"ht=" not in tag[0]
         ):
-            hidden.rows.add(line)
+            hidden_cells.rows.add(line)
     for tag in _COLUMN_TAG.finditer(sheet[:_HEAD_BYTES]):
         if _HIDDEN_ATTRIBUTE.search(tag[0]):
             first, last = _read_number(tag[0], b"min"), _read_number(tag[0], b"max")
-            hidden.columns.update(range(first - 1, min(last, _MAX_COLUMNS)))
-    return hidden
+            hidden_cells.columns.update(range(first - 1, min(last, _MAX_COLUMNS)))
+    return hidden_cells
 
 
 def _read_number(tag: bytes, name: bytes) -> int:
@@ -80,27 +80,27 @@ def _read_number(tag: bytes, name: bytes) -> int:
 
 
 def _find_hidden_in_ods(content: io.BytesIO) -> Iterator[tuple[str, HiddenCells]]:
-    hidden, line, column, name = HiddenCells(), 0, 0, ""
+    hidden_cells, line, column, name = HiddenCells(), 0, 0, ""
     for event, element in ET.iterparse(content, ("start", "end")):  # noqa: S314 - expat bounds entities
         if event == "start":
             if element.tag == f"{_TABLE_NAMESPACE}table":
-                hidden, line, column, name = HiddenCells(), 0, 0, element.get(f"{_TABLE_NAMESPACE}name", "")
+                hidden_cells, line, column, name = HiddenCells(), 0, 0, element.get(f"{_TABLE_NAMESPACE}name", "")
             continue
         is_hidden = element.get(f"{_TABLE_NAMESPACE}visibility") in ("collapse", "filter")
         if element.tag == f"{_TABLE_NAMESPACE}table-row":
             repetitions = _read_repetitions(element, "rows", _MAX_ROWS - line)
             if is_hidden and len(element):
-                hidden.rows.update(range(line + 1, line + repetitions + 1))
-                hidden.has_filter |= element.get(f"{_TABLE_NAMESPACE}visibility") == "filter"
+                hidden_cells.rows.update(range(line + 1, line + repetitions + 1))
+                hidden_cells.has_filter |= element.get(f"{_TABLE_NAMESPACE}visibility") == "filter"
             line += repetitions
             element.clear()
         elif element.tag == f"{_TABLE_NAMESPACE}table-column":
             repetitions = _read_repetitions(element, "columns", _MAX_COLUMNS - column)
             if is_hidden:
-                hidden.columns.update(range(column, column + repetitions))
+                hidden_cells.columns.update(range(column, column + repetitions))
             column += repetitions
         elif element.tag == f"{_TABLE_NAMESPACE}table":
-            yield name, hidden
+            yield name, hidden_cells
 
 
 def _read_repetitions(element: ET.Element, unit: str, most: int) -> int:

@@ -16,11 +16,11 @@ def note_hidden_columns(sheet: Sheet, hidden_columns: Collection[int]) -> None:
     """Note which columns are hidden; `hidden_columns` are their indexes, counted from 0."""
     hidden_names = [sheet.names[at] for at in sorted(hidden_columns) if 0 <= at < len(sheet.names)]
     if hidden_names:
-        shown = ", ".join(hidden_names[:_MAX_NAMED_COLUMNS]) + (
+        shown_names = ", ".join(hidden_names[:_MAX_NAMED_COLUMNS]) + (
             " ..." if len(hidden_names) > _MAX_NAMED_COLUMNS else ""
         )
         subject = "1 column is" if len(hidden_names) == 1 else f"{len(hidden_names)} columns are"
-        sheet.notes.append(f"{subject} hidden in the workbook, and read all the same: {shown}")
+        sheet.notes.append(f"{subject} hidden in the workbook, and read all the same: {shown_names}")
 
 
 def mark_hidden_rows(sheet: Sheet, hidden_lines: Collection[int], *, by_filter: bool = False) -> None:

@@ -23,9 +23,9 @@ def read_html_sheets(data: bytes) -> list[Sheet]:
     Raises:
         TableRefused: the page has no such table.
     """
-    decoded = decode_table(data)
+    decoded_text = decode_table(data)
     parser = _TableParser()
-    parser.feed(decoded.text)
+    parser.feed(decoded_text.text)
     parser.close()
     tables = [each for each in parser.tables if len(each.rows) > 1 and max(map(len, each.rows)) > 1]
     if not tables:
@@ -34,8 +34,8 @@ def read_html_sheets(data: bytes) -> list[Sheet]:
     if len(tables) > _MAX_TABLES:
         sheets[0].faults.append(f"{len(tables)} tables on the page: only the first {_MAX_TABLES} were read")
     for sheet in sheets:
-        sheet.facts.insert(0, f"a table of an HTML page, {decoded.encoding}")
-        note_decoding(decoded, sheet)
+        sheet.facts.insert(0, f"a table of an HTML page, {decoded_text.encoding}")
+        note_decoding(decoded_text, sheet)
     return sheets
 
 
@@ -90,9 +90,9 @@ class _OpenTable:
         """Add the cells that reach down into this row from above, at their columns."""
         row = self.rows[-1]
         while (reaching := self.rowspan_cells.get(len(row))) is not None:
-            text, left = reaching
-            if left > 1:
-                self.rowspan_cells[len(row)] = (text, left - 1)
+            text, rows_left = reaching
+            if rows_left > 1:
+                self.rowspan_cells[len(row)] = (text, rows_left - 1)
             else:
                 del self.rowspan_cells[len(row)]
             row.append(text)

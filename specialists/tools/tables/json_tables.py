@@ -29,10 +29,10 @@ def read_json_sheets(data: bytes) -> list[Sheet]:
     Raises:
         TableRefused: the file is no JSON, or holds no list of rows.
     """
-    decoded = decode_table(data)
+    decoded_text = decode_table(data)
     notes: list[str] = []
     try:
-        value = json.loads(decoded.text)
+        value = json.loads(decoded_text.text)
         if _has_several_tables(value):
             sheets = [sheet for title, rows in value.items() for sheet in _make_sheets(rows, title)]
         else:
@@ -40,8 +40,8 @@ def read_json_sheets(data: bytes) -> list[Sheet]:
     except RecursionError:
         raise TableRefused("is nested too deep to be a table; attach a flat list of objects") from None
     except ValueError as error:
-        sheets = _make_item_sheets(_parse_lines(decoded.text, str(error), notes), notes)
-    note_decoding(decoded, sheets[0])
+        sheets = _make_item_sheets(_parse_lines(decoded_text.text, str(error), notes), notes)
+    note_decoding(decoded_text, sheets[0])
     return sheets
 
 
@@ -140,8 +140,8 @@ def _make_sheets(items: list[Any], title: str) -> list[Sheet]:
     objects = [item for item in items if isinstance(item, dict)]
     if not any(objects):
         return [Sheet(names=["value"], rows=[[_format_cell(item)] for item in items], title=title)]
-    nested = any(isinstance(value, dict) for item in objects for value in item.values())
-    flat = [_flatten_item(item) for item in objects] if nested else objects
+    is_nested = any(isinstance(value, dict) for item in objects for value in item.values())
+    flat = [_flatten_item(item) for item in objects] if is_nested else objects
     keys = list(dict.fromkeys(key for row in flat for key in row))
     kept_keys = keys[:MAX_COLUMNS]
     rows = [[_format_cell(row.get(key)) for key in kept_keys] for row in flat]

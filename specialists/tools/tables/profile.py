@@ -65,9 +65,9 @@ def find_named_values(text: str) -> tuple[str, ...]:
 def _describe_column(connection: DuckDBPyConnection, table: str, name: str, kind: str, total: int) -> str:
     title = name if name.isidentifier() else quote_name(name)
     column, source = quote_name(name), f"FROM {quote_name(table)}"
-    filled, distinct = _fetch_row(connection, f"SELECT count({column}), count(DISTINCT {column}) {source}")
-    parts = [f"{total - filled:,} empty"] if filled < total else []
-    if filled and _NUMERIC_TYPE.match(kind):
+    filled_count, distinct = _fetch_row(connection, f"SELECT count({column}), count(DISTINCT {column}) {source}")
+    parts = [f"{total - filled_count:,} empty"] if filled_count < total else []
+    if filled_count and _NUMERIC_TYPE.match(kind):
         low, high, mean, whole = _fetch_row(
             connection, f"SELECT min({column}), max({column}), avg({column}), sum({column}) {source}"
         )
@@ -76,17 +76,17 @@ def _describe_column(connection: DuckDBPyConnection, table: str, name: str, kind
             f"{_format_short_cell(whole)}, "
             f"{distinct:,} distinct"
         )
-    elif filled and kind.startswith(("DATE", "TIME")):
+    elif filled_count and kind.startswith(("DATE", "TIME")):
         low, high = _fetch_row(connection, f"SELECT min({column}), max({column}) {source}")
         parts.append(f"{_format_short_cell(low)} to {_format_short_cell(high)}, {distinct:,} distinct")
-    elif filled:
-        parts.append(_describe_values(connection, column, source, distinct, filled))
+    elif filled_count:
+        parts.append(_describe_values(connection, column, source, distinct, filled_count))
     return f"- {title} {kind[:40]}: {'; '.join(parts) or 'no values'}"
 
 
-def _describe_values(connection: DuckDBPyConnection, column: str, source: str, distinct: int, filled: int) -> str:
+def _describe_values(connection: DuckDBPyConnection, column: str, source: str, distinct: int, filled_count: int) -> str:
     """List the most frequent values with their counts, or examples if every value occurs once."""
-    if distinct == filled:
+    if distinct == filled_count:
         rows = connection.execute(f"SELECT {column} {source} WHERE {column} IS NOT NULL LIMIT 3").fetchall()
         return f"{distinct:,} {_DISTINCT_PHRASE} {', '.join(_format_short_cell(row[0]) for row in rows)}"
     rows = connection.execute(

@@ -71,10 +71,10 @@ def make_sheet(rows: list[Row], lines: list[int], spans: Spans | None = None) ->
     faults: list[str] = []
     depth = 1
     while titles and depth < _MAX_HEADER_ROWS:
-        spanned = spans.get(lines[len(titles) - 1], [])
-        if not _is_group_row(titles[-1], header, spanned):
+        row_spans = spans.get(lines[len(titles) - 1], [])
+        if not _is_group_row(titles[-1], header, row_spans):
             break
-        header = _prefix_groups(titles.pop(), header, spanned)
+        header = _prefix_groups(titles.pop(), header, row_spans)
         depth += 1
     if depth > 1:
         facts.append(f"{_NUMBER_WORDS[depth]} rows of headers joined into one")
@@ -154,20 +154,22 @@ def _is_group_row(upper_row: Row, header: Row, spans: Sequence[tuple[int, int]])
     upper_row = [*(cell.strip() for cell in upper_row), *[""] * (width - len(upper_row))]
     header = [*(cell.strip() for cell in header), *[""] * (width - len(header))]
     header = ["" if cell == group else cell for group, cell in zip(upper_row, header, strict=True)]
-    filled = [index for index, cell in enumerate(upper_row) if cell]
-    if any(_NUMBER_OR_DATE.fullmatch(upper_row[index]) and not _is_year(upper_row[index]) for index in filled):
+    filled_indexes = [index for index, cell in enumerate(upper_row) if cell]
+    if any(_NUMBER_OR_DATE.fullmatch(upper_row[index]) and not _is_year(upper_row[index]) for index in filled_indexes):
         return False
-    if any(first in filled and any(header[first + 1 : last + 1]) for first, last in spans):
+    if any(first in filled_indexes and any(header[first + 1 : last + 1]) for first, last in spans):
         widest_span = max(last - first + 1 for first, last in spans)
-        return len(filled) > 1 or widest_span < sum(map(bool, header))
+        return len(filled_indexes) > 1 or widest_span < sum(map(bool, header))
     names = [cell.casefold() for cell in header if cell]
-    if len(filled) < 2 or not any(cell and not group for group, cell in zip(upper_row, header, strict=True)):
+    if len(filled_indexes) < 2 or not any(cell and not group for group, cell in zip(upper_row, header, strict=True)):
         return False  # no cell is left empty for a group to go on
     if len(set(names)) < len(names):
         return True
-    has_gaps = all(after - at > 1 or not header[at] for at, after in pairwise([*filled, width]) if at != filled[-1])
-    last_reaches = any(header[filled[-1] + 1 :]) or not header[filled[-1]]
-    return has_gaps and (last_reaches or len(filled) > 2) and len(names) >= len(filled)
+    has_gaps = all(
+        after - at > 1 or not header[at] for at, after in pairwise([*filled_indexes, width]) if at != filled_indexes[-1]
+    )
+    last_reaches = any(header[filled_indexes[-1] + 1 :]) or not header[filled_indexes[-1]]
+    return has_gaps and (last_reaches or len(filled_indexes) > 2) and len(names) >= len(filled_indexes)
 
 
 def _is_year(text: str) -> bool:
@@ -177,19 +179,19 @@ def _is_year(text: str) -> bool:
 def _prefix_groups(groups: Row, header: Row, spans: Sequence[tuple[int, int]]) -> Row:
     """Put the group of each column before its name. A group ends where the next begins, or where its span ends."""
     last_columns = dict(spans)
-    joined, group, last_column = [], "", -1
+    joined_names, group, last_column = [], "", -1
     for index in range(max(len(header), len(groups))):
         group_text = "".join(groups[index : index + 1]).strip()
         name = "".join(header[index : index + 1]).strip()
         if group_text:
             group, last_column = group_text, last_columns.get(index, index) if last_columns else MAX_COLUMNS
         current_group = group if index <= last_column else ""
-        joined.append(
+        joined_names.append(
             GROUP_SEPARATOR.join(filter(None, (current_group, name)))
             if name and name != current_group
             else name or group_text
         )
-    return joined
+    return joined_names
 
 
 def _is_data_row(header: Row, body: list[Row]) -> bool:
@@ -228,9 +230,9 @@ def _name_columns(header: Row, width: int, body: list[Row], faults: list[str]) -
         faults.append(f"no header for column {_shorten_list(nameless)}: named column{nameless[0]} and so on")
     candidates = [name or f"column{index + 1}" for index, name in enumerate(plain)]
     names = make_names_unique(candidates)
-    renamed = [name for name, want in zip(names, candidates, strict=True) if name != want]
-    if renamed:
-        faults.append(f"header names occur twice: renamed to {_shorten_list(renamed)}")
+    renamed_columns = [name for name, want in zip(names, candidates, strict=True) if name != want]
+    if renamed_columns:
+        faults.append(f"header names occur twice: renamed to {_shorten_list(renamed_columns)}")
     return names
 
 
@@ -282,18 +284,18 @@ def _remove_total_rows(sheet: Sheet, lines: list[int]) -> set[int]:
     if not sheet.rows:
         sheet.faults.append("header only: there are no rows")
         return set()
-    uncounted = find_total_rows(sheet.rows, lines, len(sheet.names))
-    sheet.notes += uncounted.notes
-    sheet.faults += uncounted.faults
-    if uncounted.rows:
-        sheet.rows = [row for index, row in enumerate(sheet.rows) if index not in uncounted.rows]
-        sheet.lines = [line for index, line in enumerate(lines) if index not in uncounted.rows]
-    return uncounted.rows
+    uncounted_rows = find_total_rows(sheet.rows, lines, len(sheet.names))
+    sheet.notes += uncounted_rows.notes
+    sheet.faults += uncounted_rows.faults
+    if uncounted_rows.rows:
+        sheet.rows = [row for index, row in enumerate(sheet.rows) if index not in uncounted_rows.rows]
+        sheet.lines = [line for index, line in enumerate(lines) if index not in uncounted_rows.rows]
+    return uncounted_rows.rows
 
 
 def _shorten_list(things: list[int] | list[str]) -> str:
-    shown = ", ".join(str(thing) for thing in things[:_MAX_LISTED])
-    return shown + (" ..." if len(things) > _MAX_LISTED else "")
+    shown_text = ", ".join(str(thing) for thing in things[:_MAX_LISTED])
+    return shown_text + (" ..." if len(things) > _MAX_LISTED else "")
 
 
 def _format_count(number: int, noun: str) -> str:

@@ -25,9 +25,11 @@ def read_spreadsheet_xml_sheets(data: bytes) -> list[Sheet]:
     Raises:
         TableRefused: the XML is broken, or every sheet is empty.
     """
-    decoded = decode_table(data)
+    decoded_text = decode_table(data)
     try:
-        sheets = [sheet for sheet in _iterate_worksheets(_XML_DECLARATION.sub("", decoded.text)) if sheet is not None]
+        sheets = [
+            sheet for sheet in _iterate_worksheets(_XML_DECLARATION.sub("", decoded_text.text)) if sheet is not None
+        ]
     except ET.ParseError as error:
         raise TableRefused(
             f"is a broken workbook ({str(error)[:80]}); save it again as .xlsx and attach that"
@@ -37,7 +39,7 @@ def read_spreadsheet_xml_sheets(data: bytes) -> list[Sheet]:
     if len(sheets) > _MAX_SHEETS:
         sheets[0].faults.append(f"{len(sheets)} sheets: only the first {_MAX_SHEETS} were read")
     for sheet in sheets:
-        note_decoding(decoded, sheet)
+        note_decoding(decoded_text, sheet)
     return sheets[:_MAX_SHEETS]
 
 
@@ -52,11 +54,11 @@ def _read_worksheet(worksheet: ET.Element) -> Sheet | None:
     rows: list[Row] = []
     lines: list[int] = []
     spans: Spans = {}
-    hidden: set[int] = set()
+    hidden_rows: set[int] = set()
     line = 0
     for element in worksheet.iterfind(f"{_NAMESPACE}Table/{_NAMESPACE}Row"):
         line = _read_index(element, line + 1)
-        hidden.update(_find_hidden_indexes(element, line, "Height"))
+        hidden_rows.update(_find_hidden_indexes(element, line, "Height"))
         row = _read_cells(element, line, spans)
         if any(row):
             rows.append(row)
@@ -66,19 +68,19 @@ def _read_worksheet(worksheet: ET.Element) -> Sheet | None:
     sheet = make_sheet(rows, lines, spans)
     sheet.title = worksheet.get(f"{_NAMESPACE}Name", "")
     note_hidden_columns(sheet, _find_hidden_columns(worksheet))
-    mark_hidden_rows(sheet, hidden)
+    mark_hidden_rows(sheet, hidden_rows)
     return sheet
 
 
 def _find_hidden_columns(worksheet: ET.Element) -> set[int]:
     """Return the indexes of the hidden columns, counted from 0."""
-    hidden: set[int] = set()
+    hidden_columns: set[int] = set()
     column = 0
     for element in worksheet.iterfind(f"{_NAMESPACE}Table/{_NAMESPACE}Column"):
         column = _read_index(element, column + 1)
-        hidden.update(each - 1 for each in _find_hidden_indexes(element, column, "Width"))
+        hidden_columns.update(each - 1 for each in _find_hidden_indexes(element, column, "Width"))
         column += _read_span(element)
-    return hidden
+    return hidden_columns
 
 
 def _find_hidden_indexes(element: ET.Element, index: int, size_attribute: str) -> range:

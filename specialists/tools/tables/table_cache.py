@@ -86,9 +86,9 @@ class TableCache:
 
     def remove_file_entries(self, digests: Iterable[str]) -> None:
         """Remove the entries of files, by their sha256."""
-        wanted = set(digests)
+        file_digests = set(digests)
         for entry in self._folder.iterdir() if self._folder is not None else ():
-            if entry.name.partition("-")[0] in wanted:
+            if entry.name.partition("-")[0] in file_digests:
                 shutil.rmtree(entry, ignore_errors=True)
 
     def remove_outdated_entries(self) -> None:

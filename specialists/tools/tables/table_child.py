@@ -63,18 +63,18 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
 
     try:
         connection = open_duckdb()
-        tables, refused, files = _load_tables(connection, request)
+        tables, refusals, files = _load_tables(connection, request)
         disable_external_access(connection, files)
         forbid_file_writes()
         limit_remaining_cpu(5)
         if not tables:
-            return {"error": " ".join(refused)}
+            return {"error": " ".join(refusals)}
         if request["sql"] is None:
             answer: dict[str, Any] = {"text": "\n\n".join(profile_table(connection, table) for table in tables)}
         else:
             answer = execute_query(connection, request["sql"], request["most"])
     except TableRefused as refusal:
-        return {"error": " ".join([str(refusal), *refused])}
+        return {"error": " ".join([str(refusal), *refusals])}
     except BrokenEntry:
         return {"broken": True}
     except duckdb.OutOfMemoryException:
@@ -87,7 +87,7 @@ def _answer_request(request: dict[str, Any]) -> dict[str, Any]:
         "read": [table.file for table in read_tables],
         "faults": faults,
         "apart": notes,
-        "refused": refused,
+        "refused": refusals,
     }
 
 
@@ -99,7 +99,7 @@ def _load_tables(
     from specialists.tools.tables.table_errors import TableRefused  # noqa: PLC0415
 
     tables: list[LoadedTable] = []
-    refused, files = [], []
+    refusals, files = [], []
     for file in request["files"]:
         others = ({*request["taken"]} - {file["table"]}) | {table.name for table in tables}
 
@@ -112,17 +112,17 @@ def _load_tables(
 
         try:
             if file["kept"]:
-                found = read_cached_tables(Path(make_input_path(file["file"])), file["name"])
-                set_table_names(found)
-                files += open_cached_tables(connection, found, make_input_path(file["file"]))
+                loaded_tables = read_cached_tables(Path(make_input_path(file["file"])), file["name"])
+                set_table_names(loaded_tables)
+                files += open_cached_tables(connection, loaded_tables, make_input_path(file["file"]))
             else:
-                found = _load_file(connection, file, set_table_names)
+                loaded_tables = _load_file(connection, file, set_table_names)
                 if file["keep"]:
-                    write_cached_tables(connection, found, Path(file["keep"]))
-            tables += found
+                    write_cached_tables(connection, loaded_tables, Path(file["keep"]))
+            tables += loaded_tables
         except TableRefused as refusal:
-            refused.append(f"{file['name']} {refusal}.")
-    return tables, refused, files
+            refusals.append(f"{file['name']} {refusal}.")
+    return tables, refusals, files
 
 
 def _load_file(

@@ -178,12 +178,12 @@ async def run_query(sql: str, workbench: Workbench, *, most: int = 5000) -> Quer
 def name_tables(artifacts: tuple[Artifact, ...]) -> dict[str, Artifact]:
     """Return the files that may be tables, by the name that each has in SQL."""
     names: dict[str, Artifact] = {}
-    seen: set[tuple[str, str]] = set()
+    seen_files: set[tuple[str, str]] = set()
     for artifact in artifacts:
         path = Path(artifact.name)
-        if path.suffix.lower() not in TABLE_TOOL_SUFFIXES or (artifact.id, artifact.name) in seen:
+        if path.suffix.lower() not in TABLE_TOOL_SUFFIXES or (artifact.id, artifact.name) in seen_files:
             continue
-        seen.add((artifact.id, artifact.name))
+        seen_files.add((artifact.id, artifact.name))
         stem = re.sub(r"\W+", "_", path.stem.casefold()).strip("_") or "data"
         if stem[0].isdigit() or stem in _RESERVED_WORDS.split():
             stem = f"t_{stem}"

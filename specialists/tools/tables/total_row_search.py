@@ -46,15 +46,15 @@ class UncountedRows:
 
 def find_total_rows(rows: Sequence[Row], lines: Sequence[int], width: int) -> UncountedRows:
     """Return the totals of a table, and the notes below it. `lines` are the line numbers of the rows."""
-    found = UncountedRows()
-    end = _find_table_end(rows, lines, width, found)
+    uncounted_rows = UncountedRows()
+    end = _find_table_end(rows, lines, width, uncounted_rows)
     if end > 1:
-        _TotalSearch(rows[:end], lines, width, found).find_totals()
-    return found
+        _TotalSearch(rows[:end], lines, width, uncounted_rows).find_totals()
+    return uncounted_rows
 
 
-def _find_table_end(rows: Sequence[Row], lines: Sequence[int], width: int, uncounted: UncountedRows) -> int:
-    """Add the notes below the table to `uncounted`, and return the number of rows above them."""
+def _find_table_end(rows: Sequence[Row], lines: Sequence[int], width: int, uncounted_rows: UncountedRows) -> int:
+    """Add the notes below the table to `uncounted_rows`, and return the number of rows above them."""
     end = len(rows)
     texts: list[str] = []
     while end > 2 and width > 1:
@@ -69,13 +69,13 @@ def _find_table_end(rows: Sequence[Row], lines: Sequence[int], width: int, uncou
         if not (is_number_column or lines[end - 1] - lines[end - 2] > 1 or _NOTE_TEXT.fullmatch(text)):
             if width > 2:
                 fault = f"the last row has one cell only ('{text[:40]}'): it may be a note, and is counted as data"
-                uncounted.faults.append(fault)
+                uncounted_rows.faults.append(fault)
             break
         end -= 1
         texts.insert(0, text)
     if texts:
-        uncounted.rows.update(range(end, len(rows)))
-        uncounted.notes.append(
+        uncounted_rows.rows.update(range(end, len(rows)))
+        uncounted_rows.notes.append(
             f"{_format_count(len(texts), 'note')} below the table not counted: {' / '.join(texts)[:160]}"
         )
     return end
@@ -97,8 +97,8 @@ def is_total_label(text: str) -> bool:
 class _TotalSearch:
     """The search for totals in one table."""
 
-    def __init__(self, rows: Sequence[Row], lines: Sequence[int], width: int, uncounted: UncountedRows) -> None:
-        self._rows, self._lines, self._uncounted = rows, lines, uncounted
+    def __init__(self, rows: Sequence[Row], lines: Sequence[int], width: int, uncounted_rows: UncountedRows) -> None:
+        self._rows, self._lines, self._uncounted_rows = rows, lines, uncounted_rows
         self._width = width
         samples = [_sample_cells(rows, at) for at in range(width)]
         commas = column_types.has_decimal_commas(samples)
@@ -131,7 +131,7 @@ class _TotalSearch:
                 starts = [*starts[-_MAX_SUM_STARTS:], index + 1]
         if 0 not in totals and (kind := self._check_first_row(totals)):
             totals[0] = kind
-        self._uncounted.rows.update(totals)
+        self._uncounted_rows.rows.update(totals)
         for kind in ("total", "average"):
             row_indexes = sorted(index for index, each in totals.items() if each == kind)
             if row_indexes:
@@ -139,17 +139,17 @@ class _TotalSearch:
                     f"line {self._lines[index]}{self._quote_first_cell(index)}" for index in row_indexes[:5]
                 )
                 more = " ..." if len(row_indexes) > 5 else ""
-                self._uncounted.notes.insert(
+                self._uncounted_rows.notes.insert(
                     0, f"{_format_count(len(row_indexes), kind + ' row')} set apart, not counted: {line_list}{more}"
                 )
-        self._uncounted.faults += self._uncertain_notes
+        self._uncounted_rows.faults += self._uncertain_notes
 
     # ------------------------------------------------------------ candidates
 
     def _list_candidates(self) -> list[int]:
         """List the rows that may be totals: with a word for a total, with cells empty that others fill, or the last."""
         rows = self._rows
-        found = {
+        candidates = {
             index
             for row_indexes in self._rows_by_blanks.values()
             if len(row_indexes) <= max(_FEW_ROWS, _MAX_BLANK_SHARE * len(rows))
@@ -158,33 +158,33 @@ class _TotalSearch:
         for at in self._text_columns[:2]:
             labels = {text for text in {row[at] for row in rows} if find_label_kind(text)}
             if labels:
-                found.update(index for index, row in enumerate(rows) if row[at] in labels)
+                candidates.update(index for index, row in enumerate(rows) if row[at] in labels)
         for at in [*self._date_columns, *(column.index for column in self._number_columns)][:2]:
-            found.update(
+            candidates.update(
                 index
                 for index, row in enumerate(rows)
                 if row[at] and not row[at][-1].isdigit() and not any(map(str.isdigit, row[at]))
             )
-        return sorted(found | {len(rows) - 1})
+        return sorted(candidates | {len(rows) - 1})
 
     # ------------------------------------------------------------ judging candidates
 
     def _judge_row(self, index: int, starts: Sequence[int], totals: Mapping[int, str]) -> str:
         """Return what a row is: `total`, `average`, or "" for one that is counted. Uncertain rows become faults."""
         label, is_last = _find_row_label(self._rows[index]), index == len(self._rows) - 1
-        filled = [
+        filled_columns = [
             column for column in self._number_columns if column.parse(self._rows[index][column.index]) is not None
         ]
         sums = [
-            (start, self._count_sum_digits(index, start, filled))
+            (start, self._count_sum_digits(index, start, filled_columns))
             for start in reversed(starts)
-            if start < index and filled
+            if start < index and filled_columns
         ]
         if not (label or is_last or any(digits is not None for _, digits in sums)):
             return ""
         missing_columns = self._count_missing_columns(index, totals)
-        if not filled or index == 0:
-            return "total" if label == "total" and missing_columns and not filled and index else ""
+        if not filled_columns or index == 0:
+            return "total" if label == "total" and missing_columns and not filled_columns and index else ""
         for start, digits in sums:
             if digits is None:
                 continue
@@ -209,7 +209,7 @@ class _TotalSearch:
             missing_columns
             and index > 1
             and (is_last or label == "average")
-            and self._is_mean(index, filled, totals, label)
+            and self._is_mean(index, filled_columns, totals, label)
         ):
             return "average"
         return self._judge_label(index, label, last=is_last, lacking=missing_columns) if label else ""
@@ -255,13 +255,13 @@ class _TotalSearch:
             for blanks, others in self._rows_by_blanks.items()
         )
 
-    def _count_sum_digits(self, index: int, start: int, filled: Sequence[NumberColumn]) -> int | None:
+    def _count_sum_digits(self, index: int, start: int, filled_columns: Sequence[NumberColumn]) -> int | None:
         """Count the digits by which a row agrees with the sum of the rows from `start` on; None if it is not their sum.
 
         A number that is no sum may be a rate or a mean: it has to lie between the lowest and the highest of its column.
         """
         digits, agreeing_columns, deviating_values = 0, 0, []
-        for column in filled:
+        for column in filled_columns:
             value = column.parse(self._rows[index][column.index]) or 0.0
             if self._sums.sample_exceeds(column, start, index, value):
                 deviating_values.append((column, value))
@@ -278,10 +278,10 @@ class _TotalSearch:
             return None
         return digits
 
-    def _is_mean(self, index: int, filled: Sequence[NumberColumn], totals: Container[int], label: str) -> bool:
+    def _is_mean(self, index: int, filled_columns: Sequence[NumberColumn], totals: Container[int], label: str) -> bool:
         """Return whether all numbers of a row are means of the rows above, with too many digits to be chance."""
         digits = 0
-        for column in filled:
+        for column in filled_columns:
             text = self._rows[index][column.index]
             value = column.parse(text) or 0.0
             values = [column.parse(self._rows[at][column.index]) for at in range(index) if at not in totals]
@@ -352,8 +352,8 @@ def _count_significant_digits(value: float, decimals: int) -> int:
 
 
 def _count_decimals(text: str) -> int:
-    found = re.search(r"[.,](\d+)\D*$", text.strip())
-    return len(found[1]) if found and len(found[1]) != 3 else 0
+    match = re.search(r"[.,](\d+)\D*$", text.strip())
+    return len(match[1]) if match and len(match[1]) != 3 else 0
 
 
 def _format_count(number: int, noun: str) -> str:

@@ -188,11 +188,11 @@ def _explain_text(connection: DuckDBPyConnection, column: TypedColumn) -> str:
         )
     units = list_units(column.sample)
     if len(units) > 1 and _are_numbers_with_units(units, column.sample):
-        listed = ", ".join(units[:_MAX_EXAMPLES])
-        return f"numbers in different units ({listed}), so it was kept as text"
+        unit_list = ", ".join(units[:_MAX_EXAMPLES])
+        return f"numbers in different units ({unit_list}), so it was kept as text"
     if column.misfits_by_kind:
-        nearest, found = min(column.misfits_by_kind.values(), key=lambda each: each[1].bad_count)
-        return _describe_misfits(connection, column, nearest, found)
+        nearest, misfits = min(column.misfits_by_kind.values(), key=lambda each: each[1].bad_count)
+        return _describe_misfits(connection, column, nearest, misfits)
     if words := column_types.guess_text_kind(column.sample):
         return f"looks like {words} ('{column.sample[0][:40]}') in a form that is not read, so it was kept as text"
     return ""
@@ -226,8 +226,9 @@ def _describe_misfits(
         f"SELECT DISTINCT {cell}[:40] FROM raw_rows WHERE {cell} <> '' AND ({column.write_cast_sql(kind)}) IS NULL "  # noqa: S608 - our own SQL
         f"AND lower({cell}) NOT IN ({_EMPTY_WORDS_SQL}) ORDER BY 1 LIMIT {_MAX_EXAMPLES}"
     ).fetchall()
-    shown = ", ".join(f"'{example}'" for (example,) in examples)
-    return f"{_format_value_count(misfits.bad_count)} not {kind.plural} like the rest ({shown}), so it was kept as text"
+    example_list = ", ".join(f"'{example}'" for (example,) in examples)
+    count_text = _format_value_count(misfits.bad_count)
+    return f"{count_text} not {kind.plural} like the rest ({example_list}), so it was kept as text"
 
 
 def _format_value_count(number: int) -> str:

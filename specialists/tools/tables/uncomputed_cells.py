@@ -44,8 +44,8 @@ def _describe_sheet_faults(archive: zipfile.ZipFile) -> dict[str, str]:
     faults, remaining_bytes = {}, _MAX_BYTES_READ
     for name, member in list_sheet_members(archive):
         with archive.open(member) as file:
-            formulas, errors, read = _count_uncomputed_cells(file, remaining_bytes)
-        remaining_bytes -= read
+            formulas, errors, byte_count = _count_uncomputed_cells(file, remaining_bytes)
+        remaining_bytes -= byte_count
         parts = [f"{formulas:,} formula{'' if formulas == 1 else 's'} never worked out"] if formulas else []
         parts += [f"{errors:,} error{'' if errors == 1 else 's'} such as #N/A or #DIV/0!"] if errors else []
         if parts:

@@ -51,7 +51,7 @@ def read_workbook_sheets(data: bytes) -> list[Sheet]:
     return filled_sheets
 
 
-def _read_sheet(book: Any, name: str, hidden: HiddenCells) -> Sheet | None:
+def _read_sheet(book: Any, name: str, hidden_cells: HiddenCells) -> Sheet | None:
     rows, lines = [], []
     worksheet = book.get_sheet_by_name(name)
     table = worksheet.to_python(skip_empty_area=False)
@@ -71,8 +71,8 @@ def _read_sheet(book: Any, name: str, hidden: HiddenCells) -> Sheet | None:
             spans.setdefault(top + 1, []).append((left - first_column, right - first_column))
     sheet = make_sheet([row[first_column:] for row in rows], lines, spans)
     sheet.title = name
-    note_hidden_columns(sheet, {at - first_column for at in hidden.columns})
-    mark_hidden_rows(sheet, hidden.rows, by_filter=hidden.has_filter)
+    note_hidden_columns(sheet, {at - first_column for at in hidden_cells.columns})
+    mark_hidden_rows(sheet, hidden_cells.rows, by_filter=hidden_cells.has_filter)
     if has_merged_text:
         sheet.facts.append("text of merged cells stands in each of their rows")
     return sheet

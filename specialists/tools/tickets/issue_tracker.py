@@ -161,5 +161,5 @@ def sanitize_body(body: str) -> str:
 def _sanitize_text(text: str) -> str:
     text = _TAG.sub("&lt;", text)
     text = _PICTURE.sub("[", text)
-    text = _MENTION.sub(lambda found: f"`@{found[1]}`", text)
+    text = _MENTION.sub(lambda match: f"`@{match[1]}`", text)
     return _SLASH_COMMAND.sub(r"\1\\/", text)

@@ -181,9 +181,9 @@ def _make_policy(allow_hosts: tuple[str, ...]) -> Policy:
     from ssrfguard import DEFAULT_DENIED, AddressTable, Block, Policy, Reach  # noqa: PLC0415  # only a fetch pays
 
     azure = Block(ip_network(AZURE_PLATFORM_NETWORK), "Azure platform address", "not registered", Reach.DENIED)
-    allowed = [host.rpartition(":") for host in allow_hosts]
+    host_parts = [host.rpartition(":") for host in allow_hosts]
     return Policy(
         denied_networks=AddressTable((*DEFAULT_DENIED.blocks, azure)),
-        allowed_networks=tuple(ip_network(address) for address, _, _ in allowed),
-        allowed_ports=frozenset({80, 443, *(int(port) for _, _, port in allowed)}),
+        allowed_networks=tuple(ip_network(address) for address, _, _ in host_parts),
+        allowed_ports=frozenset({80, 443, *(int(port) for _, _, port in host_parts)}),
     )

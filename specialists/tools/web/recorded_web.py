@@ -87,44 +87,44 @@ class RecordedWeb:
     def search_pages(self, query: str, count: int) -> list[RecordedPage]:
         """List up to `count` pages with words of a query, those with most of them first."""
         query_words = set(_list_words(query))
-        scored = [(len(query_words & set(_list_words(one.read_search_text()))), one) for one in self.pages]
-        hits = sorted((pair for pair in scored if pair[0]), key=lambda pair: -pair[0])
+        scored_pages = [(len(query_words & set(_list_words(one.read_search_text()))), one) for one in self.pages]
+        hits = sorted((pair for pair in scored_pages if pair[0]), key=lambda pair: -pair[0])
         return [one for _, one in hits[:count]]
 
 
 def read_index(folder: Path) -> RecordedWeb:
     """Read the index of a folder. A wrong page is left out, and reported in `faults`."""
-    recorded = RecordedWeb(folder / INDEX_FILE)
-    root = read_yaml_root(recorded.path, recorded.faults, max_bytes=LARGEST_FILE_BYTES)
+    recorded_web = RecordedWeb(folder / INDEX_FILE)
+    root = read_yaml_root(recorded_web.path, recorded_web.faults, max_bytes=LARGEST_FILE_BYTES)
     if root is None:
-        return recorded
-    page_nodes = nodes.read_sequence(recorded, root, "the index")
+        return recorded_web
+    page_nodes = nodes.read_sequence(recorded_web, root, "the index")
     if len(page_nodes) > MAX_PAGES:
         text = f"there are {len(page_nodes)} pages; at most {MAX_PAGES} are allowed"
-        recorded.add_fault(page_nodes[MAX_PAGES], text)
-    pages = [_read_recorded_page(recorded, folder, node) for node in page_nodes[:MAX_PAGES]]
-    recorded.pages = tuple(page for page in pages if page is not None)
-    return recorded
+        recorded_web.add_fault(page_nodes[MAX_PAGES], text)
+    pages = [_read_recorded_page(recorded_web, folder, node) for node in page_nodes[:MAX_PAGES]]
+    recorded_web.pages = tuple(page for page in pages if page is not None)
+    return recorded_web
 
 
 def tools(folder: Path) -> tuple[Tool, ...]:
     """Make `web_search` and `fetch_page` over the pages of a folder. If its index has faults, every call says so."""
-    recorded = read_index(folder)
+    recorded_web = read_index(folder)
     return (
-        Tool("web_search", "read", web_tools.SearchArguments, _make_searcher(recorded), finds_urls=True),
-        Tool("fetch_page", "read", web_tools.FetchArguments, _make_fetcher(recorded), finds_urls=True),
+        Tool("web_search", "read", web_tools.SearchArguments, _make_searcher(recorded_web), finds_urls=True),
+        Tool("fetch_page", "read", web_tools.FetchArguments, _make_fetcher(recorded_web), finds_urls=True),
     )
 
 
-def _make_searcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
+def _make_searcher(recorded_web: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
     async def web_search(arguments: web_tools.SearchArguments, _workbench: Workbench) -> ToolOutcome:
         """Search the recorded web pages. Gives titles, addresses and snippets; open what matters with fetch_page."""
-        if recorded.faults:
-            return _refuse_broken_pages(recorded)
-        hits = await asyncio.to_thread(recorded.search_pages, arguments.query, arguments.count)
+        if recorded_web.faults:
+            return _refuse_broken_pages(recorded_web)
+        hits = await asyncio.to_thread(recorded_web.search_pages, arguments.query, arguments.count)
         if not hits:
             return ToolOutcome(
-                f"{RECORDED_NOTICE} None of these {len(recorded.pages)} holds any of these words. Try others."
+                f"{RECORDED_NOTICE} None of these {len(recorded_web.pages)} holds any of these words. Try others."
             )
         lines = [
             f"{number}. {hit.title}\n   {hit.url}\n   {hit.about or _make_snippet(hit)}"
@@ -135,15 +135,15 @@ def _make_searcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome
     return web_search
 
 
-def _make_fetcher(recorded: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
+def _make_fetcher(recorded_web: RecordedWeb) -> Callable[..., Awaitable[ToolOutcome]]:
     async def fetch_page(arguments: web_tools.FetchArguments, _workbench: Workbench) -> ToolOutcome:
         """Read a recorded web page as text."""
-        page = recorded.find_page(arguments.url)
-        if recorded.faults or page is None:
+        page = recorded_web.find_page(arguments.url)
+        if recorded_web.faults or page is None:
             return (
-                _refuse_broken_pages(recorded)
-                if recorded.faults
-                else ToolOutcome(recorded.explain_missing_page(arguments.url), failed=True)
+                _refuse_broken_pages(recorded_web)
+                if recorded_web.faults
+                else ToolOutcome(recorded_web.explain_missing_page(arguments.url), failed=True)
             )
         if problem := web_tools.describe_missing_packages():
             return ToolOutcome(problem, failed=True)
@@ -165,20 +165,20 @@ def _make_download(page: RecordedPage) -> Download:
     return Download(page.url, _MEDIA_TYPES[page.file.suffix], "utf-8", page.read_body(), is_whole=True)
 
 
-def _refuse_broken_pages(recorded: RecordedWeb) -> ToolOutcome:
-    return ToolOutcome(f"The recorded pages cannot be used: {recorded.faults[0]}.", failed=True)
+def _refuse_broken_pages(recorded_web: RecordedWeb) -> ToolOutcome:
+    return ToolOutcome(f"The recorded pages cannot be used: {recorded_web.faults[0]}.", failed=True)
 
 
-def _read_recorded_page(recorded: RecordedWeb, folder: Path, node: yaml.Node) -> RecordedPage | None:
-    keys = nodes.read_mapping(recorded, node, _PAGE_KEYS, "a page")
-    values = {key: nodes.read_text(recorded, value, key) for key, (_, value) in keys.items()}
+def _read_recorded_page(recorded_web: RecordedWeb, folder: Path, node: yaml.Node) -> RecordedPage | None:
+    keys = nodes.read_mapping(recorded_web, node, _PAGE_KEYS, "a page")
+    values = {key: nodes.read_text(recorded_web, value, key) for key, (_, value) in keys.items()}
     if not keys:
         return None
     url, file = values.get("url", ""), folder / values.get("file", "")
     if urlsplit(url).scheme not in {"http", "https"} or not urlsplit(url).netloc:
-        recorded.add_fault(node, f"url is {url!r}; it takes the address of the page, with https://")
+        recorded_web.add_fault(node, f"url is {url!r}; it takes the address of the page, with https://")
     elif not file.resolve().is_relative_to(folder.resolve()) or not file.is_file() or file.suffix not in _MEDIA_TYPES:
-        recorded.add_fault(
+        recorded_web.add_fault(
             node, f"file is {values.get('file', '')!r}; it takes a file of this folder, {', '.join(_MEDIA_TYPES)}"
         )
     else:

@@ -118,8 +118,8 @@ async def read_page(page: Download, start: int) -> ToolOutcome:
     )
     if reply.failure or not reply.output:
         return ToolOutcome(_FAILURE_MESSAGES.get(reply.failure, _UNREADABLE_PAGE_MESSAGE), failed=True)
-    extracted = json.loads(reply.output)
-    return _make_page_outcome(page, extracted["title"], extracted["text"], start)
+    extraction = json.loads(reply.output)
+    return _make_page_outcome(page, extraction["title"], extraction["text"], start)
 
 
 def _make_page_outcome(page: Download, title: str, text: str, start: int) -> ToolOutcome:

@@ -36,7 +36,7 @@ def publish(client, user):
 
 
 @app.event("app_home_opened")
-def opened(event, client):
+def show_home(event, client):
     if event["tab"] == "home":
         publish(client, event["user"])
 

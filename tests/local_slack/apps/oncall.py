@@ -28,7 +28,7 @@ def who(event, client, say):
 
 
 @app.event("subteam_members_changed")
-def changed(event, client):
+def announce_change(event, client):
     client.chat_postMessage(
         channel=places["last"],
         text=f"{event['added_users_count']} came, {event['removed_users_count']} left: "

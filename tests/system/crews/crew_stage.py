@@ -35,6 +35,6 @@ async def crew_at_work(scene: Scene, name: str, **words: Words) -> AsyncIterator
         yield server
 
 
-def told(server: ProviderServer, purpose: str) -> str:
+def join_call_bodies(server: ProviderServer, purpose: str) -> str:
     """All that the calls of a purpose were told: their prompts, the brief, and what tools replied."""
     return "\n".join(str(request.body) for request in server.requests if purpose_of(request) == purpose)

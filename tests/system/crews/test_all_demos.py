@@ -46,15 +46,15 @@ def waits(demo: demo_file.Demo) -> bool:
     return any(tool in WAITS for taken in demo.replies.turns.values() for step in taken for tool, _ in step.calls)
 
 
-WAITING = [name for name, demo in DEMOS.items() if waits(demo)]
+WAITING_NAMES = [name for name, demo in DEMOS.items() if waits(demo)]
 
 
 def test_there_are_ten_and_people_are_asked_in_some() -> None:
     assert len(NAMES) == 10
-    assert WAITING
+    assert WAITING_NAMES
 
 
-@pytest.mark.parametrize("name", WAITING)
+@pytest.mark.parametrize("name", WAITING_NAMES)
 async def test_a_demo_ends_in_the_terminal_without_a_keyboard(
     name: str, server_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -118,8 +118,8 @@ async def say_yes(talk: Talk, press: Press) -> None:
 async def ended_well(talk: Talk, demo: crew_demo.StagedDemo) -> None:
     """All of it went as the demo's file foresees."""
     job = await talk.over(patience=PATIENCE)
-    assert choose_exit_code(job.latest_request) == (0, ""), talk.said()
-    shown = "\n".join([*map(str, talk.cards()), talk.said()])
+    assert choose_exit_code(job.latest_request) == (0, ""), talk.join_bot_texts()
+    shown = "\n".join([*map(str, talk.cards()), talk.join_bot_texts()])
     assert not RAW_ID.search(shown)
     assert SCRIPTED_LABEL in shown
     assert demo.demo.replies is not None
@@ -145,7 +145,7 @@ async def test_a_demo_ends_as_its_file_foresees(name: str, server_url: str) -> N
 @pytest.mark.asyncio(loop_scope="session")
 async def test_a_demo_ends_by_its_own_button_on_the_page(server_url: str, open_page: OpenPage) -> None:
     """One of those that ask people: what the button fills in is the same for all."""
-    async with crew_demo.stage_demo(settings_of(WAITING[0])) as demo:
+    async with crew_demo.stage_demo(settings_of(WAITING_NAMES[0])) as demo:
         draft = MessageDraft(demo.demo.ask, demo.files)
         async with (
             scene_on(server_url, drafts=[draft]) as scene,
@@ -156,14 +156,14 @@ async def test_a_demo_ends_by_its_own_button_on_the_page(server_url: str, open_p
                 await page.get_by_test_id("start-draft").click()
                 await expect(page.locator("[data-testid=pending-file][data-ready=true]")).to_have_count(len(demo.files))
                 await page.get_by_test_id("send").click()
-                talk = await sent(scene, page)
+                talk = await open_thread(scene, page)
                 await say_yes(talk, on_page(page))
                 await ended_well(talk, demo)
             finally:
                 await page.close()
 
 
-async def sent(scene: Scene, page: Page) -> Talk:
+async def open_thread(scene: Scene, page: Page) -> Talk:
     """The thread of the message that the button filled in, opened on the page."""
     message = (await scene.workspace.until(lambda: scene.workspace.messages("#general")))[0]
     await page.get_by_test_id("thread-line").first.click()

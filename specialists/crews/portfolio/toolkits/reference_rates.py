@@ -85,16 +85,16 @@ def _parse_last_rate(text: str) -> tuple[str, Decimal]:
         raise RatesUnavailable(
             "The bank's reply is no table of rates. Take a rate from a page or a file, with its source."
         )
-    found: dict[str, Decimal] = {}
+    rate_by_day: dict[str, Decimal] = {}
     for row in rows:
         try:
-            found[date.fromisoformat(row["TIME_PERIOD"]).isoformat()] = Decimal(row["OBS_VALUE"])
+            rate_by_day[date.fromisoformat(row["TIME_PERIOD"]).isoformat()] = Decimal(row["OBS_VALUE"])
         except (TypeError, ValueError, InvalidOperation):
             continue
-    if not found:
+    if not rate_by_day:
         raise RatesUnavailable("The bank has no rate of that currency for those days.")
-    day = max(found)
-    return day, found[day]
+    day = max(rate_by_day)
+    return day, rate_by_day[day]
 
 
 def _make_recorded_getter(pages: recorded_web.RecordedWeb) -> GetReply:
