@@ -96,6 +96,46 @@ def test_a_feature_registers_and_says_which_of_its_files_does_what(folder: Path)
     assert named == {path.name for path in folder.glob("*.py")} - {"__init__.py"}
 
 
+PARTICIPLE = re.compile(
+    r"_*(?!(?:deed|embed|expected|feed|need|seed|speed|unused)$)"
+    r"(?:[a-z]+ed|begun|bought|bound|broken|brought|built|caught|chosen|dealt|done|drawn|driven|felt|found|given|gone|heard"
+    r"|held|hidden|kept|known|laid|led|lost|made|meant|met|paid|said|seen|sent|shown|sold|spelt|spent|stood|taken|taught"
+    r"|thrown|told|torn|won|worn|written)"
+)
+"""A participle alone. Not among them: `left` (a side), `read`, `put` and `set` (verbs), `hit` and `deed` (nouns)."""
+
+
+def list_bound_names(path: Path) -> set[str]:
+    """The names of functions, parameters and values in a file. Not those of fields, as some of these are stored."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    fields = {
+        id(line.target)
+        for node in nodes
+        if isinstance(node, ast.ClassDef)
+        for line in node.body
+        if isinstance(line, ast.AnnAssign)
+    }
+    values = {
+        one.id
+        for one in nodes
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store) and id(one) not in fields
+    }
+    functions = {one.name for one in nodes if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)}
+    return values | functions | {one.arg for one in nodes if isinstance(one, ast.arg)}
+
+
+def test_no_name_is_a_participle_alone() -> None:
+    """A function is a verb with its object, a value is a noun, a boolean is a question."""
+    names = {
+        (str(path.relative_to(ROOT)), name)
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        for name in list_bound_names(path)
+    }
+    assert len(names) > 10_000
+    assert {(path, name) for path, name in names if PARTICIPLE.fullmatch(name)} == set()
+
+
 def imports_of(path: Path, modules: Mapping[str, Path]) -> set[str]:
     """The modules of ours that one imports: at its start, in a function, or for types alone."""
     found: set[str] = set()
@@ -134,7 +174,7 @@ def test_a_role_is_an_effect_an_event_a_step_a_module_and_a_prompt() -> None:
         assert callable(importlib.import_module(f"bot.supervisor.{name}").perform)
 
 
-SHOWN = {
+DISPLAY_FILES = {
     "bot/jobs/effect_handlers.py",
     "bot/jobs/effect_runner.py",
     "bot/slack/views/status.py",
@@ -155,7 +195,7 @@ def test_a_role_is_named_nowhere_else() -> None:
         if re.search(r"\b(?:VerifyAnswer|AnswerVerified)\b", path.read_text(encoding="utf-8"))
     }
     needed = {path.replace("NAME", "verifier") for path in files_to_add("a role") if path.endswith(".py")}
-    assert found == needed | SHOWN
+    assert found == needed | DISPLAY_FILES
 
 
 def test_each_event_of_a_request_has_its_transition() -> None:
