@@ -16,8 +16,8 @@ from specialists.crew_set import CrewSet
 from specialists.registry import load_crew
 from specialists.tools.tool import Tool
 from specialists.tools.toolkit import Toolkit
+from tests.specialists.crew_files import page, write_crew
 from tests.specialists.scripted_model import Looker
-from tests.specialists.test_registry import page
 
 
 def tools(*names: str, origin: str = "", writes: bool = False) -> tuple[Tool, ...]:
@@ -32,12 +32,9 @@ FEW = (
 
 
 def test_five_tools_are_told_by_origin_access_and_holder(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text(page("a", tools="[search, note]", approve="{note: always}"))
-    (tmp_path / "b.md").write_text(page("b", tools="[search]"))
-    (tmp_path / "crew.yml").write_text("make: {tools: [search]}\n")
-    (tmp_path / "in").mkdir()
-    (tmp_path / "in" / "crew.yml").write_text("description: Works inside.\n")
-    (tmp_path / "in" / "c.md").write_text(page("c", tools="[read_note]"))
+    files = {"crew": "make: {tools: [search]}\n", "in/crew": "description: Works inside.\n"}
+    files["a"] = page("a", tools="[search, note]", approve="{note: always}")
+    write_crew(tmp_path, b=page("b", tools="[search]"), **files, **{"in/c": page("c", tools="[read_note]")})
     note, lines = tool_list.summarize_and_list_tools(load_crew(tmp_path, {}, further_toolkits=FEW))
     assert str(CheckResult("tools", note, details=tuple(lines))).splitlines() == [
         "ok    tools: 3 held, 1 of them writes",

@@ -14,8 +14,7 @@ from specialists.mcp.server_tools import make_tool_name
 from specialists.mcp.tool_lock import LockedTool, LockError, ToolLock, make_locked_tool
 from specialists.registry import CrewError, load_crew
 from tests.mcp_servers.harbour import TEXT, Harbour, make_tool_entry
-
-PAGE = "---\nname: {name}\ndescription: Does the part of {name}.\nmodel: fast\n{more}\n---\nYou are {name}."
+from tests.specialists.crew_files import page, write_crew
 
 
 def read(folder: Path, server: Any, **env: str) -> server_config.ServerList:
@@ -188,8 +187,8 @@ def test_a_difference_shows_what_hides_and_what_moves_a_terminal() -> None:
 
 def test_specialists_name_tools_or_servers_and_a_tool_that_writes_has_one_owner(tmp_path: Path) -> None:
     harbour = Harbour(tmp_path)
-    (tmp_path / "keeper.md").write_text(PAGE.format(name="keeper", more="tools: [mcp__port__note]"))
-    (tmp_path / "reader.md").write_text(PAGE.format(name="reader", more="mcpServers: [port]"))
+    reader = page("reader", "mcpServers: [port]", tools="")
+    write_crew(tmp_path, keeper=page("keeper", tools="[mcp__port__note]"), reader=reader)
     crew = load_crew(tmp_path, {}, harbour.settings)
     assert [one.name for one in crew.specialists["keeper"].tools] == ["mcp__port__note"]
     (look,) = crew.specialists["reader"].tools
@@ -208,14 +207,14 @@ def test_specialists_name_tools_or_servers_and_a_tool_that_writes_has_one_owner(
     assert (note.target(arguments), note.sends(arguments).wire) == ("MCP server port", 'note {"text": "tea"}')
     long = note.arguments.model_validate({"text": "x" * 30_000})
     assert (note.sends(arguments).in_arguments, note.sends(long).in_arguments) == (True, False)
-    (tmp_path / "reader.md").write_text(PAGE.format(name="reader", more="mcpServers: [port, prot]"))
+    write_crew(tmp_path, reader=page("reader", "mcpServers: [port, prot]", tools=""))
     with pytest.raises(CrewError, match=r"reader.md:5: unknown server prot \(did you mean port\?\); there are port"):
         load_crew(tmp_path, {}, harbour.settings)
 
 
 def test_a_server_that_nobody_accepted_and_a_word_on_no_tool_are_said_at_the_start(tmp_path: Path) -> None:
     harbour = Harbour(tmp_path)
-    (tmp_path / "reader.md").write_text(PAGE.format(name="reader", more="tools: []"))
+    write_crew(tmp_path, reader=page("reader"))
     harbour.has("look", readOnly=["lok"])
     with pytest.raises(CrewError, match="the server port: readOnly names 'lok', and no such tool was accepted"):
         load_crew(tmp_path, {}, harbour.settings)

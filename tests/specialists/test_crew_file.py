@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,10 @@ from specialists.loading.crew_file import _NUMBER_BOUNDS
 from specialists.registry import CREWS_FOLDER, list_crew_names, load_crew
 from specialists.turns import finish_tools
 from tests.own_tools import all_tools
-from tests.specialists.crew_of_two import faults, load
-from tests.specialists.scripted_model import Looker, ScriptedModel
+from tests.specialists.crew_files import TOOLS, list_faults, load_files, load_two, make_pair, page, write_crew
+from tests.specialists.scripted_model import ScriptedModel
 
-TOOLS = all_tools() | {name: Looker().tool(name) for name in ("look", "listen")}
-TOOLS["post"] = replace(Looker().tool("post"), access="write")
+ALL_TOOLS = all_tools() | TOOLS
 RULE = "- {name: r, to: a, when: [x]}"
 
 
@@ -43,7 +41,7 @@ rules:
     done_when: It is in the language asked for.
   - {name: check, to: b, when: [check], files: none}
 """
-    crew = load(tmp_path, text)
+    crew = load_two(tmp_path, text)
     first, second = crew.rules
     assert (first.name, first.to, first.files) == ("translate", ("a", "b"), ("csv", "XLSX"))
     assert first.fits("Translate it", ["a.csv"])
@@ -55,19 +53,19 @@ rules:
 
 
 def test_a_crew_may_say_where_something_private_may_go(tmp_path: Path) -> None:
-    crew = load(tmp_path, "allow_out: [web_search, Docs.Python.org, 'localhost.example:8080']", TOOLS)
+    crew = load_two(tmp_path, "allow_out: [web_search, Docs.Python.org, 'localhost.example:8080']", ALL_TOOLS)
     allowed = {"web_search", "docs.python.org", "localhost.example:8080"}
     assert crew.allow_out == allowed
     assert {one.allow_out for one in crew.specialists.values()} == {frozenset(allowed)}
-    assert load(tmp_path, "").allow_out == frozenset()
+    assert load_two(tmp_path, "").allow_out == frozenset()
 
 
 def test_small_keys_are_read(tmp_path: Path) -> None:
-    crew = load(tmp_path, "default: b\nrequests: [Translate nda.docx, 'Is this\n  German?']\ncontact: S034CD")
+    crew = load_two(tmp_path, "default: b\nrequests: [Translate nda.docx, 'Is this\n  German?']\ncontact: S034CD")
     assert (crew.default, crew.requests) == ("b", ("Translate nda.docx", "Is this German?"))
     assert crew.contact == "S034CD"
-    assert load(tmp_path, "contact: it-help@acme.org").contact == "it-help@acme.org"
-    crew = load(tmp_path, "roles: {planner: deep, verifier: fast}")
+    assert load_two(tmp_path, "contact: it-help@acme.org").contact == "it-help@acme.org"
+    crew = load_two(tmp_path, "roles: {planner: deep, verifier: fast}")
     assert (crew.roles, crew.terms) == ({"planner": "deep", "verifier": "fast"}, {})
 
 
@@ -78,7 +76,7 @@ def test_a_crew_that_comes_with_leadhand_says_three(name: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "# nothing\n"])
 def test_a_file_that_says_nothing_is_fine(tmp_path: Path, text: str) -> None:
-    crew = load(tmp_path, text)
+    crew = load_two(tmp_path, text)
     assert (crew.rules, crew.equals, crew.terms) == ((), (), {})
     assert (crew.default, crew.contact, crew.allow_out, crew.requests) == ("", "", frozenset(), ())
 
@@ -205,8 +203,8 @@ APPROVAL_FAULTS = [
 
 @pytest.mark.parametrize(("text", "expected"), [*FAULTS.values(), *PIPELINE_FAULTS.values(), *APPROVAL_FAULTS])
 def test_a_fault_is_named_with_its_line_and_what_to_do(tmp_path: Path, text: str, expected: str) -> None:
-    lines = faults(tmp_path, text, TOOLS)
-    assert any(expected in line for line in lines), lines
+    lines = list_faults(tmp_path, ALL_TOOLS, **make_pair(text, tools="[look]"))
+    assert any(expected in line.removeprefix("crew.yml:") for line in lines), lines
 
 
 def test_the_rules_of_the_crew_general_are_narrow() -> None:
@@ -231,31 +229,28 @@ def test_what_it_says_on_questions_is_read(tmp_path: Path) -> None:
     text = (
         "asks: [requester, S0FINANCE]\nasks_next: [U0BEN]\nremind_after: 30 min\nexpire_after: 2 days\nassume: first\n"
     )
-    assert load(tmp_path, text).asking_terms == {
+    assert load_two(tmp_path, text).asking_terms == {
         "whom": ("requester", "S0FINANCE"),
         "then": ("U0BEN",),
         "remind_after": 1800.0,
         "expire_after": 172_800.0,
         "assume": "first",
     }
-    assert load(tmp_path, "asks: anyone\nexpire_after: never\n").asking_terms == {
+    assert load_two(tmp_path, "asks: anyone\nexpire_after: never\n").asking_terms == {
         "whom": ("anyone",),
         "expire_after": 0.0,
     }
 
 
 def test_the_contact_stands_in_prompts_and_holds_for_the_crews_inside(tmp_path: Path) -> None:
-    inner = tmp_path / "inner"
-    inner.mkdir()
-    page = "---\nname: escalator\ndescription: Hands over.\ntools: []\nmodel: fast\n---\nHand over to {contact}.\n"
-    (inner / "escalator.md").write_text(page)
-    (inner / "crew.yml").write_text("description: Hands over.\n")
-    crew = load(tmp_path, "contact: '@it-help'")
+    escalator = page("escalator", body="Hand over to {contact}.")
+    write_crew(tmp_path / "inner", escalator=escalator, crew="description: Hands over.\n")
+    crew = load_two(tmp_path, "contact: '@it-help'")
     found = crew.find_crew("inner")
     assert found is not None
     assert found.contact == "@it-help"
     assert "Hand over to @it-help." in found.specialists["inner/escalator"].prompt
-    without = load(tmp_path, "").all_specialists["inner/escalator"]
+    without = load_two(tmp_path, "").all_specialists["inner/escalator"]
     assert "Hand over to nobody (the crew names no contact)." in without.prompt
 
 
@@ -273,7 +268,7 @@ pipeline:
 
 
 def pipeline_of(folder: Path, text: str) -> Pipeline:
-    found = load(folder, text).pipeline
+    found = load_two(folder, text).pipeline
     assert found is not None
     return found
 
@@ -291,15 +286,11 @@ def test_all_that_a_pipeline_may_say_is_read(tmp_path: Path) -> None:
 
 
 def test_a_crew_asks_for_room_and_the_operator_has_the_last_word(tmp_path: Path) -> None:
-    crew = load(tmp_path, "context: {balanced: 96000, fast: 20000}\n")
+    crew = load_two(tmp_path, "context: {balanced: 96000, fast: 20000}\n")
     usual = CrewPlanner(crew, ScriptedModel([]), TrackRecord(), Terms())
     assert usual._terms.context == ContextLimits(fast=20_000, balanced=96_000)
     small = CrewPlanner(crew, ScriptedModel([]), TrackRecord(), Terms(context=ContextLimits(balanced=8_000)))
     assert small._terms.context == ContextLimits(fast=20_000, balanced=8_000)
-
-
-HEAD = "---\nname: {name}\ndescription: Does {name}. Cannot do more.\ntools: []\nmodel: fast\n"
-OF_TWO = HEAD + "{more}---\nYou are {name}.\n"
 
 
 def read_escalation(**arguments: Any) -> Escalation:
@@ -324,29 +315,21 @@ def test_no_prompt_grew_by_it() -> None:
 
 
 def test_a_specialists_file_says_whom_it_asks(tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text(OF_TWO.format(name="a", more="asks: [requester, S0FINANCE]\n"))
-    (tmp_path / "b.md").write_text(OF_TWO.format(name="b", more="asks: anyone\n"))
-    (tmp_path / "crew.yml").write_text("asks_next: [U0BOSS]\n")
-    crew = load_crew(tmp_path, {})
+    pages = {"a": page("a", asks="[requester, S0FINANCE]"), "b": page("b", asks="anyone")}
+    crew = load_files(tmp_path, {}, **pages, crew="asks_next: [U0BOSS]\n")
     assert crew.specialists["a"].asks == ("requester", "S0FINANCE")
     assert crew.specialists["b"].asks == ("anyone",)
     assert crew.addressee_ids == {"S0FINANCE", "U0BOSS"}
 
 
-@pytest.mark.parametrize("more", ["asks: []\n", "asks: [ben]\n", "asks: [anyone, requester]\n"])
-def test_whom_nobody_can_ask_is_a_fault_of_the_file(tmp_path: Path, more: str) -> None:
-    (tmp_path / "a.md").write_text(OF_TWO.format(name="a", more=more))
-    with pytest.raises(Exception, match=r"a\.md:6.*asks (takes|names)"):
-        load_crew(tmp_path, {})
+@pytest.mark.parametrize("asks", ["[]", "[ben]", "[anyone, requester]"])
+def test_whom_nobody_can_ask_is_a_fault_of_the_file(tmp_path: Path, asks: str) -> None:
+    (fault,) = list_faults(tmp_path, {}, a=page("a", asks=asks))
+    assert fault.startswith(("a.md:6: asks takes", "a.md:6: asks names"))
 
 
 def crew_of(folder: Path, size: int, text: str = "") -> Crew:
-    folder.mkdir(parents=True, exist_ok=True)
-    for number in range(size):
-        page = f"---\nname: s{number}\ndescription: Works.\ntools: []\nmodel: fast\n---\nYou work.\n"
-        (folder / f"s{number}.md").write_text(page)
-    (folder / "crew.yml").write_text(text)
-    return load_crew(folder, {})
+    return load_files(folder, {}, crew=text, **{f"s{number}": page(f"s{number}") for number in range(size)})
 
 
 def test_many_side_by_side_are_told_to_be_put_into_crews(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from specialists.tools.extras import (
     make_install_command,
 )
 from tests.command_line.command import ROOT
-from tests.specialists.test_registry import page
+from tests.specialists.crew_files import page
 
 MODULE = (
     '"""Terms."""\nfrom specialists.tools.tool import ToolOutcome\n\ndef term(word: str) -> str:\n  "Give a term."\n'

@@ -16,6 +16,7 @@ from specialists.registry import CREWS_FOLDER, list_crew_names, load_crew
 from specialists.tools.toolkit import ToolSettings
 from specialists.tools.web import recorded_web
 from tests.own_tools import all_tools
+from tests.specialists.crew_files import load_files, page, write_crew
 
 README = Path(__file__).parents[2] / "README.md"
 CREW_PAGE = Path(__file__).parents[2] / "docs" / "crews.md"
@@ -37,11 +38,8 @@ def test_the_crew_file_of_the_page_on_crews_is_one(tmp_path: Path) -> None:
     text = CREW_PAGE.read_text(encoding="utf-8")
     found = re.search(r"```yaml\n(rules:.*?)```", text, re.DOTALL)
     assert found, "the page no longer shows a crew file"
-    for name in ("translator", "translator_b"):
-        page = f"---\nname: {name}\ndescription: Translates.\ntools: []\nmodel: fast\n---\nYou translate.\n"
-        (tmp_path / f"{name}.md").write_text(page, encoding="utf-8")
-    (tmp_path / "crew.yml").write_text(found[1], encoding="utf-8")
-    crew = load_crew(tmp_path, all_tools())
+    pages = {name: page(name) for name in ("translator", "translator_b")}
+    crew = load_files(tmp_path, all_tools(), crew=found[1], **pages)
     (rule,) = crew.rules
     assert rule.fits("Please translate this: good morning", [])
     assert not rule.fits("translate this and check it", [])
@@ -58,11 +56,7 @@ def files_of_the_page(folder: Path) -> Path:
     text = CREW_PAGE.read_text(encoding="utf-8")
     found = dict(re.findall(r"^`([\w/.]+)`:\n\n```\w+\n(.*?)```", text, re.DOTALL | re.MULTILINE))
     assert list(found) == ["translator.md", "toolkits/glossary.py"], "the page no longer shows a crew"
-    for name, content in found.items():
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(content, encoding="utf-8")
-    (folder / "toolkits" / "glossary.csv").write_text("gateway,Zugang\n", encoding="utf-8")
-    return folder
+    return write_crew(folder, **found, **{"toolkits/glossary.csv": "gateway,Zugang\n"})
 
 
 async def test_the_toolkit_of_the_page_on_crews_works_in_fifteen_lines(tmp_path: Path) -> None:

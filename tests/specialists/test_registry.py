@@ -10,28 +10,11 @@ import pytest
 from bot.supervisor.planner import render_examples
 from handoff.contracts import RESERVED_NAMES, Member
 from specialists import registry, specialist
-from specialists.crew import Crew
 from specialists.registry import CREWS_FOLDER, CrewError, list_crew_names, load_crew
 from specialists.tools.tool import Tool, ToolOutcome
 from tests.own_tools import all_tools
+from tests.specialists.crew_files import TOOLS, list_faults, load_files, page
 from tests.specialists.scripted_model import LookArguments, Looker
-
-
-async def _post(_arguments: LookArguments, _workbench: object) -> ToolOutcome:
-    """Post."""
-    return ToolOutcome("posted")
-
-
-TOOLS = {name: Looker().tool(name) for name in ("look", "listen", "taste")} | {
-    "post": Tool("post", "write", LookArguments, _post)
-}
-
-
-def page(_name: str, *lines: str, body: str = "You work.", **values: str) -> str:
-    keys = {"name": _name, "description": "Works.", "tools": "[]", "model": "fast", **values}
-    front = [f"{key}: {value}" for key, value in keys.items() if value] + list(lines)
-    return "\n".join(("---", *front, "---", body, ""))
-
 
 EXAMPLES = (
     "a.md:6: examples must be requests, each with its kind of work, a line each: "
@@ -39,26 +22,10 @@ EXAMPLES = (
 )
 
 
-def load(folder: Path, **files: str | bytes) -> Crew:
-    for name, text in files.items():
-        path = folder / f"{name}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return load_crew(folder, TOOLS)
-
-
-def faults(folder: Path, **files: str | bytes) -> list[str]:
-    """The faults as `file:line: text`, the folder left out."""
-    with pytest.raises(CrewError) as raised:
-        load(folder, **files)
-    lines = [str(fault) for fault in raised.value.faults]
-    assert all(line in str(raised.value) for line in lines)
-    return [line.removeprefix(f"{folder}/") for line in lines]
-
-
 def test_a_specialist_is_what_its_file_says(tmp_path: Path) -> None:
-    crew = load(
+    crew = load_files(
         tmp_path / "sea",
+        TOOLS,
         scout=page("scout", tools="[look, listen]", fallback="cook", max_turns="7", body="You are\n\nthe scout."),
         cook=page("cook", tools="taste", model="deep"),
     )
@@ -76,7 +43,7 @@ def test_a_specialist_is_what_its_file_says(tmp_path: Path) -> None:
 
 def test_windows_line_ends_a_byte_order_mark_and_folders_are_fine(tmp_path: Path) -> None:
     marked = b"\xef\xbb\xbf" + page("a").replace("\n", "\r\n").encode()
-    crew = load(tmp_path, a=marked, **{"north/b": page("b"), "north/far/c": page("c")})
+    crew = load_files(tmp_path, TOOLS, a=marked, **{"north/b": page("b"), "north/far/c": page("c")})
     assert list(crew.specialists) == ["a", "b", "c"]
     assert crew.specialists["a"].prompt == "You work."
 
@@ -154,13 +121,14 @@ ONE_FAULT = {
 
 @pytest.mark.parametrize(("text", "expected"), ONE_FAULT.values(), ids=ONE_FAULT)
 def test_a_fault_is_named_with_file_line_and_remedy(tmp_path: Path, text: str | bytes, expected: str) -> None:
-    (found,) = faults(tmp_path, a=text)
+    (found,) = list_faults(tmp_path, TOOLS, a=text)
     assert found.startswith(expected)
 
 
 def test_what_it_can_and_cannot_do_makes_one_line(tmp_path: Path) -> None:
-    crew = load(
+    crew = load_files(
         tmp_path,
+        TOOLS,
         a=page("a", description="Swims.", cannot="[fly, 'run a marathon.']"),
         b=page("b", description="", can="[swim, dive deep]"),
         c=page("c", description="Swims.", can="[dive]", cannot="[fly]"),
@@ -180,18 +148,18 @@ def test_what_it_can_and_cannot_do_makes_one_line(tmp_path: Path) -> None:
 
 def test_an_empty_front_matter_misses_everything(tmp_path: Path) -> None:
     missing = ("description", "model", "name", "tools")
-    found = faults(tmp_path, a="---\n---\nYou work.")
+    found = list_faults(tmp_path, TOOLS, a="---\n---\nYou work.")
     assert sorted(line.partition(";")[0] for line in found) == [f"a.md:1: the key {key} is missing" for key in missing]
 
 
 def test_no_name_of_the_bots_own_is_given_away(tmp_path: Path) -> None:
     for name in RESERVED_NAMES:
-        (found,) = faults(tmp_path / name, **{name: page(name)})
+        (found,) = list_faults(tmp_path / name, TOOLS, **{name: page(name)})
         assert found.startswith(f"{name}.md:2: the name {name} is taken")
 
 
 def test_its_examples_are_what_the_planner_is_shown(tmp_path: Path) -> None:
-    crew = load(tmp_path, a=page("a", examples="{'Swim to Oslo?': a swim, Dive: a dive}"), b=page("b"))
+    crew = load_files(tmp_path, TOOLS, a=page("a", examples="{'Swim to Oslo?': a swim, Dive: a dive}"), b=page("b"))
     assert crew.specialists["a"].examples == (("Swim to Oslo?", "a swim"), ("Dive", "a dive"))
     members = [Member(name=name, examples=one.examples) for name, one in crew.specialists.items()]
     shown = render_examples(members).splitlines()
@@ -208,19 +176,21 @@ def test_its_examples_are_what_the_planner_is_shown(tmp_path: Path) -> None:
 
 
 def test_a_tool_that_only_reads_may_be_in_several_hands(tmp_path: Path) -> None:
-    crew = load(tmp_path, a=page("a", tools="[look]"), b=page("b", tools="[listen, look]"), c=page("c", tools="look"))
+    crew = load_files(
+        tmp_path, TOOLS, a=page("a", tools="[look]"), b=page("b", tools="[listen, look]"), c=page("c", tools="look")
+    )
     assert [name for name, one in crew.specialists.items() if "look" in one.toolbox] == ["a", "b", "c"]
 
 
 def test_a_tool_that_writes_belongs_to_one_specialist(tmp_path: Path) -> None:
-    found = faults(tmp_path, a=page("a", tools="[post]"), b=page("b", tools="[listen, post]"))
+    found = list_faults(tmp_path, TOOLS, a=page("a", tools="[post]"), b=page("b", tools="[listen, post]"))
     text = f"the tool post writes, and {tmp_path}/a.md has it already; a tool that writes has one holder"
     assert found == [f"b.md:4: {text}: take it out of one of them"]
 
 
 def test_fallbacks_may_not_go_in_a_circle(tmp_path: Path) -> None:
     ring = {"a": "b", "b": "c", "c": "a", "d": "a"}
-    found = faults(tmp_path, **{name: page(name, fallback=to) for name, to in ring.items()})
+    found = list_faults(tmp_path, TOOLS, **{name: page(name, fallback=to) for name, to in ring.items()})
     assert [line.split(";")[0] for line in found] == [
         "a.md:6: the fallbacks go in a circle: a -> b -> c -> a",
         "b.md:6: the fallbacks go in a circle: b -> c -> a -> b",
@@ -229,13 +199,13 @@ def test_fallbacks_may_not_go_in_a_circle(tmp_path: Path) -> None:
 
 
 def test_two_specialists_of_one_name_are_refused(tmp_path: Path) -> None:
-    found = faults(tmp_path, a=page("a"), **{"north/a": page("a")})
+    found = list_faults(tmp_path, TOOLS, a=page("a"), **{"north/a": page("a")})
     assert len(found) == 1
     assert "the name a is that of" in found[0]
 
 
 def test_a_file_too_deep_an_empty_crew_and_a_missing_one_are_refused(tmp_path: Path) -> None:
-    found = faults(tmp_path / "deep", **{"a": page("a"), "1/2/b": page("b"), "1/2/3/c": page("c")})
+    found = list_faults(tmp_path / "deep", TOOLS, **{"a": page("a"), "1/2/b": page("b"), "1/2/3/c": page("c")})
     assert found == ["1/2/3/c.md:1: the file lies more than 3 levels deep; move it up"]
     (tmp_path / "empty").mkdir()
     with pytest.raises(CrewError, match="the crew is empty; add a specialist"):
@@ -246,8 +216,9 @@ def test_a_file_too_deep_an_empty_crew_and_a_missing_one_are_refused(tmp_path: P
 
 def test_all_faults_come_at_once_and_with_an_example(tmp_path: Path) -> None:
     with pytest.raises(CrewError) as raised:
-        load(
+        load_files(
             tmp_path,
+            TOOLS,
             a=page("a", model="huge", tools="[smell]", max_turns="99"),
             b=page("x", fallback="nobody", body=""),
             c="nothing",
@@ -261,7 +232,7 @@ def test_all_faults_come_at_once_and_with_an_example(tmp_path: Path) -> None:
 
 def test_the_example_in_the_error_is_itself_right(tmp_path: Path) -> None:
     example = registry._EXAMPLE_FILE.partition("\n\n")[2]
-    crew = load(tmp_path, translator=example, writer=page("writer"))
+    crew = load_files(tmp_path, TOOLS, translator=example, writer=page("writer"))
     assert crew.specialists["translator"].max_turns == 5
 
 
@@ -327,10 +298,7 @@ TOOL_FAULTS = {
 
 @pytest.mark.parametrize("fault", TOOL_FAULTS)
 def test_a_tool_that_is_declared_wrongly_is_named_where_it_is_used(fault: str, tmp_path: Path) -> None:
-    (tmp_path / "a.md").write_text(page("a", tools="[bad]"))
-    with pytest.raises(CrewError) as raised:
-        load_crew(tmp_path, {"bad": TOOL_FAULTS[fault]})
-    lines = [str(one).removeprefix(f"{tmp_path}/") for one in raised.value.faults]
+    lines = list_faults(tmp_path, {"bad": TOOL_FAULTS[fault]}, a=page("a", tools="[bad]"))
     assert any(line.startswith(f"a.md:4: the tool bad {fault}") for line in lines), lines
 
 

@@ -10,10 +10,10 @@ import pytest
 from bot.supervisor.prompts import make_role_call
 from handoff.contracts import Terms
 from specialists.crew import Crew
-from specialists.registry import CrewError, load_crew
+from specialists.registry import load_crew
 from specialists.tools.tool import Tool, ToolOutcome
+from tests.specialists.crew_files import list_faults, load_files, page, write_crew
 from tests.specialists.scripted_model import Looker
-from tests.specialists.test_registry import page
 
 VOICE = """---
 name: brand-voice
@@ -25,14 +25,6 @@ Say "we".
 """
 
 
-def write(folder: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return folder
-
-
 def load_skilled_crew(folder: Path) -> Crew:
     files = {
         "a.md": page("a", "skills: [brand-voice]"),
@@ -41,7 +33,7 @@ def load_skilled_crew(folder: Path) -> Crew:
         "skills/brand-voice/words/good.md": "Use: glad.",
         "skills/secret.txt": "not for models",
     }
-    return load_crew(write(folder, files), {})
+    return load_files(folder, {}, **files)
 
 
 async def read(tool: Tool, **arguments: Any) -> ToolOutcome:
@@ -80,7 +72,7 @@ async def test_nothing_outside_of_its_folder_is_read(tmp_path: Path) -> None:
 
 async def test_a_long_skill_is_read_part_by_part(tmp_path: Path) -> None:
     tool = load_skilled_crew(tmp_path).specialists["a"].toolbox["read_skill"]
-    write(tmp_path, {"skills/brand-voice/long.md": "x" * 9_999 + "END, and more"})
+    write_crew(tmp_path, **{"skills/brand-voice/long.md": "x" * 9_999 + "END, and more"})
     found = await read(tool, name="brand-voice", file="long.md")
     assert found.text.endswith("xE\n[12 characters follow: start=10000]"), "what changed since the start is read"
     assert (await read(tool, name="brand-voice", file="long.md", start=10_000)).text == "ND, and more"
@@ -94,7 +86,7 @@ def test_skills_of_other_places_and_of_the_crew_around_are_there(tmp_path: Path)
         "in/crew.yml": "description: Inside.\n",
         "in/b.md": page("b", "skills: [brand-voice, dates]"),
     }
-    crew = load_crew(write(tmp_path, files), {})
+    crew = load_files(tmp_path, {}, **files)
     assert [one.name for one in crew.all_specialists["in/b"].skills] == ["brand-voice", "dates"]
     assert crew.specialists["a"].toolbox["read_skill"].public
 
@@ -107,20 +99,15 @@ def test_a_skill_that_cannot_be_used_is_named_and_costs_itself(tmp_path: Path) -
         "skills/three/SKILL.md": "---\nname: three\n---\nThree.\n",
         "skills/four/SKILL.md": "No front matter.\n",
     }
-    crew = load_crew(write(tmp_path, files), {})
+    crew = load_files(tmp_path, {}, **files)
     assert [str(one).removeprefix(f"{tmp_path}/skills/").partition(";")[0] for one in crew.warnings] == [
         "four/SKILL.md:1: there is no front matter",
         "one/SKILL.md:1: the skill's name 'brand-voice' is not that of its folder",
         "three/SKILL.md:1: the skill has no description",
         "two/SKILL.md:2: the skill is empty",
     ]
-    (tmp_path / "a.md").write_text(page("a", "skills: [lost]"))
-    (tmp_path / "SKILL.md").write_text(VOICE)
-    (tmp_path / "loose").mkdir()
-    (tmp_path / "loose" / "SKILL.md").write_text(VOICE)
-    with pytest.raises(CrewError) as raised:
-        load_crew(tmp_path, {})
-    assert [str(one).removeprefix(f"{tmp_path}/").partition(";")[0] for one in raised.value.faults] == [
+    files = {"a": page("a", "skills: [lost]"), "SKILL": VOICE, "loose/SKILL": VOICE}
+    assert [line.partition(";")[0] for line in list_faults(tmp_path, {}, **files)] == [
         "SKILL.md:1: skills lie in skills/NAME/SKILL.md",
         "a.md:6: there is no skill lost",
         "loose/SKILL.md:1: skills lie in skills/NAME/SKILL.md",
@@ -136,7 +123,7 @@ def test_house_rules_are_told_planner_and_synthesizer_once(tmp_path: Path) -> No
         "in/crew.yml": "description: Inside.\n",
         "in/b.md": page("b"),
     }
-    crew = load_crew(write(tmp_path, files), {})
+    crew = load_files(tmp_path, {}, **files)
     assert crew.house_rules == "# House rules (AGENTS.md)\n### Rules\nPrices are net."
     assert crew.crews["in"].house_rules == crew.house_rules, "those of the crew around it, where it has none"
     assert list(crew.all_specialists) == ["a", "in/b"]
@@ -181,18 +168,12 @@ You audit.
 BARE = "---\nname: helper\ndescription: Helps.\n---\nYou help.\n"
 
 
-def load(folder: Path, **files: str) -> Crew:
-    for name, text in files.items():
-        (folder / f"{name}.md").write_text(text)
-    return load_crew(folder, TOOLS)
-
-
 def warnings(crew: Crew, folder: Path) -> list[str]:
     return [str(one).removeprefix(f"{folder}/") for one in crew.warnings]
 
 
 def test_an_agent_becomes_a_specialist_with_its_tier_and_the_tools_that_have_an_equal(tmp_path: Path) -> None:
-    crew = load(tmp_path, reviewer=REVIEWER, ours=page("ours", fallback="code-reviewer"))
+    crew = load_files(tmp_path, TOOLS, reviewer=REVIEWER, ours=page("ours", fallback="code-reviewer"))
     one = crew.specialists["code-reviewer"]
     assert (one.tier, one.prompt) == ("balanced", "You are a senior code reviewer.")
     assert one.description.startswith("Expert code review specialist. Reviews code for quality and security.")
@@ -211,7 +192,7 @@ def test_an_agent_becomes_a_specialist_with_its_tier_and_the_tools_that_have_an_
 
 
 def test_what_yaml_refuses_and_its_own_reader_takes_is_read(tmp_path: Path) -> None:
-    crew = load(tmp_path, auditor=COLON)
+    crew = load_files(tmp_path, TOOLS, auditor=COLON)
     one = crew.specialists["security-auditor"]
     assert (one.tier, one.description, list(one.toolbox)) == ("deep", "Use this agent to audit code.", ["read_code"])
     assert [line.partition(":")[2].partition(": ")[2] for line in warnings(crew, tmp_path)] == [
@@ -221,7 +202,7 @@ def test_what_yaml_refuses_and_its_own_reader_takes_is_read(tmp_path: Path) -> N
 
 
 def test_a_file_with_neither_tools_nor_model_is_one_of_theirs(tmp_path: Path) -> None:
-    crew = load(tmp_path, helper=BARE)
+    crew = load_files(tmp_path, TOOLS, helper=BARE)
     assert (crew.specialists["helper"].tier, crew.specialists["helper"].tools) == ("balanced", ())
     assert warnings(crew, tmp_path) == [
         "helper.md:1: it names no tools, which means all of them in Claude Code and none here; name those it needs"
@@ -233,14 +214,16 @@ def test_a_file_with_neither_tools_nor_model_is_one_of_theirs(tmp_path: Path) ->
 )
 def test_their_models_are_tiers(tmp_path: Path, model: str, tier: str) -> None:
     assert (
-        load(tmp_path, helper=BARE.replace("\n---\nYou", f"\nmodel: {model}\n---\nYou")).specialists["helper"].tier
+        load_files(tmp_path, TOOLS, helper=BARE.replace("\n---\nYou", f"\nmodel: {model}\n---\nYou"))
+        .specialists["helper"]
+        .tier
         == tier
     )
 
 
 def test_skills_and_servers_that_are_not_there_are_named(tmp_path: Path) -> None:
     more = "skills: [voice, tone]\nmcpServers:\n  - desk\nmaxTurns: 99\nmodel: haiku"
-    crew = load(tmp_path, helper=BARE.replace("description", f"{more}\ndescription"))
+    crew = load_files(tmp_path, TOOLS, helper=BARE.replace("description", f"{more}\ndescription"))
     assert (crew.specialists["helper"].max_turns, crew.specialists["helper"].skills) == (50, ())
     assert [line.partition(": ")[2] for line in warnings(crew, tmp_path)][1:] == [
         "there is no skill voice, tone here; the agent works without",
@@ -249,13 +232,13 @@ def test_skills_and_servers_that_are_not_there_are_named(tmp_path: Path) -> None
 
 
 def test_a_name_that_is_too_long_gives_way_to_the_files(tmp_path: Path) -> None:
-    assert list(load(tmp_path, helper=BARE.replace("name: helper", f"name: {'plugin-' * 6}helper")).specialists) == [
-        "helper"
-    ]
+    assert list(
+        load_files(tmp_path, TOOLS, helper=BARE.replace("name: helper", f"name: {'plugin-' * 6}helper")).specialists
+    ) == ["helper"]
 
 
 def test_its_description_may_be_as_long_as_it_likes(tmp_path: Path) -> None:
-    crew = load(tmp_path, helper=BARE.replace("Helps.", "Helps with all kinds of things. " * 20))
+    crew = load_files(tmp_path, TOOLS, helper=BARE.replace("Helps.", "Helps with all kinds of things. " * 20))
     assert (
         crew.specialists["helper"].description
         == "Helps with all kinds of things. " * 5 + "Helps with all kinds of things."
@@ -274,6 +257,4 @@ def test_its_description_may_be_as_long_as_it_likes(tmp_path: Path) -> None:
     ids=["a capital", "a model", "no description", "YAML that tells nothing", "a key of ours"],
 )
 def test_what_stops_a_crew_does_so_in_their_files_too(tmp_path: Path, text: str, expected: str) -> None:
-    with pytest.raises(CrewError) as raised:
-        load(tmp_path, a=text, b=page("b"))
-    assert any(expected in fault.text for fault in raised.value.faults)
+    assert any(expected in fault for fault in list_faults(tmp_path, TOOLS, a=text, b=page("b")))

@@ -12,12 +12,12 @@ from handoff.contracts import ToolReply
 from handoff.state.state_values import Provenance
 from specialists.crew import Crew
 from specialists.loading import crew_toolkits
-from specialists.registry import CrewError, load_crew
+from specialists.registry import CrewError
 from specialists.tools import plain_functions
 from specialists.tools.tool import Tool, ToolOutcome
 from specialists.turns.egress import EgressGuard
 from tests.own_tools import all_tools
-from tests.specialists.test_registry import page
+from tests.specialists.crew_files import list_faults, load_files, page, write_crew
 
 FILE = '''
 """Words of our house."""
@@ -79,18 +79,17 @@ def _private(x): ...
 WORDS = 'WORDS = {"house": "Haus-"}\ndef helper(): ...\n'
 
 
-def crew_with(folder: Path, *, tools: str = "[]", **files: str) -> Crew:
-    (folder / "toolkits").mkdir(parents=True, exist_ok=True)
-    (folder / "a.md").write_text(page("a", tools=tools))
-    for name, text in files.items():
-        (folder / "toolkits" / f"{name}.py").write_text(text)
-    return load_crew(folder, all_tools())
+def make_files(tools: str = "[]", **toolkits: str) -> dict[str, str]:
+    return {"a": page("a", tools=tools), **{f"toolkits/{name}.py": text for name, text in toolkits.items()}}
 
 
-def faults(folder: Path, **files: str) -> list[str]:
-    with pytest.raises(CrewError) as raised:
-        crew_with(folder, **files)
-    return [str(fault).removeprefix(f"{folder}/toolkits/") for fault in raised.value.faults]
+def crew_with(folder: Path, tools: str = "[]", **toolkits: str) -> Crew:
+    return load_files(folder, all_tools(), **make_files(tools, **toolkits))
+
+
+def faults(folder: Path, **toolkits: str) -> list[str]:
+    lines = list_faults(folder, all_tools(), **make_files(**toolkits))
+    return [line.removeprefix("toolkits/") for line in lines]
 
 
 @pytest.fixture
@@ -249,18 +248,13 @@ def test_a_function_may_say_more_than_its_line_does(tmp_path: Path) -> None:
 
 
 def test_a_toolkit_serves_the_crews_inside_its_crew(tmp_path: Path) -> None:
-    inner = tmp_path / "legal"
-    inner.mkdir()
-    (inner / "crew.yml").write_text("description: Reads contracts.\n")
-    (inner / "b.md").write_text(page("b", tools="[f, g]"))
-    (inner / "toolkits").mkdir()
-    (inner / "toolkits" / "f.py").write_text('def g() -> str:\n  "G."\n')
+    inner = {"crew": "description: Reads contracts.\n", "b": page("b", tools="[f, g]")}
+    write_crew(tmp_path / "legal", **inner, **{"toolkits/f.py": 'def g() -> str:\n  "G."\n'})
     text = 'def f() -> str:\n  "F."\n'
     toolbox = crew_with(tmp_path, f=text).all_specialists["legal/b"].toolbox
     assert {name: tool.origin for name, tool in toolbox.items()} == {"f": "toolkits/f.py", "g": "legal/toolkits/f.py"}
-    (inner / "toolkits" / "f.py").write_text(text)
-    found = faults(tmp_path)
-    assert f"{inner}/toolkits/f.py:1: the tool f is there already, from toolkits/f.py; rename this one" in found
+    write_crew(tmp_path / "legal", **{"toolkits/f.py": text})
+    assert "legal/toolkits/f.py:1: the tool f is there already, from toolkits/f.py; rename this one" in faults(tmp_path)
 
 
 def test_what_a_function_says_of_itself_holds_for_what_may_leave(toolbox: dict[str, Tool]) -> None:

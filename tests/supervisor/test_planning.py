@@ -20,8 +20,8 @@ from handoff.events import PlanProposed, RequestFailed
 from handoff.planning.plan_brief import PlanBrief
 from specialists.crew import Crew
 from specialists.model import ModelCall, ModelError
-from specialists.registry import load_crew
 from tests.handoff.kit import R, ask, job, make_plan_event, make_request_event, make_start_event, subtask
+from tests.specialists.crew_files import load_files, page
 from tests.specialists.scripted_model import Looker, ScriptedModel, make_text_turn
 
 GARBAGE = make_text_turn("{ I would ask the")
@@ -41,16 +41,9 @@ class Costless(ScriptedModel):
 
 def crew_in(folder: Path, outer: str = "", inner: str = "") -> Crew:
     """`writer` and `reader`, and inside it `legal` with `clerk` and `archivist`."""
-    for where, names, text in (
-        (folder, ("reader", "writer"), outer),
-        (folder / "legal", ("archivist", "clerk"), f"description: Knows contracts.\n{inner}"),
-    ):
-        where.mkdir(exist_ok=True)
-        for name in names:
-            page = f"---\nname: {name}\ndescription: Works.\ntools: []\nmodel: fast\n---\nYou work.\n"
-            (where / f"{name}.md").write_text(page)
-        (where / "crew.yml").write_text(text)
-    return load_crew(folder, {})
+    pages = {name: page(Path(name).name) for name in ("reader", "writer", "legal/archivist", "legal/clerk")}
+    inside = f"description: Knows contracts.\n{inner}"
+    return load_files(folder, {}, crew=outer, **pages, **{"legal/crew": inside})
 
 
 async def plan_of(crew: Crew, effect: MakePlan, *moves: Any, text: str = "find the lease") -> PlanProposed:
@@ -222,14 +215,10 @@ def test_a_file_names_those_whose_tools_read_it_unless_all_do(
 
 async def test_what_a_specialist_reads_is_what_its_tools_read_also_in_a_crew_inside(tmp_path: Path) -> None:
     table = replace(Looker().tool("tabulate"), endings=frozenset({".csv"}))
-    for name, tools in (("writer", ""), ("figures/analyst", "tabulate")):
-        path = tmp_path / f"{name}.md"
-        path.parent.mkdir(exist_ok=True)
-        page = f"---\nname: {path.stem}\ndescription: Works.\ntools: [{tools}]\nmodel: fast\n---\nYou work.\n"
-        path.write_text(page, encoding="utf-8")
-    (tmp_path / "figures" / "crew.yml").write_text("description: Knows figures.\n", encoding="utf-8")
+    files = {"writer": page("writer"), "figures/analyst": page("analyst", tools="[tabulate]")}
+    crew = load_files(tmp_path, {"tabulate": table}, **files, **{"figures/crew": "description: Knows figures.\n"})
     model: Any = Costless([make_text_turn('{"why":"a sum","next":{"who":"figures"}}')])
-    planning = CrewPlanner(load_crew(tmp_path, {"tabulate": table}), model, TrackRecord(), Terms())
+    planning = CrewPlanner(crew, model, TrackRecord(), Terms())
     file = Artifact(id="1" * 64, name="orders.csv", media_type="text/csv", size=12)
     state = ask(job(make_request_event()))
     await planning.make_plan(MakePlan("1.0"), PlanBrief("Sum?", files=(file,)), state, now=lambda: 9.0)
