@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from specialists.mcp.server_tools import list_left_out_reasons, make_connection, make_toolkit
 from specialists.mcp.tool_list_filter import ToolListFilter
 from specialists.mcp.tool_lock import ToolLock, make_locked_tool, read_lock, write_lock
-from tests.mcp_servers.empty_bench import bench_in
+from specialists.tools.tool import FolderWorkbench
 from tests.mcp_servers.harbour import Harbour, make_tool_entry, tool
 
 GOOD = make_tool_entry("look")
@@ -64,7 +64,7 @@ async def list_left_out_tools(harbour: Harbour, *tools: Any, pages: int = 1) -> 
     assert kit.close is not None
     try:
         one = tool(kit, "look")
-        outcome = await one.run(one.arguments.model_validate({}), bench_in(harbour.folder))
+        outcome = await one.run(one.arguments.model_validate({}), FolderWorkbench.make_in_memory((), harbour.folder))
     finally:
         await kit.close()
     assert outcome.text.endswith("High water at noon."), outcome.text

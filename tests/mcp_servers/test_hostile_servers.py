@@ -16,9 +16,8 @@ from specialists.mcp import flood_meter, server_connection
 from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_connection import NoServerAnswer, ServerConnection, ServerUnreachable
 from specialists.outbound.network import read_network_variables
-from specialists.tools.tool import Tool, ToolOutcome
+from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
 from specialists.tools.toolkit import Toolkit
-from tests.mcp_servers.empty_bench import bench_in
 from tests.mcp_servers.harbour import PATH, TEXT, Harbour, make_tool_entry, tool
 
 READS = ("look", "environment", "asks_back", "junk", "fails", "wrong", "other_id", "hang", "pattern")
@@ -41,7 +40,9 @@ async def open_toolkit(harbour: Harbour) -> AsyncIterator[Toolkit]:
 
 
 async def call(one: Tool, harbour: Harbour, **arguments: object) -> ToolOutcome:
-    outcome: ToolOutcome = await one.run(one.arguments.model_validate(arguments), bench_in(harbour.folder))
+    outcome: ToolOutcome = await one.run(
+        one.arguments.model_validate(arguments), FolderWorkbench.make_in_memory((), harbour.folder)
+    )
     return outcome
 
 

@@ -21,8 +21,7 @@ from specialists.mcp.server_config import ServerConfig
 from specialists.mcp.server_connection import NoServerAnswer, ServerConnection, ServerRefused, ServerUnreachable
 from specialists.mcp.server_tools import LONGEST_DESCRIPTION, describe_tool
 from specialists.mcp.tool_lock import make_locked_tool
-from specialists.tools.tool import ToolSpec
-from tests.mcp_servers.empty_bench import bench_in
+from specialists.tools.tool import FolderWorkbench, ToolSpec
 from tests.mcp_servers.harbour import make_tool_entry
 from tests.specialists.local_web import serving
 
@@ -164,7 +163,7 @@ def test_a_crooked_schema_goes_through_all_that_reads_schemas() -> None:
 
 async def read(folder: Path, *parts: dict[str, Any], **more: Any) -> tuple[str, Any]:
     answer = CallToolResult.model_validate({"content": list(parts), **more})
-    outcome = await server_replies.make_outcome(answer, "port", "look", bench_in(folder))
+    outcome = await server_replies.make_outcome(answer, "port", "look", FolderWorkbench.make_in_memory((), folder))
     head, _, text = outcome.text.partition("\n")
     assert head == server_replies.UNTRUSTED_HEADING.format(server="port")
     return text, outcome

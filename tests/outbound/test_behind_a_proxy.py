@@ -35,6 +35,7 @@ from specialists.mcp.server_sign_in import ServerSignIn
 from specialists.mcp.tool_lock import ToolLock, make_locked_tool
 from specialists.registry import load_crew
 from specialists.tools.code.code_tools import code_toolkit
+from specialists.tools.tool import FolderWorkbench
 from specialists.tools.tool_sign_in import SignInFailed
 from specialists.tools.toolkit import ToolSettings
 from specialists.tools.web.fetch import FetchFailed, FetchSettings, download_page
@@ -42,7 +43,6 @@ from specialists.tools.web.search import SearchFailed, SearchSettings, search_we
 from tests.code.conftest import caller
 from tests.code.demo_repository import build
 from tests.code.local_forge import TOKEN, local_forge
-from tests.mcp_servers.empty_bench import bench_in
 from tests.mcp_servers.harbour import Harbour, make_tool_entry
 from tests.mcp_servers.held_sign_ins import HeldSignIns
 from tests.mcp_servers.oauth_server import TIDES, oauth_server
@@ -345,7 +345,7 @@ async def test_a_server_that_is_a_program_learns_the_way_out(
     harbour.has("environment", readOnly=["environment"])
     toolkit = harbour.toolkit()
     (one,) = toolkit.tools
-    said = (await one.run(one.arguments.model_validate({}), bench_in(tmp_path))).text
+    said = (await one.run(one.arguments.model_validate({}), FolderWorkbench.make_in_memory((), tmp_path))).text
     assert toolkit.close is not None
     await toolkit.close()
     seen = json.loads(said.partition("\n")[2])

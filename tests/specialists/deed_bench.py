@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from handoff.contracts import Artifact
 from specialists.tools.messenger import Addressee, CommonReaders, MessageDelivery
 from specialists.tools.tool import FolderWorkbench
 
@@ -42,13 +41,7 @@ class KeptMessenger:
 
 def bench(folder: Path, messenger: KeptMessenger | None = None, **files: bytes) -> FolderWorkbench:
     """A workbench with these files: `a_csv` is called a.csv."""
-    named = {name.replace("_", "."): data for name, data in files.items()}
-    kept = tuple(Artifact(id=f"{place:064x}", name=name, size=len(named[name])) for place, name in enumerate(named))
-
-    async def fetch(digest: str) -> bytes:
-        return next(named[one.name] for one in kept if one.id == digest)
-
-    async def store(_data: bytes) -> str:
-        raise NotImplementedError
-
-    return FolderWorkbench(kept, fetch, store, folder / "bench", messenger=messenger)
+    named = [(name.replace("_", "."), "", data) for name, data in files.items()]
+    made = FolderWorkbench.make_in_memory(named, folder / "bench")
+    made.messenger = messenger
+    return made

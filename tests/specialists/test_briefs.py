@@ -233,7 +233,7 @@ STARTS = [PAGES.index(f"Page {n}. ") for n in range(1, 13)]
 MANUAL = PAGES.replace("Page 9. ", "Page 9. Die Kündigungsfrist beträgt drei Monate. ", 1)
 SHIFT = len(MANUAL) - len(PAGES)
 OUTLINE = tuple(Section(name=f"page {n}", start=start + (SHIFT if n > 9 else 0)) for n, start in enumerate(STARTS, 1))
-TEXTS = {compute_text_digest(text): text for text in (MANUAL, "month,churn\n1,2\n", "Ein kurzer Brief.")}
+TEXTS = (MANUAL, "month,churn\n1,2\n", "Ein kurzer Brief.")
 
 
 def material(name: str, text: str, **more: object) -> Material:
@@ -248,17 +248,9 @@ def reader(*tools: Tool) -> Specialist:
     return Specialist("reader", "Reads.", tools, "fast", None, 3, "You are the reader.", Path("reader.md"))
 
 
-async def fetch(digest: str) -> bytes:
-    return TEXTS[digest].encode()
-
-
-async def store(_: bytes) -> str:
-    raise AssertionError("nothing is kept")
-
-
 @pytest.fixture
 def bench(tmp_path: Path) -> FolderWorkbench:
-    return FolderWorkbench((), fetch, store, tmp_path)
+    return FolderWorkbench.make_in_memory([("text", "", text.encode()) for text in TEXTS], tmp_path)
 
 
 async def call(bench: FolderWorkbench, tool_name: str, /, **arguments: str) -> ToolOutcome:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import struct
 import sys
 import zipfile
@@ -16,7 +15,6 @@ import docx
 import pytest
 from docx.oxml.ns import qn
 
-from handoff.contracts import Artifact
 from specialists.tools.documents import document_tools
 from specialists.tools.tool import FolderWorkbench, ToolOutcome
 from tests.child_in_process import run_children_here
@@ -73,27 +71,15 @@ def f():
 """
 
 
-class Bench(FolderWorkbench):
-    """The real workbench over a store in memory."""
+def make_bench(folder: Path, **pictures: bytes) -> FolderWorkbench:
+    """A workbench with these pictures: `a_png` is called a.png."""
+    files = [(name.replace("_png", ".png"), "image/png", data) for name, data in pictures.items()]
+    return FolderWorkbench.make_in_memory(files, folder)
 
-    def __init__(self, folder: Path, **files: bytes) -> None:
-        self.store: dict[str, bytes] = {}
-        given = tuple(
-            Artifact(id=self._put_blob(data), name=name.replace("_png", ".png"), size=len(data), media_type="image/png")
-            for name, data in files.items()
-        )
-        super().__init__(given, self._get, self._keep, folder)
 
-    def _put_blob(self, data: bytes) -> str:
-        digest = hashlib.sha256(data).hexdigest()
-        self.store[digest] = data
-        return digest
-
-    async def _get(self, digest: str) -> bytes:
-        return self.store[digest]
-
-    async def _keep(self, data: bytes) -> str:
-        return self._put_blob(data)
+async def read_document(bench: FolderWorkbench, outcome: ToolOutcome) -> bytes:
+    (artifact,) = outcome.artifacts
+    return (await bench.path(artifact)).read_bytes()
 
 
 def png(width: int, height: int) -> bytes:
@@ -112,10 +98,10 @@ async def publish(bench: FolderWorkbench, title: str = "Tides of the harbour", *
 
 
 async def open_document(tmp_path: Path, title: str = "Tides of the harbour", **arguments: Any) -> Any:
-    bench = Bench(tmp_path, **{"tide chart_png": png(2000, 900)})
+    bench = make_bench(tmp_path, **{"tide chart_png": png(2000, 900)})
     outcome = await publish(bench, title, **arguments)
     assert not outcome.failed, outcome.text
-    return docx.Document(BytesIO(bench.store[outcome.artifacts[0].id]))
+    return docx.Document(BytesIO(await read_document(bench, outcome)))
 
 
 @pytest.fixture(scope="module")
@@ -141,13 +127,13 @@ def kind_of(document: Any, list_id: int, level: int) -> str:
 
 
 async def test_the_file_is_kept_as_a_word_document_to_be_posted(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, **{"tide chart_png": png(20, 9)})
+    bench = make_bench(tmp_path, **{"tide chart_png": png(20, 9)})
     outcome = await publish(bench)
     (artifact,) = outcome.artifacts
     assert artifact.name == "Tides-of-the-harbour.docx"
     assert artifact.media_type == "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
     assert (artifact.publish_as, artifact.about) == ("file", "Tides of the harbour")
-    assert artifact.size == len(bench.store[artifact.id])
+    assert artifact.size == len(await read_document(bench, outcome))
     assert "Tides-of-the-harbour.docx" in outcome.text
 
 
@@ -255,7 +241,7 @@ def test_the_parts_of_the_file_are_in_an_order_that_word_accepts(document: Any) 
 
 
 async def test_a_file_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, chart_png=png(2, 2))
+    bench = make_bench(tmp_path, chart_png=png(2, 2))
     outcome = await publish(bench)
     assert outcome.failed
     assert outcome.text == "There is no file tide chart.png to embed. The files are: chart.png."
@@ -263,20 +249,20 @@ async def test_a_file_that_is_not_there_is_named_with_those_that_are(tmp_path: P
 
 
 async def test_a_file_that_is_no_picture_is_refused(tmp_path: Path) -> None:
-    outcome = await publish(Bench(tmp_path, **{"tide chart_png": b"not a picture"}))
+    outcome = await publish(make_bench(tmp_path, **{"tide chart_png": b"not a picture"}))
     assert outcome.failed
     assert "tide chart.png is no picture" in outcome.text
-    outcome = await publish(Bench(tmp_path / "b", **{"tide chart_png": png(5, 5)[:20]}))
+    outcome = await publish(make_bench(tmp_path / "b", **{"tide chart_png": png(5, 5)[:20]}))
     assert outcome.failed
 
 
 async def test_a_canvas_keeps_the_markdown_without_pictures_that_load_themselves(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
+    bench = make_bench(tmp_path)
     markdown = "# A\n\n![far](https://far.example/?q=secret) and \\![x]\n"
     outcome = await publish(bench, "A plan", markdown=markdown, format="canvas")
     (artifact,) = outcome.artifacts
     assert (artifact.name, artifact.media_type, artifact.publish_as) == ("A-plan.md", "text/markdown", "canvas")
-    kept = bench.store[artifact.id].decode()
+    kept = (await read_document(bench, outcome)).decode()
     assert kept == "# A\n\n[far](https://far.example/?q=secret) and \\![x]\n"
 
 
@@ -292,7 +278,7 @@ async def test_a_canvas_keeps_the_markdown_without_pictures_that_load_themselves
     ],
 )
 async def test_file_names_are_safe_and_short(tmp_path: Path, title: str, name: str) -> None:
-    outcome = await publish(Bench(tmp_path), title, markdown="text")
+    outcome = await publish(make_bench(tmp_path), title, markdown="text")
     assert not outcome.failed, outcome.text
     assert outcome.artifacts[0].name == name
 
@@ -313,26 +299,26 @@ async def test_file_names_are_safe_and_short(tmp_path: Path, title: str, name: s
     ids=str.split("control quotes lists ragged empty links headings fence stars"),
 )
 async def test_odd_texts_still_make_a_document_that_opens(tmp_path: Path, markdown: str) -> None:
-    bench = Bench(tmp_path)
+    bench = make_bench(tmp_path)
     outcome = await publish(bench, "odd", markdown=markdown)
     assert not outcome.failed, outcome.text
-    data = bench.store[outcome.artifacts[0].id]
+    data = await read_document(bench, outcome)
     assert docx.Document(BytesIO(data)).paragraphs[0].text == "odd"
     assert zipfile.ZipFile(BytesIO(data)).testzip() is None
 
 
 async def test_an_empty_text_is_refused(tmp_path: Path) -> None:
-    assert (await publish(Bench(tmp_path), markdown="  \n ")).failed
+    assert (await publish(make_bench(tmp_path), markdown="  \n ")).failed
 
 
 async def test_without_its_extra_a_document_says_what_to_install_and_a_canvas_still_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "markdown_it", None)
-    outcome = await publish(Bench(tmp_path))
+    outcome = await publish(make_bench(tmp_path))
     assert outcome.failed
     assert "pip install 'leadhand[documents]'" in outcome.text
-    assert not (await publish(Bench(tmp_path), format="canvas")).failed
+    assert not (await publish(make_bench(tmp_path), format="canvas")).failed
 
 
 def widths(document: Any) -> list[float]:
@@ -373,9 +359,8 @@ async def test_bare_addresses_are_links_without_the_marks_of_the_sentence(tmp_pa
 
 async def test_the_title_of_a_canvas_stands_once(tmp_path: Path) -> None:
     async def publish_canvas(markdown: str) -> str:
-        bench = Bench(tmp_path)
-        (artifact,) = (await publish(bench, "A plan", markdown=markdown, format="canvas")).artifacts
-        return bench.store[artifact.id].decode()
+        bench = make_bench(tmp_path)
+        return (await read_document(bench, await publish(bench, "A plan", markdown=markdown, format="canvas"))).decode()
 
     assert await publish_canvas("# A plan\n\nFirst.") == "First.\n"
     assert await publish_canvas("# Another\n\nFirst.") == "# Another\n\nFirst.\n"
