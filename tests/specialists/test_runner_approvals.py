@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from handoff.approval_values import DEFAULT_APPROVAL_TERMS, Approval, ApprovalTerms, compute_call_digest
 from handoff.contracts import Result
 from handoff.events import ToolStarted
@@ -134,40 +136,28 @@ async def test_several_denied_together_count_as_one_refusal() -> None:
         await asked_for(log, [calling(("post_note", {"text": "milk"}), ids=["d"])], side.tool())
 
 
-async def test_an_edited_call_is_made_as_edited_and_the_model_is_told() -> None:
+EDITED = 'called with these: {"text": "two {teas}"}\nIts reply:\nposted as number 1'
+RULINGS: dict[str, tuple[str, dict[str, Any], list[str], str]] = {
+    "edited": ("edited", {"text": "two {teas}"}, ["two {teas}"], EDITED),
+    "edited wrongly": ("edited", {"text": {"no": "text"}}, [], "post_note was not run. Correct its arguments"),
+    "undecided": ("expired", {"text": "tea"}, [], "nobody decided in time. That is no denial."),
+}
+
+
+@pytest.mark.parametrize(("outcome", "arguments", "notes", "words"), RULINGS.values(), ids=RULINGS)
+async def test_a_call_is_made_as_people_edited_it_and_the_model_is_told_of_their_ruling(
+    outcome: str, arguments: dict[str, Any], notes: list[str], words: str
+) -> None:
     async with far_side() as side:
         log = KeptLog()
         asked, _ = await attempt(log, [calling(TEA)], side.tool())
-        edited = {"text": "two {teas}"}
-        log.history.append(
-            make_ruling(asked, "edited", arguments=edited, digest=compute_call_digest("post_note", edited))
-        )
+        users = () if outcome == "expired" else ("U1",)
+        digest = compute_call_digest("post_note", arguments)
+        log.history.append(make_ruling(asked, outcome, arguments=arguments, digest=digest, users=users))
         _, model = await finish_attempt(log, [returning()], side.tool())
-    assert side.notes == ["two {teas}"]
-    assert 'called with these: {"text": "two {teas}"}\nIts reply:\nposted as number 1' in list_reply_texts(model)[0]
-
-
-async def test_edited_arguments_that_do_not_fit_are_not_run() -> None:
-    async with far_side() as side:
-        log = KeptLog()
-        asked, _ = await attempt(log, [calling(TEA)], side.tool())
-        wrong: dict[str, Any] = {"text": {"no": "text"}}
-        log.history.append(
-            make_ruling(asked, "edited", arguments=wrong, digest=compute_call_digest("post_note", wrong))
-        )
-        _, model = await attempt(log, [returning()], side.tool())
-    assert side.calls == 0
-    assert "post_note was not run. Correct its arguments" in list_reply_texts(model)[0]
-
-
-async def test_a_call_on_which_nobody_decided_is_told_apart_from_a_denied_one() -> None:
-    async with far_side() as side:
-        log = KeptLog()
-        asked, _ = await attempt(log, [calling(TEA)], side.tool())
-        log.history.append(make_ruling(asked, "expired", users=()))
-        _, model = await attempt(log, [returning()], side.tool())
-    assert side.calls == 0
-    assert "nobody decided in time. That is no denial." in list_reply_texts(model)[0]
+    assert side.notes == notes
+    assert side.calls == len(notes)
+    assert words in list_reply_texts(model)[0]
 
 
 async def test_a_call_similar_to_approved_ones_is_made_without_asking() -> None:

@@ -292,16 +292,6 @@ async def test_a_call_with_a_key_that_is_cut_off_is_repeated_once() -> None:
     assert len(side.keys) == 1
 
 
-async def test_a_repeat_that_fails_says_nothing_of_the_first_call() -> None:
-    async def fail_post(_arguments: NoteArguments, _bench: Workbench, _key: str) -> ToolOutcome:
-        """Post."""
-        return ToolOutcome("nobody listens", failed=True)
-
-    tool = Tool("post_note", "write", NoteArguments, fail_post, key="drops_repeats")
-    history = [make_turn_event(calling(TEA)), make_tool_started("c0", "post_note", "tea", "k", "d")]
-    await expect_unknown_write(KeptLog(history), [], tool)
-
-
 @pytest.mark.parametrize("key", ["none", "marks"])
 @pytest.mark.parametrize("closed_gate", ["before", "after"])
 async def test_a_call_that_can_be_looked_up_is_adopted_or_made_now(closed_gate: str, key: KeyUse) -> None:
@@ -330,19 +320,31 @@ async def test_a_look_up_that_cannot_tell_leaves_the_doubt() -> None:
     assert side.calls == 1
 
 
-async def test_a_look_up_that_takes_too_long_leaves_the_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+async def _fail(*_: object) -> ToolOutcome:
+    return ToolOutcome("nobody listens", failed=True)
+
+
+async def _never_answer(*_: object) -> ToolOutcome | None:
+    await asyncio.Event().wait()
+    return None
+
+
+INTERRUPTED = "I was interrupted while it was under way"
+UNSETTLED: dict[str, tuple[tuple[Tool, ...], str]] = {
+    "a repeat fails": ((Tool("post_note", "write", NoteArguments, _fail, key="drops_repeats"),), INTERRUPTED),
+    "no answer": ((Tool("post_note", "write", NoteArguments, _fail, look_up=_never_answer),), INTERRUPTED),
+    "no tool": ((), f"{INTERRUPTED}, and the tool is no longer there"),
+}
+
+
+@pytest.mark.parametrize(("tools", "reason"), UNSETTLED.values(), ids=UNSETTLED)
+async def test_an_intent_that_nothing_settles_is_in_doubt(
+    tools: tuple[Tool, ...], reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(write_calls, "SETTLE_SECONDS", 0.05)
-
-    async def never(*_: object) -> ToolOutcome | None:
-        await asyncio.Event().wait()
-        return None
-
-    async def post(*_: object) -> ToolOutcome:
-        raise AssertionError
-
-    tool = Tool("post_note", "write", NoteArguments, post, look_up=never)
-    history = [make_turn_event(calling(TEA)), make_tool_started("c0", "post_note", "tea", "", "d")]
-    await expect_unknown_write(KeptLog(history), [], tool)
+    history = [make_turn_event(calling(TEA)), make_tool_started("c0", "post_note", "tea", "k", "d")]
+    outcome, _ = await expect_unknown_write(KeptLog(history), [], *tools)
+    assert outcome.reason == reason
 
 
 async def test_a_call_cut_off_by_its_time_is_looked_up_at_once() -> None:
@@ -356,12 +358,6 @@ async def test_a_call_cut_off_by_its_time_is_looked_up_at_once() -> None:
         assert reply.failed
         assert "nothing was done" in reply.text
         assert side.calls == 1
-
-
-async def test_an_intent_whose_tool_is_gone_is_in_doubt() -> None:
-    history = [make_turn_event(calling(TEA)), make_tool_started("c0", "post_note", "tea", "", "d")]
-    outcome, _ = await expect_unknown_write(KeptLog(history), [])
-    assert "no longer there" in outcome.reason
 
 
 async def test_what_an_earlier_attempt_wrote_is_not_written_again() -> None:
