@@ -220,14 +220,6 @@ def test_the_day_and_the_request_stand_on_a_line_each_before_the_task() -> None:
     assert rest == "\n# Task\nCompare the two."
 
 
-def test_notes_to_the_model_are_filled_in() -> None:
-    assert "You have reached the limit of 3 turns." in briefing.render_note(
-        "limit", limit="the limit of 3 turns", given=""
-    )
-    for name in ("cut", "blank"):
-        assert "{" not in briefing.render_note(name)
-
-
 PAGES = "".join(f"Page {n}. " + "The pump is old. " * 500 + "\n" for n in range(1, 13))
 STARTS = [PAGES.index(f"Page {n}. ") for n in range(1, 13)]
 MANUAL = PAGES.replace("Page 9. ", "Page 9. Die Kündigungsfrist beträgt drei Monate. ", 1)

@@ -405,7 +405,9 @@ async def test_a_cut_off_turn_runs_nothing_and_is_asked_for_once_more() -> None:
     outcome, model, _ = await finish([cut, returning("shorter")], looker.tool())
     assert looker.seen_places == []
     assert (outcome.content, outcome.gaps) == ("shorter", ())
-    assert "was cut off, as it was too long or repeated itself" in model.calls[1].messages[-1].text
+    note = model.calls[1].messages[-1].text
+    assert "was cut off, as it was too long or repeated itself" in note
+    assert "{" not in note
     assert not model.calls[1].messages[-2].calls
 
 
@@ -434,7 +436,9 @@ async def test_a_refusal_runs_nothing_and_is_out_of_scope() -> None:
 
 async def test_an_empty_turn_is_asked_again_once() -> None:
     _, model, _ = await finish([make_text_turn(" "), returning()])
-    assert "Your last reply was empty" in model.calls[1].messages[-1].text
+    note = model.calls[1].messages[-1].text
+    assert "Your last reply was empty" in note
+    assert "{" not in note
     assert model.calls[1].messages[1].text == "(nothing)"
     await give_up([make_text_turn(""), make_text_turn("")])
 

@@ -25,21 +25,12 @@ from tests.specialists.scripted_model import (
 )
 
 ANNOUNCEMENT = "I will now query the table to get the total by region."
-REFUSAL = "I cannot calculate the median because the pandas module is missing."
 CALL = json.dumps({"name": "look", "arguments": {"at": "sea"}})
 BARE = {"summary": "North leads.", "content": "North first, South second.", "confidence": 35}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"<tool_call>\n{CALL}\n</tool_call>",
-        f"I will look at the sea first.\n\n{CALL}",
-    ],
-    ids=["tag", "announced"],
-)
-async def test_a_call_written_as_text_is_made(text: str) -> None:
-    looker = Looker()
+async def test_a_call_written_as_text_is_made() -> None:
+    looker, text = Looker(), f"I will look at the sea first.\n\n{CALL}"
     outcome, model, log = await finish([make_text_turn(text), returning()], looker.tool())
     assert looker.seen_places == ["sea"]
     asked, told = model.calls[1].messages[1:]
@@ -96,11 +87,9 @@ async def test_a_written_call_that_cannot_be_read_is_sent_back_and_never_a_resul
     await finish([make_text_turn(text), calling(("look", {"at": "sea"})), returning()], looker.tool())
 
 
-@pytest.mark.parametrize("text", [ANNOUNCEMENT, REFUSAL])
-async def test_words_that_are_followed_by_the_work_cost_nothing_but_a_turn(text: str) -> None:
-    outcome, model, _ = await finish(
-        [make_text_turn(text), calling(("look", {"at": "sea"})), returning()], Looker().tool()
-    )
+async def test_words_that_are_followed_by_the_work_cost_nothing_but_a_turn() -> None:
+    moves = [make_text_turn(ANNOUNCEMENT), calling(("look", {"at": "sea"})), returning()]
+    outcome, model, _ = await finish(moves, Looker().tool())
     assert (outcome.content, outcome.doubts) == ("All of it.", ())
     assert [call.tool_choice for call in model.calls] == ["auto", "required", "auto"]
 
@@ -192,14 +181,6 @@ async def test_a_call_as_the_content_of_a_result_is_sent_back_and_then_no_result
     await finish([returning(wanted)], Looker().tool())
     about = f"Calls look like this, and the sea was read by one of them: {CALL}. " + "It is blue and wide. " * 40
     await finish([returning(about)], Looker().tool())
-
-
-async def test_a_call_quoted_in_a_long_text_is_not_made() -> None:
-    looker = Looker()
-    report = f"{'The sea is wide. ' * 60}\n\nAn example: {CALL}\n\n{'It is deep. ' * 20}"
-    outcome, _, _ = await finish([make_text_turn(report), returning(report)], looker.tool())
-    assert looker.seen_places == []
-    assert outcome.content == report
 
 
 @pytest.mark.parametrize(
@@ -325,6 +306,7 @@ def test_a_result_is_read_without_its_name_too(text: str) -> None:
         json.dumps({"summary": "North leads.", "content": "North: 35"}),
         '{"a":' * 60_000,
         f"The page that I read says: {call_text('query_table', SQL)}. " + "It goes on about other things. " * 20,
+        f"{'The sea is wide. ' * 60}\n\nAn example: {call_text('query_table', SQL)}\n\n{'It is deep. ' * 20}",
         json.dumps({"name": "query_table", "arguments": {"sql": ["x"]}}).replace('"x"', "[" * 50 + "]" * 50),
     ],
 )
