@@ -12,8 +12,7 @@ import pytest
 from bot.command_line import crew_demo
 from specialists.loading import demo_file
 from specialists.loading.demo_file import Demo
-from specialists.registry import CREWS_FOLDER, list_crew_names, load_crew
-from specialists.tools.toolkit import ToolSettings
+from specialists.registry import CREWS_FOLDER, load_crew
 from specialists.tools.web import recorded_web
 from tests.own_tools import all_tools
 from tests.specialists.crew_files import load_files, page, write_crew
@@ -154,20 +153,6 @@ def test_a_step_that_nobody_can_take_is_told_before_anything_runs(tmp_path: Path
     assert (fault.line, fault.text) == (12, "scout has no tool web_serch (did you mean web_search?)")
     (fault,) = crew_demo.find_step_faults(demo_of(tmp_path, GOOD.replace("    scout:", "    scott:")), crew)
     assert "there is no specialist scott (did you mean scout?)" in fault.text
-
-
-@pytest.mark.parametrize(
-    "name", [each for each in list_crew_names() if demo_file.read_demo(CREWS_FOLDER / each) is not None]
-)
-def test_the_demos_that_come_with_leadhand_fit_their_crews(name: str) -> None:
-    demo = demo_file.read_demo(CREWS_FOLDER / name)
-    assert demo is not None
-    assert demo.faults == []
-    pages = demo.pages
-    assert pages is None or recorded_web.read_index(pages).faults == []
-    env = {"LEADHAND_RECORDED_PAGES": str(pages)} if pages else {}
-    settings = ToolSettings(env)
-    assert crew_demo.find_step_faults(demo, load_crew(CREWS_FOLDER / name, all_tools(settings), settings)) == []
 
 
 def test_the_example_of_the_page_is_a_demo(tmp_path: Path) -> None:
