@@ -14,7 +14,7 @@ from handoff.planning.pipeline import Pipeline
 from specialists.crew import MIN_CROWDED_SPECIALISTS, Crew, suggest_inner_crews
 from specialists.crew_set import CrewSet
 from specialists.loading.crew_file import _NUMBER_BOUNDS
-from specialists.registry import CREWS_FOLDER, list_crew_names, load_crew
+from specialists.registry import CREWS_FOLDER, load_crew
 from specialists.turns import finish_tools
 from tests.own_tools import all_tools
 from tests.specialists.crew_files import TOOLS, list_faults, load_files, load_two, make_pair, page, write_crew
@@ -67,11 +67,6 @@ def test_small_keys_are_read(tmp_path: Path) -> None:
     assert load_two(tmp_path, "contact: it-help@acme.org").contact == "it-help@acme.org"
     crew = load_two(tmp_path, "roles: {planner: deep, verifier: fast}")
     assert (crew.roles, crew.terms) == ({"planner": "deep", "verifier": "fast"}, {})
-
-
-@pytest.mark.parametrize("name", list_crew_names())
-def test_a_crew_that_comes_with_leadhand_says_three(name: str) -> None:
-    assert len(load_crew(CREWS_FOLDER / name, all_tools()).requests) == 3
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n"])

@@ -14,7 +14,7 @@ from specialists.registry import CREWS_FOLDER, CrewError, list_crew_names, load_
 from specialists.tools.tool import Tool, ToolOutcome
 from tests.own_tools import all_tools
 from tests.specialists.crew_files import TOOLS, list_faults, load_files, page
-from tests.specialists.scripted_model import LookArguments, Looker
+from tests.specialists.scripted_model import LookArguments
 
 EXAMPLES = (
     "a.md:6: examples must be requests, each with its kind of work, a line each: "
@@ -236,16 +236,14 @@ def test_the_example_in_the_error_is_itself_right(tmp_path: Path) -> None:
     assert crew.specialists["translator"].max_turns == 5
 
 
-def general_tools() -> dict[str, Tool]:
-    names = "web_search fetch_page profile_table query_table calculate draw_chart publish_document"  # the list
-    return {name: Looker().tool(name) for name in names.split()}
-
-
-def test_the_crew_general_loads_and_no_two_that_are_planned_with_share_a_tool() -> None:
-    assert "general" in list_crew_names()
-    crew = load_crew(CREWS_FOLDER / "general", general_tools())
+def test_the_crew_general_is_compact_and_no_two_that_are_planned_with_share_a_tool() -> None:
+    crew = load_crew(CREWS_FOLDER / "general", all_tools())
     assert crew.first == "assistant"
     assert all(tool.access == "read" for tool in crew.specialists["assistant"].tools)
+    for one in crew.specialists.values():
+        assert len(one.prompt) / 4 <= (330 if one.name == "assistant" else 220), one.name
+        assert len(one.system_prompt) - len(one.prompt) <= 90 * 4
+        assert one.cannot, "the planner must read what it cannot do"
     crew = crew.without_first_responder()
     owned = {name: [tool.name for tool in one.tools] for name, one in crew.specialists.items()}
     assert owned == {
@@ -258,16 +256,10 @@ def test_the_crew_general_loads_and_no_two_that_are_planned_with_share_a_tool() 
     assert len(tools) == len(set(tools))
 
 
-def test_the_prompts_of_the_crew_general_are_compact() -> None:
-    for one in load_crew(CREWS_FOLDER / "general", general_tools()).specialists.values():
-        assert len(one.prompt) / 4 <= (330 if one.name == "assistant" else 220), one.name
-        assert len(one.system_prompt) - len(one.prompt) <= 90 * 4
-        assert one.cannot, "the planner must read what it cannot do"
-
-
-def test_every_crew_that_comes_along_loads_with_the_real_tools() -> None:
-    tools = all_tools()
-    crews = [load_crew(CREWS_FOLDER / name, tools) for name in list_crew_names()]
+def test_every_crew_that_comes_along_loads_with_the_real_tools_and_says_three_requests() -> None:
+    tools, names = all_tools(), list_crew_names()
+    crews = [load_crew(CREWS_FOLDER / name, tools) for name in names]
+    assert {crew.name: len(crew.requests) for crew in crews} == dict.fromkeys(names, 3)
     used = {tool.name for crew in crews for one in crew.all_specialists.values() for tool in one.tools}
     assert used >= set(tools), "a tool that nobody has is dead weight"
     for name, tool in tools.items():
