@@ -249,6 +249,7 @@ def test_what_a_tool_gave_makes_the_turns_after_it_wait() -> None:
     assert judge_query(guard, "something") == "something/5", "the turn was taken before"
     guard.begin_turn_calls()
     assert judge_query(guard, "anything") == "asks"
+    assert guard.judge_call(FIND, Words(query="anything")).unreleased_data.reason.endswith("could see what look gave")
     assert judge_url(guard, "https://x.example/a") == "asks"
 
 

@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 
-from handoff.contracts import ToolReply
-from handoff.state.state_values import Provenance
 from specialists.crew import Crew
 from specialists.loading import crew_toolkits
 from specialists.registry import CrewError
 from specialists.tools import plain_functions
 from specialists.tools.tool import Tool, ToolOutcome
-from specialists.turns.egress import EgressGuard
 from tests.own_tools import all_tools
 from tests.specialists.crew_files import list_faults, load_files, page, write_crew
 
@@ -255,20 +252,3 @@ def test_a_toolkit_serves_the_crews_inside_its_crew(tmp_path: Path) -> None:
     assert {name: tool.origin for name, tool in toolbox.items()} == {"f": "toolkits/f.py", "g": "legal/toolkits/f.py"}
     write_crew(tmp_path / "legal", **{"toolkits/f.py": text})
     assert "legal/toolkits/f.py:1: the tool f is there already, from toolkits/f.py; rename this one" in faults(tmp_path)
-
-
-def test_what_a_function_says_of_itself_holds_for_what_may_leave(toolbox: dict[str, Tool]) -> None:
-    guard = EgressGuard(Provenance(), toolbox)
-    day = toolbox["rate"].arguments.model_validate({"day": "2026-11-02"})
-    assert guard.judge_call(toolbox["rate"], day).unreleased_data is None
-    guard.record_reply("rate", ToolReply(call_id="1", text="1.08"))  # public: nothing private is in view
-    guard.begin_turn_calls()
-    assert guard.judge_call(toolbox["rate"], day).unreleased_data is None
-    guard.record_reply("look_up", ToolReply(call_id="2", text="Haus"))
-    guard.begin_turn_calls()
-    later = toolbox["rate"].arguments.model_validate({"day": "Haus"})
-    verdict = guard.judge_call(toolbox["rate"], later)
-    assert verdict.recipient == "rates.example"
-    assert verdict.unreleased_data is not None
-    assert verdict.unreleased_data.text == '{"day":"Haus"}'
-    assert verdict.unreleased_data.reason.endswith("could see what look_up gave")
