@@ -202,8 +202,6 @@ def test_specialists_name_tools_or_servers_and_a_tool_that_writes_has_one_owner(
     assert (note.access, note.key, note.look_up, note.faults) == ("write", "none", None, ())
     arguments = note.arguments.model_validate({"text": "tea"})
     assert note.describe_call(arguments) == 'note(text="tea") on the MCP server port'
-    assert note.target is not None
-    assert note.sends is not None
     assert (note.target(arguments), note.sends(arguments).wire) == ("MCP server port", 'note {"text": "tea"}')
     long = note.arguments.model_validate({"text": "x" * 30_000})
     assert (note.sends(arguments).in_arguments, note.sends(long).in_arguments) == (True, False)

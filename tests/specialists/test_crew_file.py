@@ -242,7 +242,6 @@ def test_the_contact_stands_in_prompts_and_holds_for_the_crews_inside(tmp_path: 
     write_crew(tmp_path / "inner", escalator=escalator, crew="description: Hands over.\n")
     crew = load_two(tmp_path, "contact: '@it-help'")
     found = crew.find_crew("inner")
-    assert found is not None
     assert found.contact == "@it-help"
     assert "Hand over to @it-help." in found.specialists["inner/escalator"].prompt
     without = load_two(tmp_path, "").all_specialists["inner/escalator"]

@@ -97,19 +97,16 @@ def test_what_a_crew_allows_is_read(tmp_path: Path) -> None:
     crew = load_two(
         tmp_path, "make:\n  tools: [look, listen]\n  tiers: [deep, fast]\n  at_most: 3\n  fallback: b\n", TOOLS
     )
-    assert crew.make is not None
     assert (crew.make.tools, crew.make.tiers, crew.make.at_most) == (("look", "listen"), ("fast", "deep"), 3)
     assert (crew.make.fallback, crew.make.reserved_names, crew.make.writing_tools) == ("b", {"a", "b"}, {"post"})
     assert list(crew.lent_tools) == ["look", "listen"], "one of them is a's, who keeps it"
     usual = load_two(tmp_path, "make: {tools: []}").make
-    assert usual is not None
     assert (usual.tools, usual.tiers, usual.at_most, usual.fallback) == ((), ("fast", "balanced"), 2, "")
 
 
 def test_it_is_built_from_the_plan_and_what_the_crew_lends(tmp_path: Path) -> None:
     crew = load_two(tmp_path, "make: {tools: [look], fallback: b}", TOOLS)
     scout = find_specialist(crew, PLAN, "scout", "fast")
-    assert scout is not None
     assert [spec.name for spec in scout.specs] == ["look", "return_result", "escalate"]
     assert (scout.tier, scout.fallback, scout.max_turns, scout.is_adhoc) == ("fast", "b", ADHOC_TURNS, True)
     assert scout.purpose == "made:scout"

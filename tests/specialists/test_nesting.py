@@ -187,7 +187,6 @@ def test_a_crew_may_build_on_the_one_inside_it_and_plan_without_its_pipeline(tmp
     assert sorted(crew.all_specialists) == ["all/ann", "ann", "eve"]
     assert (crew.pipeline, crew.default, crew.terms["confidence"]) == (None, "all", 80)
     inner = crew.crews["all"].pipeline
-    assert inner is not None
     assert [step.specialist for step in inner.steps] == ["all/ann"]
 
 

@@ -50,7 +50,6 @@ class Tracker:
         address = f"{self.site.url()}acme/shop/issues/{len(self.issues) + 1}"
         self.issues.append({**made, "created_at": "2026-11-20T08:00:00Z", "html_url" if github else "web_url": address})
         if self.drops:
-            assert request.transport is not None
             request.transport.abort()
         return web.json_response(self.issues[-1], status=201)
 
@@ -78,7 +77,6 @@ def arguments(**more: str) -> ticket_tools.OpenTicketArguments:
 async def prepare_call(
     ticket_tool: Tool, folder: Path, messenger: KeptMessenger | None = None, **more: str
 ) -> PreparedCall:
-    assert ticket_tool.prepare is not None
     at = bench(folder, messenger)
     ready = await ticket_tool.prepare(arguments(**more), at)
     assert isinstance(ready, PreparedCall), ready
@@ -90,9 +88,7 @@ async def prepare_call(
 async def test_an_issue_is_opened_and_found_again_by_its_key(tmp_path: Path, kind: str) -> None:
     async with tracker() as far:
         made = far.tool(kind)
-        assert made.look_up is not None
         ready, at = await prepare_call(made, tmp_path, to="somewhere else"), bench(tmp_path)
-        assert made.target is not None
         name = "GitHub issues of acme/shop" if kind == "github" else "GitLab issues of acme/web/shop"
         assert made.target(ready.arguments) == name, "a model cannot choose where it goes"
         assert await made.look_up(ready.arguments, at, KEY) is None
@@ -111,7 +107,6 @@ async def test_an_issue_is_opened_and_found_again_by_its_key(tmp_path: Path, kin
 async def test_what_certainly_failed_is_told_and_what_may_have_happened_is_looked_up(tmp_path: Path, kind: str) -> None:
     async with tracker() as far:
         made, at = far.tool(kind), bench(tmp_path)
-        assert made.look_up is not None
         ready = (await prepare_call(made, tmp_path)).arguments
         far.says = 422
         outcome = await made.run(ready, at, KEY)
@@ -125,7 +120,6 @@ async def test_what_certainly_failed_is_told_and_what_may_have_happened_is_looke
         with pytest.raises(issue_tracker.IssueOutcomeUnknown):
             await made.run(ready, at, KEY)
         found = await made.look_up(ready, at, KEY)
-        assert found is not None
         assert "The ticket is open" in found.text
         assert len(far.issues) == 1
         far.issues += [{"body": "x", "description": "x", "created_at": "2999-01-01T00:00:00Z"}] * 300
@@ -135,7 +129,6 @@ async def test_what_certainly_failed_is_told_and_what_may_have_happened_is_looke
     assert away.failed
     assert "cannot be reached" in away.text
     (other,) = ticket_tools.tools(ToolSettings({"LEADHAND_TICKETS": "github:acme/other", "GITHUB_TOKEN": TOKEN}))
-    assert other.sends is not None
     assert other.sends(ready).to == "github.com"
 
 
@@ -148,12 +141,10 @@ async def test_without_a_forge_a_ticket_is_a_message_to_the_contact(tmp_path: Pa
     at = bench(tmp_path, messenger)
     assert (ready.arguments.to, ready.readers) == ("#help (C0HELP)", messenger.readers)  # type: ignore[attr-defined]
     assert "It may tell #help what was said in this private channel" in ready.why
-    assert made.look_up is not None
     assert await made.look_up(ready.arguments, at, KEY) is None
     assert (await made.run(ready.arguments, at, KEY)).text == "The ticket was sent to #help (C0HELP)."
     assert messenger.sent_messages[KEY][1].startswith("**The nightly export fails**\n\nSince")
     assert await made.look_up(ready.arguments, at, KEY) == ToolOutcome("The ticket was sent to #help (C0HELP).")
-    assert made.prepare is not None
     nobody = await made.prepare(arguments(), bench(tmp_path, KeptMessenger(contact="")))
     assert isinstance(nobody, ToolOutcome)
     assert "Whoever runs the bot sets LEADHAND_TICKETS, such as LEADHAND_TICKETS=message:#help" in nobody.text
@@ -182,10 +173,8 @@ async def test_a_wrong_setting_is_told_once_and_to_who_asks(
 ) -> None:
     assert expected_words in read_ticket_place(env).fault
     toolkit = ticket_tools.toolkit(ToolSettings(env))
-    assert toolkit.prove is not None
     assert await toolkit.prove() == (read_ticket_place(env).fault,)
     (made,) = toolkit.tools
-    assert made.prepare is not None
     outcome = await made.prepare(arguments(), bench(tmp_path))
     assert isinstance(outcome, ToolOutcome)
     assert expected_words in outcome.text

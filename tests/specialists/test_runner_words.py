@@ -267,7 +267,6 @@ def call_text(tool: str, call_arguments: Any, *, name: str = "name", arguments: 
 )
 def test_a_call_in_any_of_the_usual_forms_is_read(text: str) -> None:
     call = find_written_call(text, TOOLS)
-    assert call is not None
     assert (call.name, call.arguments) == ("query_table", SQL)
 
 
@@ -283,7 +282,6 @@ def test_a_call_in_any_of_the_usual_forms_is_read(text: str) -> None:
 )
 def test_a_result_is_read_without_its_name_too(text: str) -> None:
     call = find_written_call(text, TOOLS)
-    assert call is not None
     assert (call.name, call.arguments) == ("return_result", RESULT)
 
 
@@ -316,14 +314,11 @@ def test_whatever_is_no_call_for_certain_is_none(text: str) -> None:
 
 def test_a_line_break_in_a_string_and_half_a_character_do_no_harm() -> None:
     call = find_written_call('{"name": "query_table", "arguments": {"sql": "select 1\n-- \\ud83d"}}', TOOLS)
-    assert call is not None
     assert call.arguments == {"sql": "select 1\n-- \ufffd"}
 
 
 def test_the_same_text_gives_the_same_id_and_another_text_another() -> None:
     one, same, other = (find_written_call(call_text("query_table", {"sql": sql}), TOOLS) for sql in ("a", "a", "b"))
-    assert one is not None
-    assert other is not None
     assert one == same
     assert one.id != other.id
 

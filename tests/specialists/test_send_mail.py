@@ -55,7 +55,6 @@ class Mailbox:
             assert isinstance(parsed, EmailMessage)
             self.mails.append((list(envelope.rcpt_tos), parsed))
         if self.drops:
-            assert server.transport is not None
             server.transport.abort()
         return self.says
 
@@ -85,7 +84,6 @@ def arguments(**more: Any) -> mail_tools.SendMailArguments:
 async def send_prepared_mail(mail_tool: Tool, folder: Path, **more: Any) -> ToolOutcome:
     """Prepared, then sent, as an approved call is."""
     at = bench(folder, report_csv=b"a,b\n1,2\n")
-    assert mail_tool.prepare is not None
     ready = await mail_tool.prepare(arguments(**more), at)
     if isinstance(ready, ToolOutcome):
         return ready
@@ -106,7 +104,6 @@ async def test_a_mail_arrives_as_it_was_approved(tmp_path: Path) -> None:
     assert message["From"] == FROM
     assert message["Date"]
     body = message.get_body(("plain",))
-    assert body is not None
     assert body.get_content().split() == ["It", "was", "late.", "Grüße"]
     (attached,) = message.iter_attachments()
     assert attached.get_filename() == "report.csv"
@@ -115,16 +112,13 @@ async def test_a_mail_arrives_as_it_was_approved(tmp_path: Path) -> None:
 
 async def test_the_card_says_who_gets_it_and_what_leaves(tmp_path: Path) -> None:
     made = tool("smtp://127.0.0.1:1")
-    assert made.prepare is not None
     given = arguments(to=["ana@acme.example", "ben@north.example"], attachments=["report.csv"])
     ready = await made.prepare(given, bench(tmp_path, report_csv=b"1"))
     assert isinstance(ready, PreparedCall)
     assert ready.why == (
         "It leaves the workspace as mail from bot@acme.example. 2 people get it. Attached: report.csv (1 bytes)."
     )
-    assert made.target is not None
     assert made.target(ready.arguments) == "ana@acme.example, ben@north.example"
-    assert made.sends is not None
     assert (made.sends(ready.arguments).to, made.sends(ready.arguments).in_arguments) == (
         "acme.example, north.example",
         True,
@@ -184,9 +178,7 @@ async def test_a_refusal_is_certain_and_a_lost_answer_is_for_a_person(tmp_path: 
         with pytest.raises(Exception, match=r"EOF|onnection"):
             await send_prepared_mail(made, tmp_path)
     assert len(box.mails) == 1, "it was taken, and nobody here knows"
-    assert made.look_up is not None
     looked = await made.look_up(arguments(), bench(tmp_path), KEY)
-    assert looked is not None
     assert looked.failed, "nobody can tell: a person is asked"
     away = await send_prepared_mail(tool("smtp://127.0.0.1:1"), tmp_path)
     assert away.failed
@@ -252,7 +244,6 @@ async def test_check_tries_the_server_sends_nothing_and_is_silent_where_none_is_
     async with mailbox() as box:
         given = {"LEADHAND_SMTP": f"smtp://127.0.0.1:{box.port}", "LEADHAND_MAIL_FROM": FROM}
         prove = mail_tools.toolkit(ToolSettings(given)).prove
-        assert prove is not None
         assert await prove() == ()
         assert box.mails == []
     (fault,) = await prove()

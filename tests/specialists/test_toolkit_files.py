@@ -117,7 +117,6 @@ def test_functions_of_a_file_are_tools_by_their_signatures_and_docstrings(toolbo
     assert [name for name, one in toolbox.items() if one.access == "write"] == ["note"]
     assert [name for name, one in toolbox.items() if one.public] == ["rate"]
     sends = toolbox["rate"].sends
-    assert sends is not None
     sent = sends(toolbox["rate"].arguments.model_validate({"day": "2026-11-02"}))
     assert (sent.to, sent.wire) == ("rates.example", '{"day":"2026-11-02"}')
 
@@ -238,7 +237,6 @@ def test_a_function_may_say_more_than_its_line_does(tmp_path: Path) -> None:
     )
     toolbox = crew_with(tmp_path, tools="[post, tea]", f=text).specialists["a"].toolbox
     target = toolbox["post"].target
-    assert target is not None
     assert target(toolbox["post"].arguments.model_validate({"board": "news"})) == "news"
     text += 'from specialists.tools.toolkit import Toolkit\ndef tools(settings):\n  return Toolkit("x", [POST])\n'
     assert list(crew_with(tmp_path, tools="[post]", f=text).specialists["a"].toolbox) == ["post"]
