@@ -110,6 +110,19 @@ def workbook_bytes(sheets: dict[str, list[list[Cell]]]) -> bytes:
     return target.getvalue()
 
 
+def patch_book(book: bytes, *changes: tuple[str, str], member: str = "xl/worksheets/sheet1.xml") -> bytes:
+    """The workbook with texts of one of its files replaced."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(book)) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            text = old.read(name).decode()
+            for before, after in changes if name == member else ():
+                assert before in text
+                text = text.replace(before, after)
+            new.writestr(name, text)
+    return target.getvalue()
+
+
 def _row(number: int, cells: list[Cell]) -> str:
     parts = []
     for index, cell in enumerate(cells):

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import json
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -14,7 +12,7 @@ from specialists.tools.tables.json_tables import read_json_sheets
 from specialists.tools.tables.table_errors import TableRefused
 from specialists.tools.tables.table_tools import run_query
 from specialists.tools.tables.workbook import read_workbook_sheets
-from tests.toolkits_data.conftest import Bench, workbook_bytes
+from tests.toolkits_data.conftest import Bench, patch_book, workbook_bytes
 from tests.toolkits_data.test_column_kinds import load_table
 
 pytestmark = pytest.mark.usefixtures("children_here")
@@ -41,23 +39,10 @@ def test_an_object_of_several_lists_is_several_tables() -> None:
     ]
 
 
-def replace_sheet_texts(book: bytes, *changes: tuple[str, str]) -> bytes:
-    """The workbook with texts of its first sheet replaced."""
-    target = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(book)) as old, zipfile.ZipFile(target, "w") as new:
-        for member in old.namelist():
-            text = old.read(member).decode()
-            for before, after in changes if member.endswith("sheet1.xml") else ():
-                assert before in text
-                text = text.replace(before, after)
-            new.writestr(member, text)
-    return target.getvalue()
-
-
 def test_text_of_merged_cells_stands_in_each_row_and_numbers_do_not() -> None:
     book = workbook_bytes({"S": [["group", "item", "v"], ["A", "x", 1], [None, "y", None], ["B", "z", 3]]})
     ranges = '<mergeCells><mergeCell ref="A2:A3"/><mergeCell ref="C2:C3"/></mergeCells>'
-    (sheet,) = read_workbook_sheets(replace_sheet_texts(book, ("</sheetData>", f"</sheetData>{ranges}")))
+    (sheet,) = read_workbook_sheets(patch_book(book, ("</sheetData>", f"</sheetData>{ranges}")))
     assert [row[0] for row in sheet.rows] == ["A", "A", "B"]
     assert [row[2] for row in sheet.rows] == ["1", "", "3"]
     assert "text of merged cells stands in each of their rows" in sheet.facts
@@ -67,7 +52,7 @@ def test_formulas_never_worked_out_and_errors_are_told() -> None:
     book = workbook_bytes({"S": [["a", "b"], [1, 2], [3, 4], [5, 6]]})
     lost, wrong, right = "<f>A2*2</f><v></v>", '<c r="B3" t="e"><v>#N/A</v></c>', "<f>A4+1</f><v>6</v>"
     (sheet,) = read_workbook_sheets(
-        replace_sheet_texts(book, ("<v>2</v>", lost), ('<c r="B3"><v>4</v></c>', wrong), ("<v>6</v>", right))
+        patch_book(book, ("<v>2</v>", lost), ('<c r="B3"><v>4</v></c>', wrong), ("<v>6</v>", right))
     )
     assert [row[1] for row in sheet.rows] == ["", "", "6"]
     (fault,) = sheet.faults

@@ -18,9 +18,8 @@ from specialists.tools.tables.table_errors import TableRefused
 from specialists.tools.tables.table_tools import run_query
 from specialists.tools.tables.workbook import read_workbook_sheets
 
-from .conftest import Bench, Cell, workbook_bytes
+from .conftest import Bench, Cell, patch_book, workbook_bytes
 from .test_table_files import ask, profile
-from .test_table_shapes import replace_sheet_texts
 
 pytestmark = pytest.mark.usefixtures("children_here")
 
@@ -114,9 +113,9 @@ def test_a_table_in_a_text_is_one(separator: str, rows: list[list[str]]) -> None
 async def test_hidden_rows_columns_and_sheets_of_a_workbook_are_counted_and_said(bench: Bench) -> None:
     rows: list[list[Cell]] = [["name", "n", "cost"], *([f"p{number}", 1, 2] for number in range(30))]
     book = workbook_bytes({"Shown": rows, "Away": [["a", "b"], [1, 2]]})
-    book = replace_sheet_texts(book, *((f'<row r="{line}">', f'<row r="{line}" hidden="1">') for line in range(3, 23)))
-    book = replace_sheet_texts(book, ("<sheetData>", '<cols><col min="3" max="3" hidden="1"/></cols><sheetData>'))
-    book = patch_book(book, "xl/workbook.xml", 'name="Away"', 'name="Away" state="hidden"')
+    book = patch_book(book, *((f'<row r="{line}">', f'<row r="{line}" hidden="1">') for line in range(3, 23)))
+    book = patch_book(book, ("<sheetData>", '<cols><col min="3" max="3" hidden="1"/></cols><sheetData>'))
+    book = patch_book(book, ('name="Away"', 'name="Away" state="hidden"'), member="xl/workbook.xml")
     workbench = bench({"plan.xlsx": book})
     told = await profile(workbench, "plan.xlsx")
     assert "20 of 30 rows are hidden in the workbook; they are counted" in told.text
@@ -131,15 +130,13 @@ async def test_hidden_rows_columns_and_sheets_of_a_workbook_are_counted_and_said
 
 def test_rows_that_a_filter_hides_and_all_that_are_hidden_unless_said() -> None:
     rows: list[list[Cell]] = [["name", "n"], ["a", 1], ["b", 2], ["c", 3]]
-    book = replace_sheet_texts(workbook_bytes({"S": rows}), ('<row r="3">', '<row hidden="true" r="3">'))
+    book = patch_book(workbook_bytes({"S": rows}), ('<row r="3">', '<row hidden="true" r="3">'))
     end = "</sheetData>"
-    book = replace_sheet_texts(book, (end, f'{end}<autoFilter ref="A1:B4"><filterColumn colId="0"/></autoFilter>'))
+    book = patch_book(book, (end, f'{end}<autoFilter ref="A1:B4"><filterColumn colId="0"/></autoFilter>'))
     (sheet,) = read_workbook_sheets(book)
     assert sheet.notes[0].startswith("1 of 3 rows is hidden by a filter in the workbook; it is counted")
     assert [row[2] for row in sheet.rows] == ["false", "true", "false"]
-    book = replace_sheet_texts(
-        workbook_bytes({"S": rows}), ("<sheetData>", '<sheetFormatPr zeroHeight="1"/><sheetData>')
-    )
+    book = patch_book(workbook_bytes({"S": rows}), ("<sheetData>", '<sheetFormatPr zeroHeight="1"/><sheetData>'))
     assert read_workbook_sheets(book)[0].notes[0].startswith("3 of 3 rows are hidden")
 
 
@@ -165,11 +162,11 @@ def test_rows_and_columns_without_a_height_or_width_are_hidden() -> None:
     rows: list[list[str | float | bool | None]] = [["city", "n"], ["Bern", 1], ["Rome", 1000]]
     columns = '<cols><col min="2" max="2" width="0" customWidth="1"/></cols><sheetData>'
     flat = ('<row r="3">', '<row r="3" ht="0" customHeight="1">')
-    (sheet,) = read_workbook_sheets(replace_sheet_texts(workbook_bytes({"S": rows}), flat, ("<sheetData>", columns)))
+    (sheet,) = read_workbook_sheets(patch_book(workbook_bytes({"S": rows}), flat, ("<sheetData>", columns)))
     assert sheet.notes[0] == "1 column is hidden in the workbook, and read all the same: n"
     assert sheet.notes[1].startswith("1 of 2 rows is hidden in the workbook")
     tall = ('<row r="3">', '<row r="3" ht="10.5">')
-    assert read_workbook_sheets(replace_sheet_texts(workbook_bytes({"S": rows}), tall))[0].notes == []
+    assert read_workbook_sheets(patch_book(workbook_bytes({"S": rows}), tall))[0].notes == []
 
 
 def test_hidden_rows_of_an_open_document_sheet() -> None:
@@ -197,16 +194,6 @@ def test_hidden_rows_of_an_open_document_sheet() -> None:
     assert sheet.notes[1].startswith("3 of 4 rows are hidden by a filter in the workbook")
 
 
-def patch_book(book: bytes, member: str, old: str, new: str) -> bytes:
-    target = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(book)) as source, zipfile.ZipFile(target, "w") as archive:
-        for name in source.namelist():
-            data = source.read(name).decode()
-            assert old in data or name != member
-            archive.writestr(name, data.replace(old, new) if name == member else data)
-    return target.getvalue()
-
-
 def merged_book() -> bytes:
     rows: list[list[Cell]] = [
         ["Travel 2026"],
@@ -220,7 +207,7 @@ def merged_book() -> bytes:
     end = "</sheetData>"
     # Q2 is not merged: its groups only leave cells empty.
     book = workbook_bytes({"Q1": rows, "Q2": rows})
-    return patch_book(book, "xl/worksheets/sheet1.xml", end, f"{end}<mergeCells>{merges}</mergeCells>")
+    return patch_book(book, (end, f"{end}<mergeCells>{merges}</mergeCells>"))
 
 
 def test_a_merged_header_below_a_title_is_group_and_column_in_every_sheet() -> None:
