@@ -19,6 +19,7 @@ from specialists.outbound.network import read_network_variables
 from specialists.tools.tool import FolderWorkbench, Tool, ToolOutcome
 from specialists.tools.toolkit import Toolkit
 from tests.mcp_servers.harbour import PATH, TEXT, Harbour, make_tool_entry, tool
+from tests.specialists.scripted_model import call_tool
 
 READS = ("look", "environment", "asks_back", "junk", "fails", "wrong", "other_id", "hang", "pattern")
 BAD_PATTERN = {"type": "object", "properties": {"a": {"type": "string", "pattern": "^(a+)+$"}}}
@@ -39,10 +40,7 @@ async def open_toolkit(harbour: Harbour) -> AsyncIterator[Toolkit]:
 
 
 async def call(one: Tool, harbour: Harbour, **arguments: object) -> ToolOutcome:
-    outcome: ToolOutcome = await one.run(
-        one.arguments.model_validate(arguments), FolderWorkbench.make_in_memory((), harbour.folder)
-    )
-    return outcome
+    return await call_tool(one, FolderWorkbench.make_in_memory((), harbour.folder), **arguments)
 
 
 async def test_a_server_that_behaves_and_one_that_does_what_it_likes(

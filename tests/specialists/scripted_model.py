@@ -167,6 +167,10 @@ class Looker:
         return Tool(name, "read", LookArguments, run)
 
 
+async def call_tool(tool: Tool, bench: Workbench | None = None, /, **arguments: Any) -> ToolOutcome:
+    return await tool.run(tool.arguments.model_validate(arguments), bench or EmptyBench())
+
+
 def specialist(*tools: Tool, max_turns: int = 5, asks: ApprovalTerms | None = None) -> Specialist:
     """A specialist of these tools; `asks` are the terms on which their calls are approved, None: without asking."""
     return Specialist(

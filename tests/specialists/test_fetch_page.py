@@ -18,7 +18,7 @@ from specialists.tools.web.fetch import FetchSettings
 from tests.child_in_process import run_children_here
 from tests.patience import patience
 from tests.specialists.local_web import Site, serving
-from tests.specialists.scripted_model import EmptyBench
+from tests.specialists.scripted_model import EmptyBench, call_tool
 
 PARAGRAPH = "The tide at the pier rose by 4872 mm between noon and six, as the harbour office noted that day."
 PAGE = f"""<!doctype html><html><head><title>Tides of the  harbour</title></head><body><nav>Home | About</nav>
@@ -34,8 +34,7 @@ def _pages_are_read_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def fetch(url: str, start: int = 0, *, follows: bool = True, **settings: Any) -> ToolOutcome:
     tool = web_toolkit.tools(fetch=FetchSettings(**settings))[1]
-    bench = EmptyBench(follows=follows)
-    return await tool.run(tool.arguments.model_validate({"url": url, "start": start}), bench)
+    return await call_tool(tool, EmptyBench(follows=follows), url=url, start=start)
 
 
 def answering(body: bytes | str, media_type: str = "text/html", status: int = 200, **headers: str) -> Any:

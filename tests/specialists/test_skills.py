@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,9 +10,8 @@ from bot.supervisor.prompts import make_role_call
 from handoff.contracts import Terms
 from specialists.crew import Crew
 from specialists.registry import load_crew
-from specialists.tools.tool import Tool, ToolOutcome
 from tests.specialists.crew_files import list_faults, load_files, page, write_crew
-from tests.specialists.scripted_model import Looker
+from tests.specialists.scripted_model import Looker, call_tool
 
 VOICE = """---
 name: brand-voice
@@ -36,11 +34,6 @@ def load_skilled_crew(folder: Path) -> Crew:
     return load_files(folder, {}, **files)
 
 
-async def read(tool: Tool, **arguments: Any) -> ToolOutcome:
-    bench: Any = None
-    return await tool.run(tool.arguments.model_validate(arguments), bench)
-
-
 async def test_a_skill_is_a_line_in_the_prompt_and_read_on_demand(tmp_path: Path) -> None:
     crew = load_skilled_crew(tmp_path)
     one = crew.specialists["a"]
@@ -50,9 +43,9 @@ async def test_a_skill_is_a_line_in_the_prompt_and_read_on_demand(tmp_path: Path
     assert 'Say "we".' not in one.system_prompt
     assert list(one.toolbox) == ["read_skill"], "a skill grants no tool, whatever its file says"
     assert not one.toolbox["read_skill"].public, "what the house says is private, unless the skill says otherwise"
-    found = await read(one.toolbox["read_skill"], name="brand-voice")
+    found = await call_tool(one.toolbox["read_skill"], name="brand-voice")
     assert found.text == '# Brand voice\nSay "we".\n\n[Files of this skill: words/good.md]'
-    assert (await read(one.toolbox["read_skill"], name="brand-voice", file="words/good.md")).text == "Use: glad."
+    assert (await call_tool(one.toolbox["read_skill"], name="brand-voice", file="words/good.md")).text == "Use: glad."
     assert (crew.specialists["b"].tools, "Skills" in crew.specialists["b"].system_prompt) == ((), False)
 
 
@@ -63,19 +56,19 @@ async def test_nothing_outside_of_its_folder_is_read(tmp_path: Path) -> None:
     (folder / "loop").symlink_to(folder)
     (folder / "bytes.bin").write_bytes(b"\xff\xfe\x00")
     for name in ("../secret.txt", "link.txt", str(tmp_path / "skills" / "secret.txt"), "words", "no.md", "a\0b"):
-        found = await read(tool, name="brand-voice", file=name)
+        found = await call_tool(tool, name="brand-voice", file=name)
         assert found.failed, name
         assert "not for models" not in found.text
-    assert "cannot be read as text" in (await read(tool, name="brand-voice", file="bytes.bin")).text
-    assert (await read(tool, name="other")).text == "There is no skill 'other'. Yours: brand-voice."
+    assert "cannot be read as text" in (await call_tool(tool, name="brand-voice", file="bytes.bin")).text
+    assert (await call_tool(tool, name="other")).text == "There is no skill 'other'. Yours: brand-voice."
 
 
 async def test_a_long_skill_is_read_part_by_part(tmp_path: Path) -> None:
     tool = load_skilled_crew(tmp_path).specialists["a"].toolbox["read_skill"]
     write_crew(tmp_path, **{"skills/brand-voice/long.md": "x" * 9_999 + "END, and more"})
-    found = await read(tool, name="brand-voice", file="long.md")
+    found = await call_tool(tool, name="brand-voice", file="long.md")
     assert found.text.endswith("xE\n[12 characters follow: start=10000]"), "what changed since the start is read"
-    assert (await read(tool, name="brand-voice", file="long.md", start=10_000)).text == "ND, and more"
+    assert (await call_tool(tool, name="brand-voice", file="long.md", start=10_000)).text == "ND, and more"
 
 
 def test_skills_of_other_places_and_of_the_crew_around_are_there(tmp_path: Path) -> None:
@@ -209,22 +202,11 @@ def test_a_file_with_neither_tools_nor_model_is_one_of_theirs(tmp_path: Path) ->
     ]
 
 
-@pytest.mark.parametrize(
-    ("model", "tier"), [("haiku", "fast"), ("sonnet", "balanced"), ("opus", "deep"), ("inherit", "balanced")]
-)
-def test_their_models_are_tiers(tmp_path: Path, model: str, tier: str) -> None:
-    assert (
-        load_files(tmp_path, TOOLS, helper=BARE.replace("\n---\nYou", f"\nmodel: {model}\n---\nYou"))
-        .specialists["helper"]
-        .tier
-        == tier
-    )
-
-
 def test_skills_and_servers_that_are_not_there_are_named(tmp_path: Path) -> None:
     more = "skills: [voice, tone]\nmcpServers:\n  - desk\nmaxTurns: 99\nmodel: haiku"
     crew = load_files(tmp_path, TOOLS, helper=BARE.replace("description", f"{more}\ndescription"))
-    assert (crew.specialists["helper"].max_turns, crew.specialists["helper"].skills) == (50, ())
+    one = crew.specialists["helper"]
+    assert (one.tier, one.max_turns, one.skills) == ("fast", 50, ())
     assert [line.partition(": ")[2] for line in warnings(crew, tmp_path)][1:] == [
         "there is no skill voice, tone here; the agent works without",
         "there is no MCP server desk here; the agent works without",
@@ -232,17 +214,16 @@ def test_skills_and_servers_that_are_not_there_are_named(tmp_path: Path) -> None
 
 
 def test_a_name_that_is_too_long_gives_way_to_the_files(tmp_path: Path) -> None:
-    assert list(
-        load_files(tmp_path, TOOLS, helper=BARE.replace("name: helper", f"name: {'plugin-' * 6}helper")).specialists
-    ) == ["helper"]
+    text = BARE.replace("name: helper", f"name: {'plugin-' * 6}helper\nmodel: inherit")
+    (one,) = load_files(tmp_path, TOOLS, helper=text).specialists.values()
+    assert (one.name, one.tier) == ("helper", "balanced")
 
 
 def test_its_description_may_be_as_long_as_it_likes(tmp_path: Path) -> None:
-    crew = load_files(tmp_path, TOOLS, helper=BARE.replace("Helps.", "Helps with all kinds of things. " * 20))
-    assert (
-        crew.specialists["helper"].description
-        == "Helps with all kinds of things. " * 5 + "Helps with all kinds of things."
-    )
+    sentence = "Helps with all kinds of things."
+    text = BARE.replace("Helps.", f"{f'{sentence} ' * 20}\nmodel: opus")
+    one = load_files(tmp_path, TOOLS, helper=text).specialists["helper"]
+    assert (one.tier, one.description) == ("deep", " ".join([sentence] * 6))
 
 
 @pytest.mark.parametrize(

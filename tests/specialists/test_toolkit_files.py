@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from handoff.contracts import Artifact
 from specialists.crew import Crew
 from specialists.loading import crew_toolkits
 from specialists.registry import CrewError
@@ -15,6 +15,7 @@ from specialists.tools import plain_functions
 from specialists.tools.tool import Tool, ToolOutcome
 from tests.own_tools import all_tools
 from tests.specialists.crew_files import list_faults, load_files, page, write_crew
+from tests.specialists.scripted_model import EmptyBench, call_tool
 
 FILE = '''
 """Words of our house."""
@@ -95,15 +96,6 @@ def toolbox(tmp_path: Path) -> dict[str, Tool]:
     return crew_with(tmp_path, tools=names, words=FILE, _words=WORDS).specialists["a"].toolbox
 
 
-class Bench:
-    artifacts = (1, 2)
-
-
-async def call(tool: Tool, **arguments: Any) -> ToolOutcome:
-    bench: Any = Bench()
-    return await tool.run(tool.arguments.model_validate(arguments), bench)
-
-
 def test_functions_of_a_file_are_tools_by_their_signatures_and_docstrings(toolbox: dict[str, Tool]) -> None:
     spec = toolbox["look_up"].spec
     assert (spec.name, spec.description) == ("look_up", "Give our word for a word.")
@@ -122,23 +114,24 @@ def test_functions_of_a_file_are_tools_by_their_signatures_and_docstrings(toolbo
 
 
 async def test_what_a_function_gives_is_told_as_text(toolbox: dict[str, Tool], tmp_path: Path) -> None:
-    assert await call(toolbox["look_up"], word="house") == ToolOutcome("Haus-de")
-    assert await call(toolbox["count"], words=["a", "b"]) == ToolOutcome('{"words":2,"files":2}')
-    assert (await call(toolbox["rate"], day="today")).sources == ("https://rates.example",)
-    assert await call(toolbox["note"], text="tea") == ToolOutcome("Done.")
+    bench = EmptyBench(artifacts=(Artifact(id="1", name="a"), Artifact(id="2", name="b")))
+    assert await call_tool(toolbox["look_up"], word="house") == ToolOutcome("Haus-de")
+    assert await call_tool(toolbox["count"], bench, words=["a", "b"]) == ToolOutcome('{"words":2,"files":2}')
+    assert (await call_tool(toolbox["rate"], day="today")).sources == ("https://rates.example",)
+    assert await call_tool(toolbox["note"], text="tea") == ToolOutcome("Done.")
     assert (tmp_path / "toolkits" / "notes.txt").read_text() == "tea"
-    odd = await call(toolbox["odd"])
+    odd = await call_tool(toolbox["odd"])
     assert (odd.failed, odd.text) == (True, "odd gave a object, which is neither a text nor JSON.")
 
 
 async def test_what_a_function_raises_is_said_in_words(toolbox: dict[str, Tool]) -> None:
-    missing = await call(toolbox["look_up"], word="tea")
+    missing = await call_tool(toolbox["look_up"], word="tea")
     assert (missing.failed, missing.text) == (True, "look_up failed: KeyError: 'tea'")
-    left = await call(toolbox["leave"])
+    left = await call_tool(toolbox["leave"])
     assert (left.failed, left.text) == (True, "leave failed: SystemExit: 3"), "it does not end the bot"
-    assert (await call(toolbox["first"])).text == "first failed: RuntimeError: StopIteration"
+    assert (await call_tool(toolbox["first"])).text == "first failed: RuntimeError: StopIteration"
     with pytest.raises(RuntimeError, match="the pen broke"):  # whether it wrote is in doubt: people are asked
-        await call(toolbox["note"], text="break")
+        await call_tool(toolbox["note"], text="break")
 
 
 async def test_functions_that_hang_do_not_take_all_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -149,8 +142,8 @@ async def test_functions_that_hang_do_not_take_all_threads(monkeypatch: pytest.M
     for _ in range(2):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.02):
-                await call(tool)
-    assert (await call(tool)).text == "wait is busy with 2 other calls. Go on without it."
+                await call_tool(tool)
+    assert (await call_tool(tool)).text == "wait is busy with 2 other calls. Go on without it."
 
 
 FUNCTION_FAULTS = {

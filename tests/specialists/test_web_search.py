@@ -20,7 +20,7 @@ from specialists.tools.web.search import SearchFailed, SearchHit, SearchSettings
 from tests.child_in_process import run_children_here
 from tests.own_tools import all_tools
 from tests.specialists.local_web import serving
-from tests.specialists.scripted_model import EmptyBench
+from tests.specialists.scripted_model import EmptyBench, call_tool
 
 BRAVE = {
     "type": "search",
@@ -53,8 +53,7 @@ def _pages_are_read_here(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def use(settings: SearchSettings, **arguments: Any) -> ToolOutcome:
-    tool = web_toolkit.tools(search=settings)[0]
-    return await tool.run(tool.arguments.model_validate({"query": "tides", **arguments}), EmptyBench())
+    return await call_tool(web_toolkit.tools(search=settings)[0], **{"query": "tides", **arguments})
 
 
 def replying(answer: Any, status: int = 200) -> Any:
@@ -244,7 +243,7 @@ async def call(folder: Path, tool: str, **arguments: object) -> ToolOutcome:
     found = all_tools(ToolSettings({"LEADHAND_RECORDED_PAGES": str(folder)}))[tool]
     assert found.sends is None
     assert not found.url, "nothing leaves, so there is nothing to ask people about"
-    return await found.run(found.arguments.model_validate(arguments), EmptyBench(follows=False))
+    return await call_tool(found, EmptyBench(follows=False), **arguments)
 
 
 async def test_a_search_finds_pages_by_their_words_and_says_where_it_looked(tmp_path: Path) -> None:
