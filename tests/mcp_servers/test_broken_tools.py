@@ -15,6 +15,7 @@ from specialists.mcp.tool_list_filter import ToolListFilter
 from specialists.mcp.tool_lock import ToolLock, make_locked_tool, read_lock, write_lock
 from specialists.tools.tool import FolderWorkbench
 from tests.mcp_servers.harbour import Harbour, make_tool_entry, tool
+from tests.specialists.scripted_model import call_tool
 
 GOOD = make_tool_entry("look")
 BROKEN_TOOLS: dict[str, Any] = {
@@ -63,8 +64,7 @@ async def list_left_out_tools(harbour: Harbour, *tools: Any, pages: int = 1) -> 
     kit = make_toolkit(server, kept, harbour.settings, "crew")
     assert kit.close is not None
     try:
-        one = tool(kit, "look")
-        outcome = await one.run(one.arguments.model_validate({}), FolderWorkbench.make_in_memory((), harbour.folder))
+        outcome = await call_tool(tool(kit, "look"), FolderWorkbench.make_in_memory((), harbour.folder))
     finally:
         await kit.close()
     assert outcome.text.endswith("High water at noon."), outcome.text

@@ -32,6 +32,7 @@ from tests.models.sample_pictures import picture, png
 from tests.specialists.scripted_model import (
     EmptyBench,
     Looker,
+    call_tool,
     calling,
     finish,
     give_up,
@@ -246,10 +247,7 @@ def bench(tmp_path: Path) -> FolderWorkbench:
 
 
 async def call(bench: FolderWorkbench, tool_name: str, /, **arguments: str) -> ToolOutcome:
-    tool = add_reading_tools(reader(), READABLE).toolbox[tool_name]
-    outcome = await tool.run(tool.arguments(**arguments), bench)
-    assert isinstance(outcome, ToolOutcome)
-    return outcome
+    return await call_tool(add_reading_tools(reader(), READABLE).toolbox[tool_name], bench, **arguments)
 
 
 def test_the_tools_are_offered_where_there_is_something_to_read() -> None:

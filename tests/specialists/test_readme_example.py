@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +15,7 @@ from specialists.registry import CREWS_FOLDER, load_crew
 from specialists.tools.web import recorded_web
 from tests.own_tools import all_tools
 from tests.specialists.crew_files import load_files, page, write_crew
+from tests.specialists.scripted_model import call_tool
 
 README = Path(__file__).parents[2] / "README.md"
 CREW_PAGE = Path(__file__).parents[2] / "docs" / "crews.md"
@@ -27,8 +27,7 @@ def test_the_specialist_of_the_readme_joins_the_crew(tmp_path: Path) -> None:
     assert found, "the README no longer shows a specialist"
     crew = tmp_path / "general"
     shutil.copytree(CREWS_FOLDER / "general", crew)
-    (crew / f"{found[1]}.md").write_text(found[2], encoding="utf-8")
-    specialists = load_crew(crew, all_tools()).specialists
+    specialists = load_files(crew, all_tools(), **{found[1]: found[2]}).specialists
     assert found[1] in specialists
     assert len(found[2].splitlines()) <= 10
 
@@ -67,15 +66,11 @@ async def test_the_toolkit_of_the_page_on_crews_works_in_fifteen_lines(tmp_path:
         "add_term": ("write", "toolkits/glossary.py"),
     }
     assert not crew.warnings
-
-    async def call(name: str, **arguments: str) -> str:
-        bench: Any = None
-        return (await tools[name].run(tools[name].arguments.model_validate(arguments), bench)).text
-
-    assert await call("look_up_term", term="Gateway") == "Zugang"
-    assert await call("add_term", term="Proxy", german="Vermittler") == "Done."
-    assert await call("look_up_term", term="proxy") == "Vermittler"
-    assert await call("look_up_term", term="relay") == "relay is not in the glossary."
+    look_up, add = tools["look_up_term"], tools["add_term"]
+    assert (await call_tool(look_up, term="Gateway")).text == "Zugang"
+    assert (await call_tool(add, term="Proxy", german="Vermittler")).text == "Done."
+    assert (await call_tool(look_up, term="proxy")).text == "Vermittler"
+    assert (await call_tool(look_up, term="relay")).text == "relay is not in the glossary."
 
 
 GOOD = """\
@@ -142,9 +137,7 @@ def test_what_is_wrong_is_told_by_its_line(tmp_path: Path, old: str, new: str, l
 
 
 def test_a_step_that_nobody_can_take_is_told_before_anything_runs(tmp_path: Path) -> None:
-    page = "---\nname: scout\ndescription: Reads.\ntools: [web_search]\nmodel: fast\n---\nYou are the scout.\n"
-    (tmp_path / "scout.md").write_text(page)
-    crew = load_crew(tmp_path, all_tools())
+    crew = load_files(tmp_path, all_tools(), scout=page("scout", tools="[web_search]"))
     assert crew_demo.find_step_faults(demo_of(tmp_path, GOOD), crew) == []
     (fault,) = crew_demo.find_step_faults(demo_of(tmp_path, GOOD.replace("web_search:", "web_serch:")), crew)
     assert (fault.line, fault.text) == (12, "scout has no tool web_serch (did you mean web_search?)")
@@ -153,15 +146,15 @@ def test_a_step_that_nobody_can_take_is_told_before_anything_runs(tmp_path: Path
 
 
 def test_the_example_of_the_page_is_a_demo(tmp_path: Path) -> None:
-    page = (CREWS_FOLDER.parents[1] / "docs" / "crews" / "README.md").read_text(encoding="utf-8")
-    example = page.partition("```yaml\n")[2].partition("```")[0]
+    text = (CREWS_FOLDER.parents[1] / "docs" / "crews" / "README.md").read_text(encoding="utf-8")
+    example = text.partition("```yaml\n")[2].partition("```")[0]
     for name in ("contract.pdf", "shop.bundle", "pages/index.yml"):
         (tmp_path / "demo" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "demo" / name).write_text("")
     demo = demo_of(tmp_path, example)
     assert demo.faults == []
     assert list(demo.replies.turns) == ["scout", "clerk"]
-    index = page.rpartition("```yaml\n")[2].partition("```")[0]
+    index = text.rpartition("```yaml\n")[2].partition("```")[0]
     (tmp_path / "demo" / "pages" / "index.yml").write_text(index)
     (tmp_path / "demo" / "pages" / "acme.html").write_text("<p>Acme</p>")
     assert recorded_web.read_index(tmp_path / "demo" / "pages").faults == []
