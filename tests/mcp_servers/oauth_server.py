@@ -21,6 +21,28 @@ TIDES = "High water at noon."
 
 
 @dataclass
+class HeldSignIns:
+    """Sign-ins in memory, as texts by name, with a clock that a test moves. What lasts a while is not dropped."""
+
+    now: float = 1_000.0
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def clock(self) -> float:
+        """Tell the time, in seconds since the epoch."""
+        return self.now
+
+    async def keep(self, name: str, text: str, lasts: float | None = None) -> None:
+        del lasts
+        self.texts[name] = text
+
+    async def read(self, name: str) -> str:
+        return self.texts.get(name, "")
+
+    async def pop(self, name: str) -> str:
+        return self.texts.pop(name, "")
+
+
+@dataclass
 class OAuthServer:
     """The server, and what it was asked. `lies` stand in place of what its two documents say, by their keys."""
 

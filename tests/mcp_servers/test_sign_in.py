@@ -16,8 +16,7 @@ from specialists.mcp.tool_lock import make_locked_tool
 from specialists.tools.tool_sign_in import LOCAL_RETURN_URL, SignInFailed
 from specialists.tools.toolkit import ToolSettings
 from tests.mcp_servers.harbour import make_tool_entry
-from tests.mcp_servers.held_sign_ins import HeldSignIns
-from tests.mcp_servers.oauth_server import OAuthServer, oauth_server
+from tests.mcp_servers.oauth_server import HeldSignIns, OAuthServer, oauth_server
 
 ANA, BEN = "U_ANA", "U_BEN"
 

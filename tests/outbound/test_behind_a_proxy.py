@@ -44,8 +44,7 @@ from tests.code.conftest import caller
 from tests.code.demo_repository import build
 from tests.code.local_forge import TOKEN, local_forge
 from tests.mcp_servers.harbour import Harbour, make_tool_entry
-from tests.mcp_servers.held_sign_ins import HeldSignIns
-from tests.mcp_servers.oauth_server import TIDES, oauth_server
+from tests.mcp_servers.oauth_server import TIDES, HeldSignIns, oauth_server
 from tests.outbound.connect_proxy import Authority, ConnectProxy
 from tests.own_tools import all_tools
 from tests.providers.rendering import Reply
