@@ -13,12 +13,11 @@ from bot.features.catalogue import SPOKEN_COMMANDS, SUBCOMMANDS
 from bot.slack.receive.router import list_help_words
 from bot.slack.send.web_calls import BackgroundTasks
 from bot.slack.show import notices
-from bot.slack.views.answer_message import SHOW_EVIDENCE, render_answer
-from bot.slack.views.question import render_question
+from bot.slack.views.answer_message import SHOW_EVIDENCE
+from bot.slack.views.button_data import RequestRef, encode_data
+from bot.slack.views.outgoing import make_button
 from bot.workspace.workspace_server import Workspace
-from handoff.contracts import Place, Plan, Request, Result, Subtask
-from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState
-from handoff.state.state_values import Question
+from handoff.contracts import Place
 from tests.slack.memory_service import MemoryService
 from tests.slack.workspaces import connected_app
 
@@ -48,42 +47,11 @@ class Scene:
             lambda: next((m for m in person.ephemerals(channel) if text in json.dumps(m, ensure_ascii=False)), None)
         )
 
-    async def post(self, place: Place, message: Any) -> str:
-        sent = await self.app.client.chat_postMessage(
-            channel=place.channel, thread_ts=place.thread_ts, text=message.text, blocks=list(message.blocks)
-        )
-        return str(sent["ts"])
-
 
 @pytest.fixture
 async def scene() -> AsyncIterator[Scene]:
     async with connected_app(retry_scale=0.001) as made:
         yield Scene(made.workspace, made.app, made.service, made.background)
-
-
-async def test_the_bots_own_words_are_no_request(scene: Scene) -> None:
-    bot = scene.workspace.bot_user_id
-    await scene.app.client.chat_postMessage(channel=scene.workspace.channel_id("#general"), text=f"<@{bot}> go on")
-    await scene.ana.say("#general", f"{scene.bot} real")
-    await scene.wait_for_requests()
-    assert [request.text for _, request, _ in scene.service.requests] == ["real"]
-
-
-async def test_a_button_from_another_thread_is_refused(scene: Scene) -> None:
-    ts, other = [await scene.ana.say("#general", "root") for _ in range(2)]
-    asked = Question(number=1, message="Which year?", options=("2025", "2026"), asked_at=1.0, whom=(scene.ana.id,))
-    subtask = Subtask(id="a", title="Profile", intent="i", specialist="analyst")
-    work = SubtaskState(spec=subtask, specialist="analyst", state="input_required", question=asked)
-    spec = Request(id=ts, user=scene.ana.id, text="t", at=1.0)
-    request = RequestState(
-        spec=spec, run=PlanRun(plan=Plan(goal="g", subtasks=(subtask,))), subtasks={"a": work}, is_gathered=True
-    )
-    moved = await scene.post(
-        scene.place(other), render_question(Job(place=scene.place(ts), requests=(request,)), request, "a")
-    )
-    await scene.ana.click("#general", moved, "answer:0")
-    await scene.wait_for_ephemeral(scene.ana, notices.OLD_BUTTON)
-    assert scene.service.answers == []
 
 
 async def test_a_stop_with_nothing_to_stop_frees_the_session(scene: Scene) -> None:
@@ -100,23 +68,15 @@ async def test_the_evidence_of_a_job_that_is_forgotten_is_missed_in_words(scene:
     await scene.ana.say("#general", f"{scene.bot} a question")
     await scene.wait_for_requests()
     place, spec, _ = scene.service.requests[0]
-    result = Result(summary="4", content="4", queries=("SELECT 4",))
-    subtask = SubtaskState(
-        spec=Subtask(id="a", title="A", intent="Do it.", specialist="s"), specialist="s", result=result
+    value = encode_data(RequestRef(place.job_id, spec.id))
+    sent = await scene.app.client.chat_postMessage(
+        channel=place.channel,
+        thread_ts=place.thread_ts,
+        text="Yes.",
+        blocks=[{"type": "actions", "elements": [make_button("Evidence", SHOW_EVIDENCE, value)]}],
     )
-    request = RequestState(spec=spec, run=PlanRun(answer="Yes.", concluded_at=2.0), subtasks={"a": subtask})
-    job = Job(place=place, requests=(request,))
-    (message,) = render_answer(job, request, "m")
-    sent = await scene.post(place, message)
-    value = next(block for block in message.blocks if block["type"] == "actions")["elements"][0]["value"]
-    await scene.ben.click("#general", sent, SHOW_EVIDENCE, value)
+    await scene.ben.click("#general", sent["ts"], SHOW_EVIDENCE, value)
     await scene.wait_for_ephemeral(scene.ben, notices.NO_EVIDENCE)
-    scene.service.jobs_by_place[place] = job
-    await scene.ben.click("#general", sent, SHOW_EVIDENCE, value)
-    await scene.workspace.until(scene.ben.views)
-    *_, query, details = scene.ben.views()[0]["blocks"]
-    assert "SELECT 4" in query["text"]["text"]
-    assert f"Job {job.id}" in str(details)
 
 
 async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
@@ -150,6 +110,9 @@ async def test_commands_are_answered_to_the_person_alone(scene: Scene) -> None:
     ):
         await scene.ana.command("#general", "/leadhand", text)
         await scene.wait_for_ephemeral(scene.ana, answered)
+    helped = scene.ana.ephemerals("#general")[0]["blocks"][0]["text"]["text"]
+    assert [one.name for one in SUBCOMMANDS if f"/leadhand {one.name}" not in helped] == []
+    assert [word for word in list_help_words(SPOKEN_COMMANDS) if f"`{word}`" not in helped] == []
     assert scene.service.typed_texts == [
         "dance @channel",
         "help me write a letter to them",
@@ -182,24 +145,28 @@ async def test_the_prompts(scene: Scene) -> None:
     assert "What can you do?" in [prompt["title"] for prompt in prompts]
 
 
-async def test_help_and_status_as_words(scene: Scene) -> None:
-    ts = await scene.ana.say("#general", f"{scene.bot} help")
-    await scene.wait_for_ephemeral(scene.ana, "Mention me again to ask for more")
-    await scene.ana.say("#general", f"{scene.bot} status", thread_ts=ts)
-    await scene.wait_for_ephemeral(scene.ana, "You have no jobs yet")
-    await scene.background.drain()
-    assert len(scene.ana.ephemerals("#general")) == 2
-    assert scene.service.requests == []
-
-
-@pytest.mark.parametrize("word", ["help", "status", "stop"])
-async def test_what_is_asked_outside_of_threads_is_answered_there(scene: Scene, word: str) -> None:
-    """A thread that has no reply yet would not show it."""
-    await scene.ana.say("#general", f"{scene.bot} {word}")
+@pytest.mark.parametrize(
+    ("word", "answered"),
+    [
+        ("help", "Mention me again to ask for more"),
+        ("status", "You have no jobs yet"),
+        ("stop", notices.NOTHING_TO_STOP),
+    ],
+)
+async def test_what_is_asked_outside_of_threads_is_answered_there(scene: Scene, word: str, answered: str) -> None:
+    """A thread that has no reply yet would not show it. Within a thread it is answered as well."""
+    ts = await scene.ana.say("#general", f"{scene.bot} {word}")
     await scene.ana.say(scene.ana.dm, word)
     for place in ("#general", scene.ana.dm):
         told = await scene.workspace.until(lambda place=place: scene.ana.ephemerals(place))
         assert [each.get("thread_ts") for each in told] == [None]
+        assert answered in str(told)
+    await scene.ana.say("#general", f"{scene.bot} {word}", thread_ts=ts)
+    (told,) = await scene.workspace.until(lambda: scene.ana.ephemerals("#general")[1:])
+    assert answered in str(told)
+    await scene.background.drain()
+    assert len(scene.ana.ephemerals("#general")) == 2
+    assert scene.service.requests == []
 
 
 async def test_every_subscribed_event_is_acknowledged_and_nothing_broken_gets_in(scene: Scene) -> None:
@@ -254,13 +221,3 @@ async def test_who_cannot_be_told_in_the_channel_is_told_directly(scene: Scene) 
         scene.app.client, scene.place(ts), scene.ana.id, notices.make_note("hello there")
     )
     assert [message["text"] for message in scene.workspace.messages(scene.ana.dm)] == ["hello there"]
-
-
-async def test_every_subcommand_is_in_the_help(scene: Scene) -> None:
-    ana = scene.ana
-    await ana.command("#general", "/leadhand", "help")
-    (helped,) = await scene.workspace.until(lambda: ana.ephemerals("#general"))
-    for one in SUBCOMMANDS:
-        assert f"/leadhand {one.name}" in helped["blocks"][0]["text"]["text"]
-    for word in list_help_words(SPOKEN_COMMANDS):
-        assert f"`{word}`" in helped["blocks"][0]["text"]["text"]

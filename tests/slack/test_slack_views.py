@@ -16,6 +16,7 @@ from bot.slack.views.answer_message import (
     list_sources,
     render_answer,
     render_answer_footer,
+    render_evidence_modal,
 )
 from bot.slack.views.button_data import decode_data
 from bot.slack.views.card import render_card_title, render_plan_card
@@ -410,12 +411,14 @@ def test_an_answer_tells_its_sources_cost_and_gain() -> None:
     assert '"text": "7.0 s"' in shown
     assert "claude" not in shown
     assert "tokens" not in shown
-    assert list_detail_lines(job_of(request), request) == [
+    details = [
         "Model: m",
         "Spent: 12.3k tokens, $0.04",
         "2 specialists side by side: 2.0x faster than one by one",
         f"Job {job_of(request).id}",
     ]
+    assert list_detail_lines(job_of(request), request) == details
+    assert render_evidence_modal(job_of(request), request)["blocks"][-1] == make_context("\n".join(details))
     assert "feedback_buttons" in shown
     assert "Answered in part" not in shown
     assert list(message.blocks[1:]) == render_answer_footer(job_of(request), request, "claude (Anthropic)")
