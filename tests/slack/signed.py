@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -113,7 +113,6 @@ class Door:
     background: BackgroundTasks
     url: str
     session: aiohttp.ClientSession
-    last: str = field(default="")
     expected_status: int = 200
     """The status that each answer must have."""
 
@@ -238,8 +237,7 @@ class Door:
         return {**self._base("view_submission", person), "view": {**view, "private_metadata": told}}
 
     def _ts(self) -> str:
-        self.last = f"1700000001.{next(_COUNT):06}"
-        return self.last
+        return f"1700000001.{next(_COUNT):06}"
 
     # -- what came of it -------------------------------------------------------------------------
 
