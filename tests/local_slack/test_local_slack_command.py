@@ -13,6 +13,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.manifest import SENT_EVENTS
 from bot.workspace.web_api.method_table import METHODS
@@ -111,6 +112,8 @@ async def test_without_a_command_it_prints_what_to_export(start: Start) -> None:
     exports = dict(line.removeprefix("export ").split("=", 1) for line in running.lines if line.startswith("export "))
     assert list(exports)[:4] == ["SLACK_API_URL", "SLACK_BOT_TOKEN", "SLACK_APP_TOKEN", "SLACK_SIGNING_SECRET"]
     assert list(exports)[4:] == ["PYTHONPATH", "NODE_OPTIONS"]
+    client = AsyncWebClient(exports["SLACK_BOT_TOKEN"], base_url=exports["SLACK_API_URL"])
+    assert (await client.auth_test())["ok"]
     assert await running.stop() == 0
 
 
@@ -126,6 +129,7 @@ async def test_further_workspaces_and_their_organisation_can_be_installed_in(sta
     async with aiohttp.ClientSession() as browser, browser.get(address, params=query) as response:
         offered = re.findall(r">(Allow in [^<]+)<", await response.text())
     assert offered == ["Allow in Local workspace", "Allow in Second", "Allow in all of Acme"]
+    assert await running.stop(signal.SIGTERM) == 0
 
 
 def run_command(*arguments: str | Path, cwd: Path) -> tuple[int, str]:

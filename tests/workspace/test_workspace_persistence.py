@@ -2,7 +2,6 @@ import asyncio
 import contextlib
 import sqlite3
 import stat
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.workspace.manifest import read_manifest
 from bot.workspace.storage import WorkspaceStorage
 from bot.workspace.workspace_server import Workspace
-from tests.patience import patience
 from tests.workspace.conftest import Change, Listen, eventually
 
 MANIFEST = Path(__file__).parent / "manifest.yml"
@@ -116,42 +114,13 @@ async def test_what_holds_tokens_is_private(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "data" / "workspace.sqlite3").stat().st_mode) == 0o600
 
 
-async def test_it_starts_alone_and_stops_on_a_signal() -> None:
-    root = Path(__file__).parents[2]
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "bot.workspace", "--manifest", str(MANIFEST), cwd=root, stdout=asyncio.subprocess.PIPE
-    )
-    lines = {}
-    while b"Ctrl-C" not in (line := await asyncio.wait_for(process.stdout.readline(), patience())):
-        name, _, value = line.decode().strip().removeprefix("export ").partition("=")
-        lines[name] = value
-    client = AsyncWebClient(lines["SLACK_BOT_TOKEN"], base_url=lines["SLACK_API_URL"])
-    assert (await client.auth_test())["ok"]
-    process.terminate()
-    assert await asyncio.wait_for(process.wait(), patience()) == 0
+def test_what_is_wrong_with_a_manifest_is_said(tmp_path: Path, manifest_with: Change) -> None:
+    (tmp_path / "bad.yml").write_text("- not a manifest\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="is not an app manifest: display_information is missing"):
+        read_manifest(tmp_path / "bad.yml")
 
-
-async def test_a_manifest_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "bad.yml"
-    path.write_text("- not a manifest\n", encoding="utf-8")
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "bot.workspace",
-        "--manifest",
-        str(path),
-        cwd=Path(__file__).parents[2],
-        stderr=asyncio.subprocess.PIPE,
-    )
-    _, errors = await asyncio.wait_for(process.communicate(), patience())
-    assert process.returncode == 1
-    assert errors.decode().count("\n") == 1
-    assert "is not an app manifest" in errors.decode()
-
-
-def test_what_is_wrong_with_a_manifest_is_said(manifest_with: Change) -> None:
     def nameless(raw: Any) -> None:
         del raw["features"]["slash_commands"][0]["command"]
 
-    with pytest.raises(ValueError, match="KeyError: 'command'"):
+    with pytest.raises(ValueError, match="is not an app manifest: KeyError: 'command'"):
         read_manifest(manifest_with(nameless))
