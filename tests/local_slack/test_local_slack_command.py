@@ -151,10 +151,15 @@ def test_a_manifest_or_program_that_is_not_there_is_said_in_a_line(tmp_path: Pat
 def test_an_app_without_socket_mode_is_told_of_the_other_way(tmp_path: Path) -> None:
     raw: dict[str, Any] = json.loads(MANIFEST.read_text(encoding="utf-8"))
     raw["settings"]["socket_mode_enabled"] = False
+    raw["features"]["assistant_view"] = {"assistant_description": "Helps."}
     (tmp_path / "manifest.json").write_text(json.dumps(raw), encoding="utf-8")
     code, errors = run_command("--", sys.executable, "-c", "", cwd=tmp_path)
     assert code == 0
-    assert "The manifest has Socket Mode off" in errors
+    notes = [
+        line for line in errors.partition("Page:  http://127.0.0.1:")[0].splitlines() if line.startswith("Note:  ")
+    ]
+    assert notes[0].startswith("Note:  features.assistant_view is the older form of an agent")
+    assert notes[-1].startswith("Note:  The manifest has Socket Mode off")
 
 
 def test_methods_and_events_are_listed(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """Manifests as Slack takes them, its older forms too, and what is said of them at start."""
 
-import asyncio
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.manifest import read_manifest
 from bot.workspace.workspace_server import Workspace
-from tests.patience import patience
 from tests.workspace.conftest import Change, Listen, Start, eventually
 
 
@@ -43,6 +40,9 @@ async def test_an_assistant_thread_starts_greets_and_answers(
     start: Start, manifest_with: Change, listen: Listen
 ) -> None:
     workspace = await start(manifest=manifest_with(assistant), rate_limits=False)
+    older, unsent = workspace.manifest_notes
+    assert older.startswith("features.assistant_view is the older form of an agent")
+    assert unsent == "The app subscribes to events that this workspace never sends: link_shared."
     heard: list[Any] = []
 
     def register(app: AsyncApp) -> None:
@@ -96,17 +96,3 @@ async def test_an_agent_of_today_gets_plain_messages_and_no_assistant_threads(
     assert [each["text"] for each in workspace.messages(ana.dm)] == ["hello"]
     assert workspace.manifest_notes == []
     assert (await client.auth_test())["ok"]
-
-
-async def test_what_will_not_happen_here_is_said_at_start(manifest_with: Change) -> None:
-    command = [sys.executable, "-m", "bot.workspace", "--manifest", str(manifest_with(assistant))]
-    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-    try:
-        assert process.stdout is not None
-        lines = [(await asyncio.wait_for(process.stdout.readline(), patience())).decode() for _ in range(3)]
-    finally:
-        process.terminate()
-        await process.wait()
-    assert lines[0].startswith("Note:  features.assistant_view is the older form of an agent")
-    assert lines[1] == "Note:  The app subscribes to events that this workspace never sends: link_shared.\n"
-    assert lines[2].startswith("Page:  http://127.0.0.1:")
