@@ -56,6 +56,12 @@ async def workspace(start: Start) -> Workspace:
 
 
 @pytest.fixture
+def general(workspace: Workspace) -> str:
+    """The id of the channel that everybody is in."""
+    return workspace.channel_id("#general")
+
+
+@pytest.fixture
 def client_of(session: aiohttp.ClientSession) -> Clients:
     """The real client, without retries of its own."""
 

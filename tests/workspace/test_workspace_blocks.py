@@ -128,10 +128,8 @@ BAD = [
 
 
 @pytest.mark.parametrize("blocks", GOOD, ids=[f"{blocks[0]['type']}-{number}" for number, blocks in enumerate(GOOD)])
-async def test_good_blocks_are_taken(
-    workspace: Workspace, client: AsyncWebClient, blocks: list[dict[str, Any]]
-) -> None:
-    answer = await client.chat_postMessage(channel=workspace.channel_id("#general"), text="x", blocks=blocks)
+async def test_good_blocks_are_taken(client: AsyncWebClient, blocks: list[dict[str, Any]], general: str) -> None:
+    answer = await client.chat_postMessage(channel=general, text="x", blocks=blocks)
     assert all(block["block_id"] for block in answer["message"]["blocks"])
 
 
@@ -144,22 +142,21 @@ async def test_bad_blocks_are_refused_and_the_fault_is_named(
     expect_refusal: ExpectRefusal,
     blocks: list[dict[str, Any]],
     complaint: str,
+    general: str,
 ) -> None:
-    channel = workspace.channel_id("#general")
-    answer = await expect_refusal("invalid_blocks", client.chat_postMessage(channel=channel, text="x", blocks=blocks))
+    answer = await expect_refusal("invalid_blocks", client.chat_postMessage(channel=general, text="x", blocks=blocks))
     assert any(complaint in each for each in answer["response_metadata"]["messages"]), answer
     assert workspace.messages("#general") == []
 
 
 async def test_cards_have_a_size_as_a_whole(
-    workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal
+    client: AsyncWebClient, expect_refusal: ExpectRefusal, general: str
 ) -> None:
-    channel = workspace.channel_id("#general")
     tasks = [{**CARD, "task_id": str(number)} for number in range(49)]
     plan = {"type": "plan", "title": "Plan", "tasks": tasks[:48]}
-    await client.chat_postMessage(channel=channel, text="x", blocks=[plan])
+    await client.chat_postMessage(channel=general, text="x", blocks=[plan])
     await expect_refusal(
-        "msg_too_long", client.chat_postMessage(channel=channel, text="x", blocks=[{**plan, "tasks": tasks}])
+        "msg_too_long", client.chat_postMessage(channel=general, text="x", blocks=[{**plan, "tasks": tasks}])
     )
     detail = {
         "type": "rich_text",
@@ -167,38 +164,36 @@ async def test_cards_have_a_size_as_a_whole(
     }
     wordy = [{**task, "details": detail} for task in tasks[:12]]
     await expect_refusal(
-        "msg_too_long", client.chat_postMessage(channel=channel, text="x", blocks=[{**plan, "tasks": wordy}])
+        "msg_too_long", client.chat_postMessage(channel=general, text="x", blocks=[{**plan, "tasks": wordy}])
     )
 
 
-async def test_a_button_within_a_frame_can_be_pressed(workspace: Workspace, client: AsyncWebClient) -> None:
+async def test_a_button_within_a_frame_can_be_pressed(client: AsyncWebClient, general: str) -> None:
     """What stands in a container or a card gets its ids like any other."""
     button = {"type": "button", "text": PLAIN}
     card = {"type": "card", "title": TEXT, "actions": [button]}
     blocks = [box(section(accessory=button)), card, {"type": "carousel", "elements": [card]}]
-    answer = await client.chat_postMessage(channel=workspace.channel_id("#general"), text="x", blocks=blocks)
+    answer = await client.chat_postMessage(channel=general, text="x", blocks=blocks)
     found = list(iterate_elements(answer["message"]["blocks"]))
     assert len({(block["block_id"], element["action_id"]) for block, element in found}) == 3
 
 
 async def test_one_table_a_message_and_a_list_of_blocks(
-    workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal
+    client: AsyncWebClient, expect_refusal: ExpectRefusal, general: str
 ) -> None:
-    channel = workspace.channel_id("#general")
     table = {"type": "table", "rows": [[{"type": "raw_text", "text": "a"}]]}
     await expect_refusal(
-        "only_one_table_allowed", client.chat_postMessage(channel=channel, text="x", blocks=[table, table])
+        "only_one_table_allowed", client.chat_postMessage(channel=general, text="x", blocks=[table, table])
     )
     for wrong in ('{"type": "section"}', "no JSON", "[" * 20_000 + "]" * 20_000):
-        await expect_refusal("invalid_blocks_format", client.chat_postMessage(channel=channel, text="x", blocks=wrong))
+        await expect_refusal("invalid_blocks_format", client.chat_postMessage(channel=general, text="x", blocks=wrong))
 
 
 async def test_new_text_alone_replaces_blocks_and_an_empty_list_removes_them(
-    workspace: Workspace, client: AsyncWebClient
+    workspace: Workspace, client: AsyncWebClient, general: str
 ) -> None:
-    channel = workspace.channel_id("#general")
-    ts = (await client.chat_postMessage(channel=channel, text="x", blocks=[section()]))["ts"]
-    await client.chat_update(channel=channel, ts=ts, text="y", blocks=[{"type": "divider"}])
+    ts = (await client.chat_postMessage(channel=general, text="x", blocks=[section()]))["ts"]
+    await client.chat_update(channel=general, ts=ts, text="y", blocks=[{"type": "divider"}])
     assert workspace.messages("#general")[0]["blocks"][0]["type"] == "divider"
-    await client.chat_update(channel=channel, ts=ts, text="z")
+    await client.chat_update(channel=general, ts=ts, text="z")
     assert "blocks" not in workspace.messages("#general")[0]

@@ -10,11 +10,6 @@ from bot.workspace.workspace_server import Workspace
 from tests.workspace.conftest import ExpectRefusal
 
 
-@pytest.fixture
-def general(workspace: Workspace) -> Any:
-    return workspace.channel_id("#general")
-
-
 async def test_a_lost_reply_has_done_its_work(workspace: Workspace, client: AsyncWebClient, general: str) -> None:
     workspace.faults.add("chat.postMessage", "lost_reply")
     with pytest.raises(aiohttp.ClientError):

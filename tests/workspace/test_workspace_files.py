@@ -3,16 +3,10 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
 from tests.workspace.conftest import ExpectRefusal, Listen, eventually
-
-
-@pytest.fixture
-def general(workspace: Workspace) -> Any:
-    return workspace.channel_id("#general")
 
 
 async def test_the_sdk_uploads_in_three_steps(workspace: Workspace, client: AsyncWebClient, general: str) -> None:

@@ -50,7 +50,7 @@ FORM = {
 
 
 async def test_a_press_is_acknowledged_and_answered_by_response_url(
-    workspace: Workspace, listen: Listen, client: AsyncWebClient
+    workspace: Workspace, listen: Listen, client: AsyncWebClient, general: str
 ) -> None:
     seen: list[Any] = []
 
@@ -62,10 +62,9 @@ async def test_a_press_is_acknowledged_and_answered_by_response_url(
             await respond(text="thank you", replace_original=True)
 
     await listen(workspace, register)
-    channel = workspace.channel_id("#general")
     ana = workspace.person("ana")
     root = await ana.say("#general", "root")
-    answer = await client.chat_postMessage(channel=channel, text="?", blocks=BUTTONS, thread_ts=root)
+    answer = await client.chat_postMessage(channel=general, text="?", blocks=BUTTONS, thread_ts=root)
     await ana.click("#general", answer["ts"], "pick_1")
     await workspace.until(lambda: workspace.thread("#general", root)[1]["text"] == "thank you")
     body = seen[0]
@@ -77,7 +76,7 @@ async def test_a_press_is_acknowledged_and_answered_by_response_url(
 
 
 async def test_a_menu_reports_its_option_and_a_stale_button_can_still_be_pressed(
-    workspace: Workspace, listen: Listen, client: AsyncWebClient
+    workspace: Workspace, listen: Listen, client: AsyncWebClient, general: str
 ) -> None:
     seen: list[Any] = []
 
@@ -90,13 +89,12 @@ async def test_a_menu_reports_its_option_and_a_stale_button_can_still_be_pressed
         app.action("pick_2")(note)
 
     await listen(workspace, register)
-    channel = workspace.channel_id("#general")
-    ts = (await client.chat_postMessage(channel=channel, text="?", blocks=BUTTONS))["ts"]
+    ts = (await client.chat_postMessage(channel=general, text="?", blocks=BUTTONS))["ts"]
     ben = workspace.person("ben")
     await ben.click("#general", ts, "menu", "b")
     with pytest.raises(ActionFailed, match="no option 'c'"):
         await ben.click("#general", ts, "menu", "c")
-    await client.chat_update(channel=channel, ts=ts, text="decided", blocks=[])
+    await client.chat_update(channel=general, ts=ts, text="decided", blocks=[])
     await ben.click("#general", ts, "pick_2")
     assert seen[0]["selected_option"]["value"] == "b"
     assert seen[1]["value"] == "no"
@@ -336,7 +334,9 @@ async def test_without_interactivity_in_the_manifest_nothing_can_be_pressed(
         await workspace.person("ana").click("#general", ts, "pick_1")
 
 
-async def test_an_external_menu_asks_the_app_for_its_options(workspace: Workspace, listen: Listen) -> None:
+async def test_an_external_menu_asks_the_app_for_its_options(
+    workspace: Workspace, listen: Listen, general: str
+) -> None:
     chosen: list[Any] = []
     answers: dict[str, Any] = {
         "l": {"options": [{"text": PLAIN, "value": "lisbon"}]},
@@ -356,7 +356,6 @@ async def test_an_external_menu_asks_the_app_for_its_options(workspace: Workspac
     app = await listen(workspace, register)
     menu = {"type": "external_select", "action_id": "city", "placeholder": PLAIN}
     blocks = [{"type": "actions", "elements": [menu]}]
-    general = workspace.channel_id("#general")
     ts = (await app.client.chat_postMessage(channel=general, text="Where?", blocks=blocks))["ts"]
     ana = workspace.person("ana")
     [option] = await ana.fetch_suggestions("city", "l", channel="#general", ts=ts)

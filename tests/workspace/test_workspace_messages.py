@@ -1,5 +1,4 @@
 import asyncio
-from typing import Any
 
 import aiohttp
 import pytest
@@ -10,11 +9,6 @@ from tests.patience import patience
 from tests.workspace.conftest import Change, Clients, ExpectRefusal, Start
 
 METADATA = {"event_type": "job_posted", "event_payload": {"key": "42"}}
-
-
-@pytest.fixture
-def general(workspace: Workspace) -> Any:
-    return workspace.channel_id("#general")
 
 
 async def test_a_thread_is_posted_read_edited_and_deleted(

@@ -15,8 +15,9 @@ def in_minutes(minutes: int) -> int:
     return int(time.time()) + 60 * minutes
 
 
-async def test_a_message_is_posted_when_its_time_comes(workspace: Workspace, client: AsyncWebClient) -> None:
-    general = workspace.channel_id("#general")
+async def test_a_message_is_posted_when_its_time_comes(
+    workspace: Workspace, client: AsyncWebClient, general: str
+) -> None:
     root = await workspace.person("ana").say("#general", "Later?")
     for minutes, text in ((20, "second"), (10, "first")):
         answer = await client.chat_scheduleMessage(
@@ -34,9 +35,9 @@ async def test_a_message_is_posted_when_its_time_comes(workspace: Workspace, cli
 
 
 async def test_messages_for_later_are_listed_in_pages_and_windows(
-    workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal
+    client: AsyncWebClient, expect_refusal: ExpectRefusal, general: str
 ) -> None:
-    general, times = workspace.channel_id("#general"), [in_minutes(10 * number) for number in range(1, 4)]
+    times = [in_minutes(10 * number) for number in range(1, 4)]
     for number, at in enumerate(times):
         await client.chat_scheduleMessage(channel=general, post_at=at, text=str(number))
     pages = await client.chat_scheduledMessages_list(limit=2)
@@ -49,9 +50,9 @@ async def test_messages_for_later_are_listed_in_pages_and_windows(
 
 
 async def test_a_message_for_later_can_be_deleted_until_it_is_posted(
-    workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal
+    workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal, general: str
 ) -> None:
-    general, sales = workspace.channel_id("#general"), workspace.channel_id("#sales")
+    sales = workspace.channel_id("#sales")
     kept = (await client.chat_scheduleMessage(channel=general, post_at=in_minutes(5), text="x"))["scheduled_message_id"]
     delete = client.chat_deleteScheduledMessage
     await expect_refusal("invalid_scheduled_message_id", delete(channel=sales, scheduled_message_id=kept))
@@ -63,9 +64,9 @@ async def test_a_message_for_later_can_be_deleted_until_it_is_posted(
 
 
 async def test_times_that_slack_does_not_take_are_refused(
-    workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal
+    workspace: Workspace, client: AsyncWebClient, expect_refusal: ExpectRefusal, general: str
 ) -> None:
-    general, schedule = workspace.channel_id("#general"), client.chat_scheduleMessage
+    schedule = client.chat_scheduleMessage
     await expect_refusal("time_in_past", schedule(channel=general, post_at=in_minutes(-1), text="x"))
     await expect_refusal(
         "time_too_far", schedule(channel=general, post_at=int(time.time()) + MAX_SECONDS_AHEAD + 60, text="x")
