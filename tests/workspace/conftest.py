@@ -35,6 +35,20 @@ async def eventually(condition: Callable[[], Any]) -> Any:
     return value
 
 
+def note_bodies(bodies: list[Any], **listeners: Any) -> Callable[[AsyncApp], None]:
+    """A `register` for `listen` that acknowledges and appends what comes in: `note_bodies(bodies, command="/x")`."""
+
+    async def note(ack: Any, body: Any) -> None:
+        bodies.append(body)
+        await ack()
+
+    def register(app: AsyncApp) -> None:
+        for kind, name in listeners.items():
+            getattr(app, kind)(name)(note)
+
+    return register
+
+
 @pytest.fixture
 async def start() -> AsyncIterator[Start]:
     """Start workspaces that stop with the test."""

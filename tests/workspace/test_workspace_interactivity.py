@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import aiohttp
@@ -7,7 +8,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Change, Clients, ExpectRefusal, Listen, Start, eventually
+from tests.workspace.conftest import Change, Clients, ExpectRefusal, Listen, Start, eventually, note_bodies
 
 PLAIN = {"type": "plain_text", "text": "Go"}
 BUTTONS = [
@@ -79,16 +80,7 @@ async def test_a_menu_reports_its_option_and_a_stale_button_can_still_be_pressed
     workspace: Workspace, listen: Listen, client: AsyncWebClient, general: str
 ) -> None:
     seen: list[Any] = []
-
-    def register(app: Any) -> None:
-        async def note(ack: Any, body: Any) -> None:
-            await ack()
-            seen.append(body["actions"][0])
-
-        app.action("menu")(note)
-        app.action("pick_2")(note)
-
-    await listen(workspace, register)
+    await listen(workspace, note_bodies(seen, action=re.compile("menu|pick_2")))
     ts = (await client.chat_postMessage(channel=general, text="?", blocks=BUTTONS))["ts"]
     ben = workspace.person("ben")
     await ben.click("#general", ts, "menu", "b")
@@ -96,8 +88,8 @@ async def test_a_menu_reports_its_option_and_a_stale_button_can_still_be_pressed
         await ben.click("#general", ts, "menu", "c")
     await client.chat_update(channel=general, ts=ts, text="decided", blocks=[])
     await ben.click("#general", ts, "pick_2")
-    assert seen[0]["selected_option"]["value"] == "b"
-    assert seen[1]["value"] == "no"
+    assert seen[0]["actions"][0]["selected_option"]["value"] == "b"
+    assert seen[1]["actions"][0]["value"] == "no"
     with pytest.raises(ActionFailed, match="nothing called 'pick_3'"):
         await ben.click("#general", ts, "pick_3")
 
@@ -157,46 +149,22 @@ async def test_a_command_is_answered_with_its_acknowledgement_and_by_response_ur
     assert [each["text"] for each in workspace.messages("#sales")] == ["for all"]
 
 
-@pytest.mark.parametrize(
-    ("body", "error"),
-    [
-        ({"text": "x", "thread_ts": "1.000001"}, "thread_not_found"),
-        ({"text": "x", "thread_ts": ["1.000001"], "response_type": "in_channel"}, "thread_not_found"),
-        ({"text": ["x"]}, "invalid_arguments"),
-    ],
-)
-async def test_a_response_url_refuses_what_it_cannot_post(
-    workspace: Workspace, listen: Listen, session: aiohttp.ClientSession, body: Any, error: str
-) -> None:
-    urls: list[str] = []
-
-    def register(app: Any) -> None:
-        @app.command("/testhand")
-        async def command(ack: Any, command: Any) -> None:
-            urls.append(command["response_url"])
-            await ack()
-
-    await listen(workspace, register)
-    await workspace.person("ana").command("#sales", "/testhand", "")
-    async with session.post(urls[0], json=body) as response:
-        assert (response.status, (await response.json())["error"]) == (400, error)
-
-
 async def test_a_response_url_lasts_five_uses_and_thirty_minutes(
     workspace: Workspace, listen: Listen, session: aiohttp.ClientSession
 ) -> None:
-    urls: list[Any] = []
-
-    def register(app: Any) -> None:
-        @app.command("/testhand")
-        async def command(ack: Any, command: Any) -> None:
-            urls.append(command["response_url"])
-            await ack()
-
-    await listen(workspace, register)
+    commands: list[Any] = []
+    await listen(workspace, note_bodies(commands, command="/testhand"))
     ana = workspace.person("ana")
     for _ in range(2):
         await ana.command("#general", "/testhand")
+    urls = [each["response_url"] for each in commands]
+    for body, error in (  # what it refuses is no use of it
+        ({"text": "x", "thread_ts": "1.000001"}, "thread_not_found"),
+        ({"text": "x", "thread_ts": ["1.000001"], "response_type": "in_channel"}, "thread_not_found"),
+        ({"text": ["x"]}, "invalid_arguments"),
+    ):
+        async with session.post(urls[0], json=body) as response:
+            assert (response.status, (await response.json())["error"]) == (400, error), body
     statuses: list[Any] = []
     for _ in range(6):
         async with session.post(urls[0], json={"text": "x"}) as response:
@@ -251,19 +219,13 @@ async def test_a_shortcut_opens_a_modal_that_is_filled_and_submitted(workspace: 
 async def test_a_trigger_works_once_and_for_three_seconds(
     workspace: Workspace, listen: Listen, client: AsyncWebClient, expect_refusal: ExpectRefusal
 ) -> None:
-    triggers: list[Any] = []
-
-    def register(app: Any) -> None:
-        @app.shortcut("new_job")
-        async def shortcut(ack: Any, shortcut: Any) -> None:
-            await ack()
-            triggers.append(shortcut["trigger_id"])
-
-    await listen(workspace, register)
+    bodies: list[Any] = []
+    await listen(workspace, note_bodies(bodies, shortcut="new_job"))
     ana = workspace.person("ana")
     for _ in range(2):
         await ana.shortcut("new_job")
-    await eventually(lambda: len(triggers) == 2)
+    await eventually(lambda: len(bodies) == 2)
+    triggers = [each["trigger_id"] for each in bodies]
     await client.views_open(trigger_id=triggers[0], view=FORM)
     await expect_refusal("exchanged_trigger_id", client.views_open(trigger_id=triggers[0], view=FORM))
     workspace.clock.advance(4)
@@ -274,13 +236,10 @@ async def test_a_trigger_works_once_and_for_three_seconds(
 async def test_views_are_updated_pushed_and_checked(
     workspace: Workspace, listen: Listen, client: AsyncWebClient, expect_refusal: ExpectRefusal
 ) -> None:
-    triggers: list[Any] = []
+    bodies: list[Any] = []
 
     def register(app: Any) -> None:
-        @app.shortcut("new_job")
-        async def shortcut(ack: Any, shortcut: Any) -> None:
-            await ack()
-            triggers.append(shortcut["trigger_id"])
+        note_bodies(bodies, shortcut="new_job")(app)
 
         @app.view("form")
         async def handle_submit(ack: Any) -> None:
@@ -293,8 +252,8 @@ async def test_views_are_updated_pushed_and_checked(
     await listen(workspace, register)
     ana = workspace.person("ana")
     await ana.shortcut("new_job")
-    await eventually(lambda: triggers)
-    view = (await client.views_open(trigger_id=triggers[0], view=FORM))["view"]
+    await eventually(lambda: bodies)
+    view = (await client.views_open(trigger_id=bodies[0]["trigger_id"], view=FORM))["view"]
     changed = await client.views_update(view_id=view["id"], hash=view["hash"], view={**FORM, "private_metadata": "new"})
     await expect_refusal("hash_conflict", client.views_update(view_id=view["id"], hash=view["hash"], view=FORM))
     await expect_refusal("not_found", client.views_update(view_id="V0NONE", view=FORM))

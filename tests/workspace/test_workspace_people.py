@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from slack_bolt.async_app import AsyncApp
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Change, Clients, Listen, Start, eventually
+from tests.workspace.conftest import Change, Clients, Listen, Start, eventually, note_bodies
 from tests.workspace.test_workspace_events import collect
 
 SCOPES = ["groups:history", "groups:read", "mpim:history", "usergroups:read"]
@@ -174,15 +173,7 @@ async def test_a_stranger_has_no_commands_shortcuts_or_direct_message_of_the_app
         await sol.say("@testhand", "psst")
     await expect_refusal("user_not_visible", client_of(town).conversations_open(users=sol.id))
     clicks: list[Any] = []
-
-    def register(app: AsyncApp) -> None:
-        async def note(ack: Any, body: Any) -> None:
-            clicks.append(body)
-            await ack()
-
-        app.action("go")(note)
-
-    await listen(town, register)
+    await listen(town, note_bodies(clicks, action="go"))
     button = {"type": "button", "action_id": "go", "text": {"type": "plain_text", "text": "Go"}}
     posted = await client_of(town).chat_postMessage(
         channel=town.channel_id("northwind"), text="go?", blocks=[{"type": "actions", "elements": [button]}]
