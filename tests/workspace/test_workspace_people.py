@@ -1,7 +1,6 @@
 """Guests, people of another workspace, private places, user groups and another app's bot, as Slack tells of them."""
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -191,19 +190,3 @@ async def test_a_guest_of_one_channel_comes_into_no_other(town: Workspace) -> No
         await uma.join("#general")
     await gus.join("#general")
     assert await gus.say("#general", "hello")
-
-
-async def test_who_is_who_outlives_a_restart(start: Start, tmp_path: Path) -> None:
-    first = await start(data=tmp_path)
-    ids = {name: first.person(name).id for name in ("ana", "uma", "sol")}
-    first.deactivate("cleo")
-    first.change_group("reviewers", add=["ana"])
-    places = {name: first.channel_id(name) for name in ("leads", "northwind")}
-    await first.stop()
-    second = await start(data=tmp_path)
-    assert {name: second.person(name).id for name in ids} == ids
-    assert {name: second.channel_id(name) for name in places} == places
-    with pytest.raises(ActionFailed, match="deactivated"):
-        await second.person("cleo").say("#general", "x")
-    assert second.group_id("reviewers") == first.group_id("reviewers")
-    assert await second.person("sol").say("#northwind", "@testhand again")

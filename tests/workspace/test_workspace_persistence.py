@@ -2,6 +2,7 @@ import asyncio
 import contextlib
 import sqlite3
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.manifest import read_manifest
+from bot.workspace.refusal import ActionFailed
 from bot.workspace.storage import WorkspaceStorage
 from bot.workspace.workspace_server import Workspace
 from tests.workspace.conftest import Change, Listen, eventually
@@ -37,6 +39,13 @@ async def test_the_next_start_shows_the_same_threads(tmp_path: Path) -> None:
     gone = await ana.say("#sales", "gone")
     await ana.delete("#sales", gone)
     before = first.messages("#sales")
+    ids = {name: first.person(name).id for name in ("ana", "uma", "sol")}
+    first.deactivate("cleo")
+    first.change_group("reviewers", add=["ana"])
+    places = {name: first.channel_id(name) for name in ("leads", "northwind")}
+    await client.chat_scheduleMessage(
+        channel=first.channel_id("#general"), post_at=int(time.time()) + 300, text="Later!"
+    )
     await first.stop()
 
     second = await Workspace.start(MANIFEST, data=tmp_path / "data")
@@ -50,9 +59,17 @@ async def test_the_next_start_shows_the_same_threads(tmp_path: Path) -> None:
         assert second.session("#sales", root)["status"] == "suspended"
         assert await second.file(after[0]["files"][0]["id"]) == b"1,2"
         assert second.api_url == first.api_url
-        assert (second.bot_token, second.team_id, second.person("ana").id) == (first.bot_token, first.team_id, ana.id)
+        assert (second.bot_token, second.team_id) == (first.bot_token, first.team_id)
+        assert {name: second.person(name).id for name in ids} == ids
+        assert {name: second.channel_id(name) for name in places} == places
+        with pytest.raises(ActionFailed, match="deactivated"):
+            await second.person("cleo").say("#general", "x")
+        assert second.group_id("reviewers") == first.group_id("reviewers")
         assert second.page_url.partition("token=")[2] == first.page_url.partition("token=")[2]
         assert await second.person("ana").say("#sales", "later") > stream["ts"]
+        assert await second.person("sol").say("#northwind", "@testhand again")
+        second.clock.advance(600)
+        assert (await second.until(lambda: second.messages("#general")))[0]["text"] == "Later!"
     finally:
         await second.stop()
 

@@ -1,7 +1,6 @@
 """Messages for later, and channels that the app makes."""
 
 import time
-from pathlib import Path
 
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
@@ -76,17 +75,6 @@ async def test_times_that_slack_does_not_take_are_refused(
         await schedule(channel=general, post_at=at, text="x")
     await expect_refusal("restricted_too_many", schedule(channel=general, post_at=at + 60, text="x"))
     await schedule(channel=workspace.channel_id("#sales"), post_at=at, text="x")
-
-
-async def test_a_message_for_later_outlives_a_restart(start: Start, tmp_path: Path, client_of: Clients) -> None:
-    first = await start(data=tmp_path / "data")
-    await client_of(first).chat_scheduleMessage(
-        channel=first.channel_id("#general"), post_at=in_minutes(5), text="Stretch!"
-    )
-    await first.stop()
-    again = await start(data=tmp_path / "data")
-    again.clock.advance(600)
-    assert (await again.until(lambda: again.messages("#general")))[0]["text"] == "Stretch!"
 
 
 @pytest.fixture
