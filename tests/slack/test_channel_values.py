@@ -114,8 +114,11 @@ def test_each_value_comes_from_the_first_source_that_sets_it() -> None:
     assert found["quiet_hours"] == ("22-6", "environment")
     assert found["budget"] == ("$9", "environment")
     assert found["instructions"] == ("", "default")
+    assert found["crew"] == ("general", "default")
     other = channels.merge_without_form("C0456EFGH")
-    assert (other.zone, other.highest_tier) == ("UTC", "fast"), "what another crew's file says counts there"
+    assert (other.crew, other.zone, other.highest_tier) == ("law", "UTC", "fast"), (
+        "what another crew's file says counts there"
+    )
 
 
 async def test_the_budget_of_a_channel_takes_the_place_of_that_of_all_channels() -> None:

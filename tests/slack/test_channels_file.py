@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.access.access_values import VALUE_NAMES, ChannelValues, ValueOrigin, merge_sources
+from bot.access.access_values import VALUE_NAMES, ChannelValues
 from bot.access.channels_file import CHANNELS_FILE, read_channels_file
 
 GOOD = """\
@@ -97,18 +97,3 @@ def test_a_file_that_is_no_text_is_a_fault(tmp_path: Path) -> None:
     assert "save it as UTF-8" in fault.text
     (tmp_path / CHANNELS_FILE).write_bytes(b"[" * 100_000)
     assert read_channels_file(tmp_path).faults
-
-
-def test_the_form_comes_before_the_file_that_before_the_environment_and_each_value_says_whence() -> None:
-    values = {"form": True, "file": False, "environment": True}
-    by_ana = {"guests": ValueOrigin("form", "U0ANA", 7.0)}
-    for left_out in (set[str](), {"form"}, {"form", "file"}, {"form", "file", "environment"}):
-        sources = [
-            (ChannelValues(guests=None if source in left_out else value), by_ana if source == "form" else source)
-            for source, value in values.items()
-        ]
-        access = merge_sources(sources)  # type: ignore[arg-type] - a mapping or the name of a source
-        told = next(((source, values[source]) for source in values if source not in left_out), ("default", False))
-        assert (access.find_origin("guests").source, access.guests) == told
-        assert access.find_origin("guests") == (by_ana["guests"] if told[0] == "form" else ValueOrigin(told[0]))  # type: ignore[arg-type]
-        assert access.find_origin("users") == ValueOrigin("default")

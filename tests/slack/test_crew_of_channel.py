@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.access.access_values import ChannelValues, ValueOrigin, merge_sources
+from bot.access.access_values import ChannelValues, merge_sources
 from bot.access.channel_settings import ChannelSettings, FormValues
 from bot.access.channels_file import CHANNELS_FILE, read_channels_file
 from bot.app import load_crews
@@ -28,16 +28,6 @@ CREWS = ("general", "review")
 NOTHING = ChannelValues()
 WORK = SETTINGS_SECTIONS[1]
 WINDOW = SettingsWindow("C0123ABCD", WORK, {})
-
-
-def test_the_form_comes_before_the_file_and_that_before_the_first_crew() -> None:
-    form, file = ChannelValues(crew="review"), ChannelValues(crew="law")
-    of_ana = {"crew": ValueOrigin("form", "U0ANA", 7.0)}
-    both = merge_sources([(form, of_ana), (file, "file")], crew="general")
-    assert (both.crew, both.find_origin("crew").user) == ("review", "U0ANA")
-    assert merge_sources([(NOTHING, {}), (file, "file")], crew="general").crew == "law"
-    alone = merge_sources([(NOTHING, {})], crew="general")
-    assert (alone.crew, alone.find_origin("crew").source) == ("general", "default")
 
 
 def test_a_file_may_name_a_crew_that_is_there(tmp_path: Path) -> None:
