@@ -1,6 +1,7 @@
 """Attached files: fetched with the bot's token, which goes to Slack alone."""
 
 import asyncio
+import contextlib
 import dataclasses
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -17,6 +18,7 @@ from bot.workspace.shared_content import render_canvas_page
 from bot.workspace.workspace_server import Workspace
 from handoff.contracts import Attachment
 from tests.slack.workspaces import workspace_and_client
+from tests.specialists.local_web import serving
 
 TABLE = b"a,b\n1,2\n"
 
@@ -54,7 +56,6 @@ Stranger = Callable[[Callable[[web.Request], web.Response]], Awaitable[str]]
 @pytest.fixture
 async def stranger() -> AsyncIterator[tuple[Stranger, list[web.Request]]]:
     """Servers that are not Slack, and the requests that they got."""
-    runners: list[web.AppRunner] = []
     got: list[web.Request] = []
 
     async def start(answer: Callable[[web.Request], web.Response]) -> str:
@@ -62,16 +63,10 @@ async def stranger() -> AsyncIterator[tuple[Stranger, list[web.Request]]]:
             got.append(request)
             return answer(request)
 
-        app = web.Application()
-        app.router.add_get("/{path:.*}", handle)
-        runners.append(web.AppRunner(app))
-        await runners[-1].setup()
-        await web.TCPSite(runners[-1], "127.0.0.1", 0).start()
-        return f"http://127.0.0.1:{runners[-1].addresses[0][1]}"
+        return (await servers.enter_async_context(serving(handle))).url("")
 
-    yield start, got
-    for runner in runners:
-        await runner.cleanup()
+    async with contextlib.AsyncExitStack() as servers:
+        yield start, got
 
 
 async def test_a_file_comes_with_its_facts_and_is_looked_up_where_it_has_no_address(scene: Scene) -> None:
@@ -97,17 +92,11 @@ async def test_a_file_may_take_longer_than_a_call(scene: Scene) -> None:
         await response.write(TABLE[4:])
         return response
 
-    app = web.Application()
-    app.router.add_get("/table.csv", drip)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    base = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    client = make_client("xoxb-1", f"{base}/api/", call_timeout=0.2)
-    slow = scene.attachment.model_copy(update={"url": f"{base}/table.csv"})
-    assert await download_attachment(client, WebCalls(CallBudget()), slow) == (slow, TABLE)
-    await close_client(client)
-    await runner.cleanup()
+    async with serving(drip) as site:
+        client = make_client("xoxb-1", site.url("/api/"), call_timeout=0.2)
+        slow = scene.attachment.model_copy(update={"url": site.url("/table.csv")})
+        assert await download_attachment(client, WebCalls(CallBudget()), slow) == (slow, TABLE)
+        await close_client(client)
 
 
 LOGIN = b"<!doctype html><title>Sign in to Slack</title><form action='https://x.slack.com/signin'></form>"

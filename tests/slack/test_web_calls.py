@@ -11,6 +11,7 @@ from bot.slack.send import web_calls
 from bot.slack.send.budget import CallBudget
 from bot.slack.send.web_calls import BackgroundTasks, NoReply, SlackRefused, WebCalls, close_client, make_client
 from tests.slack.workspaces import workspace_and_client
+from tests.specialists.local_web import serving
 
 
 @contextlib.asynccontextmanager
@@ -20,13 +21,8 @@ async def answering(status: int, kind: str, body: str) -> AsyncIterator[str]:
     async def answer(_: web.Request) -> web.Response:
         return web.Response(status=status, text=body, content_type=kind)
 
-    server = web.Application()
-    server.router.add_post("/api/{method}", answer)
-    runner = web.AppRunner(server)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    yield f"http://127.0.0.1:{runner.addresses[0][1]}/api/"
-    await runner.cleanup()
+    async with serving(answer) as site:
+        yield site.url("/api/")
 
 
 @pytest.mark.parametrize(

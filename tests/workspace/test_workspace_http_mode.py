@@ -9,6 +9,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
+from tests.specialists.local_web import serving
 from tests.workspace.conftest import Change, Start, eventually
 
 
@@ -36,15 +37,9 @@ class BoltServer:
 @pytest.fixture
 async def bolt_server() -> AsyncIterator[Any]:
     served = BoltServer()
-    app = web.Application()
-    for path in ("/slack/events", "/slack/commands", "/slack/buttons"):
-        app.router.add_post(path, served.handle)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    served.url = f"http://127.0.0.1:{runner.addresses[0][1]}/slack/events"
-    yield served
-    await runner.cleanup()
+    async with serving(served.handle) as site:
+        served.url = site.url("/slack/events")
+        yield served
 
 
 def bolt_for(workspace: Workspace, secret: str | None = None) -> Any:
@@ -139,13 +134,8 @@ async def test_an_unverified_url_gets_no_events(start: Start) -> None:
         return web.json_response({"challenge": "something else"})
 
     bodies: list[Any] = []
-    app = web.Application()
-    app.router.add_post("/", wrong)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    workspace = await start(request_url=f"http://127.0.0.1:{runner.addresses[0][1]}/", retry_scale=0.00001)
-    await workspace.person("ana").say("@testhand", "hi")
-    await eventually(lambda: len(bodies) == 4)
-    await runner.cleanup()
+    async with serving(wrong) as site:
+        workspace = await start(request_url=site.url(), retry_scale=0.00001)
+        await workspace.person("ana").say("@testhand", "hi")
+        await eventually(lambda: len(bodies) == 4)
     assert {body["type"] for body in bodies} == {"url_verification"}
