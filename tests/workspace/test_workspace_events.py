@@ -199,13 +199,6 @@ async def test_an_acknowledged_event_does_not_come_again(start: Start, deaf: Any
         await app.socket.receive(timeout=0.5)
 
 
-async def test_an_event_waits_for_the_first_connection(workspace: Workspace, listen: Listen) -> None:
-    seen: list[Any] = []
-    await workspace.person("ana").say("@testhand", "early bird")
-    await listen(workspace, collect(seen, "message"))
-    await eventually(lambda: seen)
-
-
 async def test_a_broken_connection_is_a_failed_attempt(start: Start, deaf: Any) -> None:
     workspace = await start(ack_seconds=5)
     app = await deaf(workspace)

@@ -10,14 +10,6 @@ from bot.workspace.workspace_server import Workspace
 from tests.workspace.conftest import ExpectRefusal
 
 
-async def test_a_lost_reply_has_done_its_work(workspace: Workspace, client: AsyncWebClient, general: str) -> None:
-    workspace.faults.add("chat.postMessage", "lost_reply")
-    with pytest.raises(aiohttp.ClientError):
-        await client.chat_postMessage(channel=general, text="once")
-    assert [each["text"] for each in workspace.messages("#general")] == ["once"]
-    await client.chat_postMessage(channel=general, text="twice")
-
-
 async def test_the_sdk_posts_twice_when_a_reply_is_lost(
     workspace: Workspace, client: AsyncWebClient, general: str
 ) -> None:
