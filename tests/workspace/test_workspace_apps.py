@@ -6,25 +6,24 @@ from typing import Any
 
 import aiohttp
 import pytest
-import yaml
 from slack_bolt.async_app import AsyncApp
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import MANIFEST, Clients, ExpectRefusal, Listen, Start, eventually
+from tests.workspace.conftest import MANIFEST, Change, Clients, ExpectRefusal, Listen, Start, eventually
 
 
 @pytest.fixture
-def other_manifest(tmp_path: Path) -> Path:
+def other_manifest(manifest_with: Change) -> Path:
     """A second app: another name and command, the same in all else."""
-    raw = yaml.safe_load(MANIFEST.read_text(encoding="utf-8"))
-    raw["display_information"]["name"] = "Other Hand"
-    raw["features"]["bot_user"]["display_name"] = "otherhand"
-    raw["features"]["slash_commands"][0]["command"] = "/otherhand"
-    raw["features"]["shortcuts"] = [{"name": "Other form", "type": "global", "callback_id": "other_form"}]
-    path = tmp_path / "other.yml"
-    path.write_text(yaml.safe_dump(raw), encoding="utf-8")
-    return path
+
+    def rename(raw: dict[str, Any]) -> None:
+        raw["display_information"]["name"] = "Other Hand"
+        raw["features"]["bot_user"]["display_name"] = "otherhand"
+        raw["features"]["slash_commands"][0]["command"] = "/otherhand"
+        raw["features"]["shortcuts"] = [{"name": "Other form", "type": "global", "callback_id": "other_form"}]
+
+    return manifest_with(rename)
 
 
 @pytest.fixture

@@ -1,5 +1,4 @@
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -9,7 +8,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
 from tests.patience import patience
-from tests.workspace.conftest import MANIFEST, Change, Listen, Start, eventually
+from tests.workspace.conftest import Change, Listen, Start, eventually
 
 
 def collect(seen_events: Any, *events: Any) -> Any:
@@ -281,13 +280,11 @@ async def test_home_and_stop(workspace: Workspace, listen: Listen, client: Async
     assert workspace.session("#general", root) == {"status": "processing", "title": "Work", "line": ""}
 
 
-async def test_an_agent_is_told_what_people_have_open(start: Start, listen: Listen, tmp_path: Path) -> None:
-    words = MANIFEST.read_text(encoding="utf-8").replace(
-        "    bot_events:\n", "    bot_events:\n      - app_context_changed\n"
-    )
-    manifest = tmp_path / "manifest.yml"
-    manifest.write_text(words, encoding="utf-8")
-    workspace = await start(manifest=manifest, rate_limits=False)
+async def test_an_agent_is_told_what_people_have_open(start: Start, listen: Listen, manifest_with: Change) -> None:
+    def subscribe(raw: dict[str, Any]) -> None:
+        raw["settings"]["event_subscriptions"]["bot_events"].append("app_context_changed")
+
+    workspace = await start(manifest=manifest_with(subscribe), rate_limits=False)
     seen: list[Any] = []
     await listen(workspace, collect(seen, "app_context_changed", "app_home_opened", "message"))
     ana, team, channel = workspace.person("ana"), workspace.team_id, workspace.channel_id("#general")

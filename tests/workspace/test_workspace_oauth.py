@@ -8,26 +8,25 @@ from urllib.parse import parse_qs, urlsplit
 
 import aiohttp
 import pytest
-import yaml
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.oauth import ALL_TEAMS
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import MANIFEST, Start
+from tests.workspace.conftest import Change, Start
 
 BACK = "https://app.example.com/slack/oauth_redirect"
 
 
 @pytest.fixture(params=[False])
-def manifest(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+def manifest(manifest_with: Change, request: pytest.FixtureRequest) -> Path:
     """The tests' app, which may send a browser back to `BACK`; the parameter says if its tokens expire."""
-    app = yaml.safe_load(MANIFEST.read_text())
-    app["oauth_config"]["redirect_urls"] = [BACK]
-    app["settings"]["token_rotation_enabled"] = request.param
-    path = tmp_path / "manifest.yml"
-    path.write_text(yaml.safe_dump(app))
-    return path
+
+    def allow(raw: dict[str, Any]) -> None:
+        raw["oauth_config"]["redirect_urls"] = [BACK]
+        raw["settings"]["token_rotation_enabled"] = request.param
+
+    return manifest_with(allow)
 
 
 class App:
