@@ -9,7 +9,6 @@ import pytest
 
 from bot.slack.views.native_blocks import MAX_CATEGORIES, make_chart_blocks, split_native_table
 from bot.workspace.blocks import check_message_blocks
-from bot.workspace.refusal import Refusal
 from handoff.contracts import Artifact, ChartSeries, ChartShape
 from specialists.tools.charts.chart_data import ChartData, Series
 from specialists.tools.charts.charts import make_chart_shape
@@ -108,41 +107,3 @@ def test_short_ones_marked_up_ones_and_code_stay_text(text: str) -> None:
 def test_a_cell_that_is_missing_leaves_the_table_as_it_is() -> None:
     block = {"type": "markdown", "text": table(9).replace("| Town 3 &amp; more |", "| ")}
     assert split_native_table(block) == [block]
-
-
-SERIES = {"name": "s", "data": [{"label": "a", "value": 1}]}
-CHART = {"type": "bar", "series": [SERIES], "axis_config": {"categories": ["a"]}}
-BLOCK = {"type": "data_visualization", "title": "T", "chart": CHART}
-CELL = {"type": "raw_text", "text": "x"}
-RICH = {
-    "type": "rich_text",
-    "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "x"}]}],
-}
-
-
-@pytest.mark.parametrize(
-    ("block", "fault"),
-    [
-        ({**BLOCK, "title": "t" * 51}, "less than 51"),
-        ({**BLOCK, "chart": {"type": "pie", "segments": [{"label": "a", "value": 0}]}}, "more than 0"),
-        ({**BLOCK, "chart": {**CHART, "axis_config": {"categories": ["a", "b"]}}}, "exactly one point"),
-        ({**BLOCK, "chart": {**CHART, "series": [SERIES, SERIES]}}, "unique names"),
-        ({"type": "data_table", "caption": "c", "rows": [[CELL]]}, "at least 2"),
-        ({"type": "data_table", "caption": "c", "rows": [[CELL], [CELL, CELL]]}, "same number of cells"),
-        (
-            {"type": "data_table", "caption": "c", "rows": [[RICH], [CELL]]},
-            "unsupported",
-        ),
-        ({"type": "data_table", "rows": [[CELL], [CELL]], "page_size": 101}, "caption"),
-    ],
-)
-def test_the_workspace_refuses_what_slack_documents_as_too_much(block: dict[str, Any], fault: str) -> None:
-    with pytest.raises(Refusal) as refused:
-        check_message_blocks([block])
-    assert fault in str(refused.value.make_body())
-
-
-def test_the_workspace_takes_two_charts_a_message() -> None:
-    check_message_blocks([BLOCK, BLOCK])
-    with pytest.raises(Refusal):
-        check_message_blocks([BLOCK] * 3)

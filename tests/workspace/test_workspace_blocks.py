@@ -11,6 +11,11 @@ TEXT = {"type": "mrkdwn", "text": "hello"}
 PLAIN = {"type": "plain_text", "text": "hello"}
 BUTTON = {"type": "button", "text": PLAIN, "action_id": "go", "value": "1"}
 CARD = {"type": "task_card", "task_id": "1", "title": "Read", "status": "pending"}
+RICH = {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "x"}]}]}
+CELL = {"type": "raw_text", "text": "x"}
+SERIES = {"name": "s", "data": [{"label": "a", "value": 1}]}
+BARS = {"type": "bar", "series": [SERIES], "axis_config": {"categories": ["a"]}}
+CHART = {"type": "data_visualization", "title": "T", "chart": BARS}
 
 
 def options(count: int) -> Any:
@@ -47,21 +52,7 @@ GOOD = [
     ],
     [{"type": "header", "text": PLAIN}],
     [{"type": "markdown", "text": "x" * 12_000}],
-    [
-        {
-            "type": "plan",
-            "title": "Plan",
-            "tasks": [
-                {**CARD, "output": {"type": "rich_text", "elements": []}}
-                | {
-                    "output": {
-                        "type": "rich_text",
-                        "elements": [{"type": "rich_text_section", "elements": [{"type": "text", "text": "done"}]}],
-                    }
-                }
-            ],
-        }
-    ],
+    [{"type": "plan", "title": "Plan", "tasks": [{**CARD, "output": RICH}]}],
     [{"type": "plan", "title": "Plan", "tasks": [{key: CARD[key] for key in CARD if key != "type"}]}],
     [CARD],
     [{"type": "table", "rows": [[{"type": "raw_text", "text": "a"}] * 20] * 100}],
@@ -83,6 +74,7 @@ GOOD = [
     [menu("checkboxes", text=TEXT, description=TEXT)],
     [menu("overflow", url="https://x.example")],
     [section()] * 50,
+    [CHART, CHART],
 ]
 BAD = [
     ([{"type": "sektion"}], "unsupported type: sektion [json-pointer:/blocks/0/type]"),
@@ -124,6 +116,15 @@ BAD = [
     ([menu("static_select", url="https://x.example")], "invalid additional property: url"),
     ([section(accessory={**BUTTON, "url": "javascript:alert(1)"})], "must be a valid URL"),
     ([{"type": "image", "alt_text": "x", "image_url": "/relative.png"}], "must be a valid URL"),
+    ([CHART] * 3, "no more than 2 data_visualization blocks"),
+    ([{**CHART, "title": "t" * 51}], "less than 51"),
+    ([{**CHART, "chart": {"type": "pie", "segments": [{"label": "a", "value": 0}]}}], "more than 0"),
+    ([{**CHART, "chart": {**BARS, "axis_config": {"categories": ["a", "b"]}}}], "exactly one point"),
+    ([{**CHART, "chart": {**BARS, "series": [SERIES, SERIES]}}], "unique names"),
+    ([{"type": "data_table", "caption": "c", "rows": [[CELL]]}], "at least 2"),
+    ([{"type": "data_table", "caption": "c", "rows": [[CELL], [CELL, CELL]]}], "same number of cells"),
+    ([{"type": "data_table", "caption": "c", "rows": [[RICH], [CELL]]}], "unsupported"),
+    ([{"type": "data_table", "rows": [[CELL], [CELL]], "page_size": 101}], "caption"),
 ]
 
 
