@@ -15,10 +15,11 @@ from bot.slack.views.card import render_plan_card
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim
 from bot.workspace.workspace_server import Workspace
-from handoff.contracts import Place, Plan, Request, Subtask, Usage
-from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, SubtaskStatus, replace
+from handoff.contracts import Place, Request, Usage
+from handoff.state.job_state import Job, RequestState, SubtaskStatus, replace
 from handoff.state.state_values import ReplanTrigger
 from tests.patience import patience
+from tests.slack.test_slack_views import ask_of, work
 from tests.slack.workspaces import owned_thread
 
 
@@ -35,16 +36,9 @@ class Card:
         self.now_job: Job | None = None
 
     def job(self, *states: SubtaskStatus) -> tuple[Job, RequestState]:
-        subtasks = [
-            SubtaskState(
-                Subtask(id=f"s{n}", title=f"Part {n}", intent="i", specialist="analyst"), "analyst", state=state
-            )
-            for n, state in enumerate(states)
-        ]
-        plan = Plan(goal="Parts", subtasks=tuple(subtask.spec for subtask in subtasks)) if subtasks else None
+        request = ask_of(*(work(f"s{n}", state) for n, state in enumerate(states)))
         spec = Request(id=self.place.thread_ts, user=self.workspace.person("ana").id, text="do it", at=1000.0)
-        mapping = MappingProxyType({subtask.spec.id: subtask for subtask in subtasks})
-        request = RequestState(spec=spec, run=PlanRun(state="working", plan=plan), is_gathered=True, subtasks=mapping)
+        request = replace(request, spec=spec)
         return Job(place=self.place, requests=(request,)), request
 
     def show(self, *states: SubtaskStatus) -> None:
@@ -163,7 +157,7 @@ async def test_a_second_look_at_the_plan_is_drawn_and_so_is_what_came_of_it(card
     changed = replace(request.subtasks["s1"], change_note="new brief: it is an option")
     card.painter.show(job, replace(request, subtasks=MappingProxyType({**request.subtasks, "s1": changed})), card.ts)
     await card.workspace.until(lambda: len(card.edits) == 2, timeout=patience())
-    assert "Plan changed: Part 1 (new brief: it is an option)" in card.edits[1]
+    assert "Plan changed: Do s1 (new brief: it is an option)" in card.edits[1]
 
 
 async def test_what_looks_the_same_is_not_sent_and_time_alone_is_when_it_shows(
