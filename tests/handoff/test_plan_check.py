@@ -343,7 +343,14 @@ def test_ones_own_work_cut_in_slices_is_put_together() -> None:
 
 NAMES = ("analyst", "researcher", "writer", "reviewer")
 HERE = Path(__file__).parent
-BRIEFS = (HERE / "briefs" / "good.txt").read_text().splitlines()
+BRIEFS = (
+    "Define the schema of the events table: names, types, keys",
+    "Define the schema for events and write the export",
+    "Design the CSV format that export and import share",
+    "In churn.csv find when, where and for which plan churn rose, with numbers and one chart.",
+    "What were total sales by region?",
+    "Translate the attached letter into French, keeping names and dates",
+)
 PLANS = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((HERE / "plans").glob("*.json"))]
 ids = st.sampled_from([f"s{n}" for n in range(6)] + [""])
 subtasks = st.fixed_dictionaries(
