@@ -240,7 +240,8 @@ def test_files_at_hand_may_be_named() -> None:
 def test_all_faults_are_told_at_once() -> None:
     faults = read_plan_reply(part(intent="Analyze sales.csv", title="", specialist="wizard"), part("b", intent=""))
     told = " ".join(faults.faults)
-    for fault in ("unknown specialist 'wizard'", "has no title", "names sales.csv", "'b' has no brief"):
+    unknown, untitled = "Subtask 'a' names the unknown specialist 'wizard'", "Subtask 'a' has no title"
+    for fault in (unknown, untitled, "Subtask 'a' names sales.csv", "Subtask 'b' has no brief"):
         assert fault in told, fault
 
 
@@ -411,20 +412,3 @@ def test_a_good_plan_stays_good_in_any_order_and_by_any_names(plan: dict[str, An
     ]
     rng.shuffle(renamed)
     assert read_plan(json.dumps({**plan, "subtasks": renamed}), CREW)[1] == ()
-
-
-@given(st.sampled_from([plan for plan in PLANS if plan["subtasks"]]), st.data())
-def test_one_fault_in_a_good_plan_is_found(plan: dict[str, Any], data: Any) -> None:
-    subtask = data.draw(st.sampled_from(plan["subtasks"]))
-    bad = data.draw(
-        st.sampled_from(
-            [
-                {"specialist": "wizard"},
-                {"intent": " ", "after": []},
-                {"title": ""},
-            ]
-        )
-    )
-    broken = [{**one, **bad} if one is subtask else one for one in plan["subtasks"]]
-    _, faults = read_plan(json.dumps({**plan, "subtasks": broken}), CREW)
-    assert any(subtask["id"] in fault for fault in faults)
