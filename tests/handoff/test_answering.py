@@ -127,18 +127,22 @@ def test_every_answer_ends_within_its_caps(seed: int, contents: list[str], *, ve
 def test_findings_that_are_less_sure_stay_and_are_marked() -> None:
     unsure = Finding(message="The weather is the cause.", confidence=40)
     sure = Finding(message="Prices rose.", confidence=90)
-    found = Result(summary="s", content="Prices rose. The weather is the cause.", findings=(sure, unsure))
+    lost, guess = Finding(message="The lock is missing.", confidence=90), Finding(message="A typo?", confidence=60)
+    findings = (sure, unsure, lost, guess)
+    found = Result(summary="s", content="Prices rose. The weather is the cause.", findings=findings)
     log = after_results([found], verifier=False)
     planned = log[1]
     assert isinstance(planned, ev.PlanProposed)
     for terms, below in (
-        (Terms(confidence=80, verifier=False), "_Less sure: “The weather is the cause”_"),
-        (Terms(confidence=80, unsure="apart", verifier=False), "_1 more that are less certain_"),
+        (Terms(confidence=80, verifier=False), "- A typo?\n\n_Less sure: “The weather is the cause”, “A typo?”_"),
+        (Terms(confidence=80, unsure="apart", verifier=False), "\n_2 more that are less certain_"),
     ):
         job = require(fold_log([log[0], planned.model_copy(update={"terms": terms}), *log[2:]]))
-        assert job.requests[0].run.answer == f"Prices rose. The weather is the cause.\n\n{below}"
+        assert (
+            job.requests[0].run.answer == f"Prices rose. The weather is the cause.\n\n- The lock is missing.\n{below}"
+        )
         result = require(job.requests[0].subtasks["s0"].result)
-        assert result.findings == (sure, unsure), "nothing is lost"
+        assert result.findings == findings, "nothing is lost"
 
 
 def test_a_figure_of_no_source_is_written_again_once_and_then_kept_apart() -> None:
@@ -321,7 +325,7 @@ def test_an_answers_figures_come_from_results_tools_and_people() -> None:
     for text, of_no_source, of_no_result in (
         ("All went well.", (), ()),
         ("41,237 at $12, of 1,583,312 in all, 80 % sure.", (), ()),
-        ("47,231 at $21.", ("47,231", "$21"), ("47,231", "$21")),
+        ("47,231 at $21, i.e. 17.3 %.", ("47,231", "$21", "17.3 %"), ("47,231", "$21", "17.3 %")),
         ("The North made 35,264,754.", ("35,264,754",), ()),
     ):
         assert find_unsourced_figures(request, request.run, text) == of_no_source, text

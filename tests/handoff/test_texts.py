@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from handoff.answering.brief_echoes import render_result_tag, strip_brief_echoes
 from handoff.answering.fixed_words import PHRASES, Language, Phrase, guess_language, render_phrase
 from handoff.answering.result_text import MAX_NAMED_FINDINGS, render_with_unsure_note
-from handoff.answering.written_figures import list_written_figures
-from handoff.checking.figures import find_unsupported_figures
 from handoff.contracts import Finding, Result, Terms
 from handoff.conversation.implicit_references import MAX_WORDS, ReferenceKind, find_implicit_reference
 from handoff.conversation.memory import (
@@ -72,14 +70,6 @@ def test_a_phrase_is_filled_in() -> None:
     assert render_phrase("below", "Prüfe bitte den Text", n=4) == "4 weitere, die weniger sicher sind"
 
 
-# ---------------------------------------------------------------- marks
-
-
-def test_figures_are_named_with_their_signs() -> None:
-    text = "They sold 47,231 at $21, i.e. 17.3 %."
-    assert list_written_figures(text, find_unsupported_figures(text, ["41,237 at $12"])) == ("47,231", "$21", "17.3 %")
-
-
 # ---------------------------------------------------------------- less sure
 
 
@@ -92,16 +82,6 @@ def test_findings_that_are_less_sure_are_named_and_many_are_counted() -> None:
     assert render_with_unsure_note(result, Terms(confidence=70), "x") == result.content
     long = result.model_copy(update={"findings": (Finding(message="word " * 100, confidence=1),)})
     assert "…”_" in render_with_unsure_note(long, Terms(confidence=80), "x")
-
-
-def test_a_crew_may_keep_them_apart_and_count_them() -> None:
-    sure, unsure = Finding(message="The lock is missing.", confidence=90), Finding(message="A typo?", confidence=60)
-    result = Result(summary="s", content="Reviewed.", findings=(sure, *[unsure] * 4))
-    terms = Terms(confidence=80, unsure="apart")
-    assert (
-        render_with_unsure_note(result, terms, "Review it please")
-        == "Reviewed.\n\n- The lock is missing.\n\n_4 more that are less certain_"
-    )
 
 
 # ---------------------------------------------------------------- what a model copies
