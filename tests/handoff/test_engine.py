@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from handoff import events as ev
@@ -196,17 +194,6 @@ def test_an_answer_counts_only_from_those_whom_the_question_is_for(log: list[ev.
     after = apply_event(state, make_answer_event("U1"))
     assert ask(after).subtasks["a"].question is None
     assert [one.user for one in ask(after).subtasks["a"].question_answers] == ["U1"]
-
-
-def test_a_question_for_nobody_in_particular_is_answered_by_anybody() -> None:
-    state = job(make_request_event(), *ASKS["its specialist"])
-    subtask = ask(state).subtasks["a"]
-    assert subtask.question is not None
-    subtask = replace(subtask, question=replace(subtask.question, whom=()))
-    state = apply_event(replace(state, requests=(ask(state).with_subtask(subtask),)), make_answer_event("U2"))
-    (answered,) = ask(state).subtasks["a"].question_answers
-    assert (answered.user, answered.text) == ("U2", "x")
-    assert running(state) == [("a", 2, "analyst")]
 
 
 def test_whom_a_question_is_for_is_worked_out_and_not_stored() -> None:
