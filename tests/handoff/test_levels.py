@@ -154,13 +154,6 @@ def test_those_inside_work_under_the_terms_of_their_own_crew_and_within_the_dead
     assert ask(state).get_run("law").deadline == 33.0
 
 
-def test_no_deadline_inside_is_beyond_that_of_what_is_around() -> None:
-    state = within(at_law(terms=Terms(job_seconds=30.0)), *READ_AND_CHECK)
-    (effect,) = of_kind(state, RunSubtask)
-    assert make_subtask_handoff(state, effect).constraints.timeout == effect.timeout <= 30.0
-    assert ask(state).get_run("law").deadline == 33.0
-
-
 def test_one_result_inside_stands_as_it_is() -> None:
     files = (Artifact(id="f", name="f.md", publish_as="file"),)
     state = finish_subtask(
