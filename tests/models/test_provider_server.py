@@ -1,4 +1,4 @@
-"""The local provider itself: its scripts, its counters, and the rehearsal behind a real wire format."""
+"""The local provider itself: its scripts and its counters."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ import sys
 
 import aiohttp
 
-from bot.models.rehearsal.rehearsal import RehearsalModel
-from handoff.contracts import Plan
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
 from specialists.turns import finish_tools
 from tests.models.conftest import ask, open_pair
 from tests.patience import patience
-from tests.providers.scripts import brain_from_model, by_purpose, make_slow_latency, six
-from tests.providers.wire import Api
+from tests.providers.scripts import make_slow_latency, six
 
 BRIEF = "# Request\nDo all six\n\n# Specialists\n" + "\n".join(f"- w{n}: Works out part {n}." for n in range(1, 7))
 LOOK = ToolSpec("look_up", "", {"type": "object", "properties": {"key": {"type": "string"}}, "required": ["key"]})
@@ -28,33 +25,13 @@ def part_call(messages: list[ModelMessage]) -> ModelCall:
     )
 
 
-async def test_latency_can_depend_on_the_task_and_the_purpose() -> None:
+async def test_latency_can_depend_on_the_task() -> None:
     async with open_pair("chat", six) as pair:
         await pair.model.reply(ask(BRIEF))
         await pair.model.reply(part_call([ModelMessage(role="user", text="# Task\nPart w3: look")]))
         planner, part = pair.server.requests
     slow = make_slow_latency(0.1, "w3", 5)
     assert (slow(planner), slow(part)) == (0.1, 0.5)
-    purposes = by_purpose({"planner": 1.0}, 0.2)
-    assert (purposes(planner), purposes(part)) == (1.0, 0.2)
-
-
-async def test_a_model_of_ours_can_stand_behind_a_wire_format(api: Api) -> None:
-    rehearsal = RehearsalModel()
-    brief = "# Task\nDraft a note\n\n# From earlier steps\n## Find why\nChurn rose by 3 %."
-    call = ModelCall(
-        purpose="specialist:writer",
-        system="You are the writer: you write.",
-        messages=(ModelMessage(role="user", text=brief),),
-        tools=finish_tools.FINISH_SPECS,
-    )
-    async with open_pair(api, brain_from_model(rehearsal)) as pair:
-        planned = await pair.model.reply(
-            ask(BRIEF.replace("Do all six", "Write a note"), answer_schema=Plan.model_json_schema())
-        )
-        written = await pair.model.reply(call)
-    assert json.loads(planned.text)["next"]["goal"] == "Write a note"
-    assert written.calls == (await rehearsal.reply(call)).calls
 
 
 async def test_it_runs_as_a_process_of_its_own() -> None:

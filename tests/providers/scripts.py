@@ -69,11 +69,6 @@ def make_slow_latency(seconds: float, word: str, factor: float) -> Latency:
     return latency
 
 
-def by_purpose(seconds: dict[str, float], default: float = 0.0) -> Latency:
-    """Seconds per call by its purpose, such as `planner` or `specialist:analyst`."""
-    return lambda request: seconds.get(purpose_of(request), default)
-
-
 def six(request: WireRequest) -> Reply:
     """The job of the benchmark: w1 to w4 on their own, w5 needs all four, w6 needs w5; one tool call each.
 
