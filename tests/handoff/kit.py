@@ -8,7 +8,7 @@ from typing import TypeVar
 from handoff import events as ev
 from handoff.briefs.handoff_builder import make_handoff
 from handoff.contracts import Escalation, Handoff, Member, Place, Plan, Request, Result, Subtask, Usage
-from handoff.effects import Effect, MakePlan, RunSubtask
+from handoff.effects import Effect, MakePlan, RunSubtask, make_answer_key, make_card_end_key, make_card_key
 from handoff.engine.engine import fold_log
 from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.planning.adhoc import AdhocAllowance
@@ -28,27 +28,32 @@ MEMBERS = (
 )
 
 
-def make_request_event(request: str = R, at: float = 1.0, refusal: str = "") -> ev.RequestAdded:
-    body = Request(id=request, user="U1", text="why did churn rise", at=at)
+def make_request_event(request: str = R, at: float = 1.0, refusal: str = "", **more: object) -> ev.RequestAdded:
+    body = Request.model_validate({"id": request, "user": "U1", "text": "why did churn rise", "at": at, **more})
     return ev.RequestAdded(at=at, place=PLACE, request=body, refusal=refusal)
 
 
-def subtask(name: str, *after: str, specialist: str = "analyst") -> Subtask:
-    return Subtask(id=name, title=f"Part {name}", intent="Do the whole of it", specialist=specialist, after=after)
+def subtask(name: str, *after: str, **more: object) -> Subtask:
+    fields = {"title": f"Part {name}", "intent": "Do the whole of it", "specialist": "analyst", **more}
+    return Subtask.model_validate({"id": name, "after": after, **fields})
 
 
-def make_plan_event(*subtasks: Subtask, request: str = R) -> ev.PlanProposed:
+def make_plan_event(*subtasks: Subtask, **more: object) -> ev.PlanProposed:
     plan = Plan(goal="Find out", subtasks=subtasks)
-    return ev.PlanProposed(at=2.0, request=request, plan=plan, members=MEMBERS)
+    return ev.PlanProposed.model_validate({"at": 2.0, "request": R, "plan": plan, "members": MEMBERS, **more})
 
 
-def make_start_event(name: str, attempt: int = 1, at: float = 3.0) -> ev.AttemptStarted:
-    return ev.AttemptStarted(at=at, request=R, subtask=name, attempt=attempt, specialist="analyst", tier="balanced")
+def make_start_event(name: str, attempt: int = 1, at: float = 3.0, **more: object) -> ev.AttemptStarted:
+    fields = {"request": R, "subtask": name, "attempt": attempt, "specialist": "analyst", "tier": "balanced", **more}
+    return ev.AttemptStarted.model_validate({"at": at, **fields})
 
 
-def make_result_event(name: str, attempt: int = 1, at: float = 5.0, **more: object) -> ev.ResultReturned:
-    result = Result(summary=f"sum {name}", content=f"all of {name}", usage=Usage(calls=2, tokens_in=10), **more)
-    return ev.ResultReturned(at=at, request=R, subtask=name, attempt=attempt, result=result)
+def make_result_event(
+    name: str, attempt: int = 1, at: float = 5.0, *, request: str = R, **more: object
+) -> ev.ResultReturned:
+    fields = {"summary": f"sum {name}", "content": f"all of {name}", "usage": Usage(calls=2, tokens_in=10), **more}
+    result = Result.model_validate(fields)
+    return ev.ResultReturned(at=at, request=request, subtask=name, attempt=attempt, result=result)
 
 
 def make_failure_event(name: str, attempt: int = 1, at: float = 4.0, **more: object) -> ev.AttemptFailed:
@@ -59,6 +64,19 @@ def make_failure_event(name: str, attempt: int = 1, at: float = 4.0, **more: obj
 def make_escalation_event(name: str, reason: str, attempt: int = 1, at: float = 4.0, **more: object) -> ev.Escalated:
     escalation = Escalation.model_validate({"reason": reason, "message": "which one?", **more})
     return ev.Escalated(at=at, request=R, subtask=name, attempt=attempt, escalation=escalation)
+
+
+def make_answer_event(
+    text: str = "x", name: str = "a", user: str = "U1", at: float = 9.0, number: int = 0
+) -> ev.QuestionAnswered:
+    return ev.QuestionAnswered(at=at, request=R, subtask=name, user=user, text=text, number=number)
+
+
+def make_end_events(request: str = R, text: str | None = "the answer", at: float = 7.0) -> list[ev.Event]:
+    """People see the end."""
+    written = [ev.AnswerWritten(at=at, request=request, text=text)] if text is not None else []
+    keys = (make_card_key(request), make_answer_key(request), make_card_end_key(request))
+    return [*written, *(ev.Posted(at=at, request=request, key=key, ts="9.9") for key in keys)]
 
 
 def require(value: T | None) -> T:

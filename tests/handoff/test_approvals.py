@@ -358,9 +358,9 @@ DEAR = Terms(ask_above_tokens=1_000, approvers=("U2",))
 
 
 def costly(tokens: int = 5_000, terms: Terms = DEAR, cost: float | None = None) -> Job:
-    plan = make_plan_event(subtask("a"), subtask("b", "a"))
     expected = tuple(Estimate(subtask=name, calls=2, tokens=tokens, cost=cost) for name in "ab")
-    return job(make_request_event(), plan.model_copy(update={"terms": terms, "estimates": expected}))
+    plan = make_plan_event(subtask("a"), subtask("b", "a"), terms=terms, estimates=expected)
+    return job(make_request_event(), plan)
 
 
 def cost_decided(decision: str, user: str = "U2", **more: Any) -> Job:

@@ -36,7 +36,6 @@ from handoff.state.job_state import Job, replace
 from handoff.state.state_values import may_answer
 from handoff.summaries.summary import list_notes
 from tests.handoff.kit import (
-    PLACE,
     R,
     ask,
     job,
@@ -120,8 +119,7 @@ def test_groups_count_as_their_members() -> None:
 
 
 def test_only_who_was_mentioned_or_spoke_may_be_named() -> None:
-    body = Request(id=R, user="U1", text="ask @U2 and mail x@U7, @ben", at=1.0)
-    state = job(ev.RequestAdded(at=1.0, place=PLACE, request=body))
+    state = job(make_request_event(text="ask @U2 and mail x@U7, @ben"))
     state = apply_event(state, ev.MessageHeard(at=2.0, message=Request(id="2.0", user="U5", text="hm", at=2.0)))
     state = apply_event(state, ev.MaterialGathered(at=2.0, request=R, speakers=("U8", "U1")))
     assert list_askable_people(state, ask(state)) == ("U2", "U8", "U5")

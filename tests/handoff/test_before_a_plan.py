@@ -187,14 +187,10 @@ def test_a_specialist_is_told_the_request_that_its_brief_is_a_part_of() -> None:
     (name, _, _) = running(state)[0]
     (effect,) = [one for one in effects(state) if not isinstance(one, PostMessage)]
     assert (name, make_subtask_handoff(state, effect).part_of) == ("a", "why did churn rise")
-    whole = subtask("a").model_copy(update={"intent": "why did  churn rise"})
-    state = job(make_request_event(), CARD, make_plan_event(whole))
+    state = job(make_request_event(), CARD, make_plan_event(subtask("a", intent="why did  churn rise")))
     (effect,) = [one for one in effects(state) if not isinstance(one, PostMessage)]
     assert make_subtask_handoff(state, effect).part_of == ""
-    long = make_request_event().model_copy(
-        update={"request": make_request_event().request.model_copy(update={"text": "why " * 99})}
-    )
-    state = job(long, CARD, make_plan_event(subtask("a")))
+    state = job(make_request_event(text="why " * 99), CARD, make_plan_event(subtask("a")))
     (effect,) = [one for one in effects(state) if not isinstance(one, PostMessage)]
     line = make_subtask_handoff(state, effect).part_of
     assert (len(line), line[-1]) == (160, "…")

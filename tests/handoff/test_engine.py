@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handoff import events as ev
-from handoff.contracts import Artifact, Request, Result
+from handoff.contracts import Artifact, Result
 from handoff.effects import (
     MakePlan,
     OpenThread,
@@ -25,11 +25,11 @@ from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.engine.thread_opening import OPENED_ANSWER
 from handoff.state.job_state import Job
 from tests.handoff.kit import (
-    PLACE,
     R,
     ask,
     effects,
     job,
+    make_answer_event,
     make_escalation_event,
     make_failure_event,
     make_plan_event,
@@ -153,7 +153,7 @@ def test_an_ambiguity_asks_people_while_siblings_go_on() -> None:
     assert ask(state).state == "working"
     state = apply_event(state, make_result_event("b"))
     assert ask(state).state == "input_required"
-    answer = ev.QuestionAnswered(at=9, request=R, subtask="a", user="U1", text="x")
+    answer = make_answer_event()
     state = apply_event(state, answer)
     effect = to_run(state)
     assert effect.attempt == 2
@@ -161,11 +161,7 @@ def test_an_ambiguity_asks_people_while_siblings_go_on() -> None:
     assert apply_event(state, answer).requests == state.requests, "an answer to a closed question changes nothing"
 
 
-def make_answer_event(user: str, text: str = "x", number: int = 0) -> ev.QuestionAnswered:
-    return ev.QuestionAnswered(at=9, request=R, subtask="a", user=user, text=text, number=number)
-
-
-CRITICAL = subtask("a").model_copy(update={"critical": True})
+CRITICAL = subtask("a", critical=True)
 INTENT = ev.ToolStarted(at=4.0, request=R, subtask="a", attempt=1, call="c", tool="post", what="post it", digest="d")
 ASKS: dict[str, list[ev.Event]] = {
     "its specialist": [
@@ -190,8 +186,8 @@ def test_an_answer_counts_only_from_those_whom_the_question_is_for(log: list[ev.
     assert question.whom == ("U1",), "who made the request"
     for text in ("x", *question.options):
         for number in (0, question.number):
-            assert apply_event(state, make_answer_event("U2", text, number)).requests == state.requests
-    after = apply_event(state, make_answer_event("U1"))
+            assert apply_event(state, make_answer_event(text, user="U2", number=number)).requests == state.requests
+    after = apply_event(state, make_answer_event())
     assert ask(after).subtasks["a"].question is None
     assert [one.user for one in ask(after).subtasks["a"].question_answers] == ["U1"]
 
@@ -325,8 +321,7 @@ def _apply_posts(state: Job, *keys: str) -> Job:
 
 
 def to_open() -> Job:
-    body = Request(id=R, user="U1", text="the week's figures", at=1.0, opens="schedule")
-    return job(ev.RequestAdded(at=1.0, place=PLACE, request=body))
+    return job(make_request_event(text="the week's figures", opens="schedule"))
 
 
 def open_thread(**how: object) -> Job:
@@ -354,6 +349,6 @@ def test_a_thread_that_is_not_opened_is_a_failure_with_its_reason_unless_that_wa
 def test_a_second_word_on_it_and_one_on_another_request_change_nothing() -> None:
     state = open_thread(ts="200.1")
     assert ask(apply_event(state, ev.ThreadOpened(at=3.0, request=R, why="too late"))) == ask(state)
-    other = job(ev.RequestAdded(at=1.0, place=PLACE, request=Request(id=R, user="U1", text="why", at=1.0)))
+    other = job(make_request_event(text="why"))
     other = apply_event(other, make_plan_event(subtask("a")))
     assert ask(apply_event(other, ev.ThreadOpened(at=3.0, request=R, ts="200.1"))) == ask(other)

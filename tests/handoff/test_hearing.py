@@ -166,7 +166,7 @@ def test_a_correction_before_the_plan_has_it_planned_anew() -> None:
     assert ask(job(*before, QUESTION)).question is None
     rejected = ev.PlanRejected(at=12.0, request=R, faults=("It is vague.",))
     assert ask(job(*before, rejected)).run.rejections == ()
-    knows = make_plan_event(subtask("a")).model_copy(update={"corrected": 1})
+    knows = make_plan_event(subtask("a"), corrected=1)
     state = job(*before, knows)
     assert running(state) == [("a", 1, "analyst")]
     assert outcome(state) == "applied"

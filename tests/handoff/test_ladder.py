@@ -166,13 +166,9 @@ def test_a_pause_that_was_asked_for_is_kept_by_whoever_goes_on_within_the_deadli
 def test_whoever_steps_in_works_on_a_tier_of_its_own_unless_the_plan_says_which() -> None:
     members = (Member(name="analyst", fallback="deep_one"), Member(name="deep_one", tier="deep"))
     for tier, expected in ((None, "deep"), ("fast", "fast")):
-        plan = make_plan_event(subtask("a").model_copy(update={"tier": tier})).model_copy(update={"members": members})
-        state = job(
-            make_request_event(),
-            plan,
-            make_start_event("a").model_copy(update={"tier": tier or "balanced"}),
-            make_failure_event("a"),
-        )
+        plan = make_plan_event(subtask("a", tier=tier), members=members)
+        begun = make_start_event("a", tier=tier or "balanced")
+        state = job(make_request_event(), plan, begun, make_failure_event("a"))
         work = ask(state).subtasks["a"]
         assert (work.specialist, work.tier) == ("deep_one", expected)
 
@@ -182,16 +178,14 @@ CHAIN = tuple(Member(name=name, fallback=other) for name, other in (("x", "y"), 
 
 def passed_on(*members: Member) -> list[str]:
     """Who has the subtask of x after each failure that only a fallback can help."""
-    plan = make_plan_event(subtask("a", specialist="x")).model_copy(update={"members": members})
-    log: list[ev.Event] = [make_request_event(), plan]
+    log: list[ev.Event] = [make_request_event(), make_plan_event(subtask("a", specialist="x"), members=members)]
     had = []
     for attempt in range(1, MAX_FAILURES + 1):
         work = ask(job(*log)).subtasks["a"]
         if work.state != "pending":
             break
         had.append(work.specialist)
-        began = make_start_event("a", attempt).model_copy(update={"specialist": work.specialist})
-        log += [began, make_failure_event("a", attempt)]
+        log += [make_start_event("a", attempt, specialist=work.specialist), make_failure_event("a", attempt)]
     assert ask(job(*log)).subtasks["a"].state == "error"
     return had
 
@@ -323,10 +317,8 @@ def test_a_rewritten_brief_is_the_next_attempts() -> None:
 
 
 def test_a_person_is_asked_of_a_critical_part_and_may_let_it_go() -> None:
-    critical = subtask("a").model_copy(update={"critical": True})
-    state = job(
-        make_request_event(), make_plan_event(critical, subtask("b")), make_start_event("a"), make_failure_event("a")
-    )
+    plan = make_plan_event(subtask("a", critical=True), subtask("b"))
+    state = job(make_request_event(), plan, make_start_event("a"), make_failure_event("a"))
     question = require(ask(state).subtasks["a"].question)
     assert "the model broke" in question.message
     once = ev.QuestionAnswered(at=9, request=R, subtask="a", user="U1", text=question.options[0])

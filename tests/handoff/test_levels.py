@@ -36,7 +36,9 @@ from tests.handoff.kit import (
     level,
     make_escalation_event,
     make_failure_event,
+    make_plan_event,
     make_request_event,
+    make_start_event,
     make_subtask_handoff,
     require,
     running,
@@ -52,12 +54,11 @@ def part(name: str, *after: str, to: str = "analyst", critical: bool = False) ->
 
 
 def outer(*subtasks: Subtask, terms: Terms | None = None) -> ev.PlanProposed:
-    plan = Plan(goal="Find out", subtasks=subtasks)
-    return ev.PlanProposed(at=2.0, request=R, plan=plan, members=MEMBERS, terms=terms or Terms())
+    return make_plan_event(*subtasks, members=MEMBERS, terms=terms or Terms())
 
 
 def make_crew_start(name: str, attempt: int = 1, at: float = 3.0, who: str = "legal") -> ev.AttemptStarted:
-    return ev.AttemptStarted(at=at, request=R, subtask=name, attempt=attempt, specialist=who, tier="balanced")
+    return make_start_event(name, attempt, at, specialist=who)
 
 
 def apply_events(state: Job, *events: ev.Event) -> Job:
@@ -190,7 +191,7 @@ def test_several_are_put_together_inside() -> None:
 def test_what_a_crew_keeps_apart_or_has_joined_goes_up_no_other_way() -> None:
     crew = CREW.model_copy(update={"unsure": "apart"})
     members = (MEMBERS[0], MEMBERS[1].model_copy(update={"crew": crew}))
-    plan = outer(part("law", to="legal"), part("sum")).model_copy(update={"members": members})
+    plan = make_plan_event(part("law", to="legal"), part("sum"), members=members)
     parts = (part("read", to="legal/reader"), part("check", to="legal/checker"))
     state = within(job(make_request_event(), plan, make_crew_start("law")), *parts)
     deposit = Finding(message="The deposit is kept.", where="a.py:3", severity="low", confidence=90)
@@ -288,8 +289,7 @@ def test_where_all_inside_failed_the_ladder_outside_follows() -> None:
 
 def test_of_a_critical_part_people_are_asked_before_it_is_given_up() -> None:
     members = (Member(name="legal", crew=CREW),)
-    plan = Plan(goal="g", subtasks=(part("law", to="legal", critical=True),))
-    proposed = ev.PlanProposed(at=2.0, request=R, plan=plan, members=members)
+    proposed = make_plan_event(part("law", to="legal", critical=True), members=members)
     state = up(
         fail_subtask(
             within(job(make_request_event(), proposed, make_crew_start("law")), part("read", to="legal/reader")),
@@ -465,9 +465,8 @@ def test_a_bug_in_a_second_look_leaves_the_plan_as_it_was() -> None:
 
 
 def test_what_one_crew_alone_made_is_verified_once_outside_of_it() -> None:
-    plan = Plan(goal="Find out", subtasks=(part("law", to="legal"),))
     members = (Member(name="legal", crew=CREW.model_copy(update={"verifier": True})),)
-    first = ev.PlanProposed(at=2.0, request=R, plan=plan, members=members)
+    first = make_plan_event(part("law", to="legal"), members=members)
     found = (Finding(message="The fee is 40 euros.", source="fees.md"),)
     state = finish_subtask(
         within(job(make_request_event(), first, make_crew_start("law")), READ_AND_CHECK[0]), "law/read", findings=found

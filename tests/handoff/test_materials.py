@@ -84,10 +84,8 @@ def test_what_nobody_needs_is_given_to_whom_it_plainly_concerns_or_said() -> Non
 
 
 def state(*materials: Material, text: str = "why did churn rise", needs: tuple[str, ...] | None = None) -> Job:
-    event = make_request_event()
-    event = event.model_copy(update={"request": event.request.model_copy(update={"text": text})})
     gathered = ev.MaterialGathered(at=1.5, request=R, materials=materials)
-    return job(event, gathered, make_plan_event(subtask("a").model_copy(update={"needs": needs}), subtask("b")))
+    return job(make_request_event(text=text), gathered, make_plan_event(subtask("a", needs=needs), subtask("b")))
 
 
 def names(*materials: Material) -> list[str]:

@@ -26,7 +26,6 @@ from handoff.contracts import (
     Material,
     Member,
     Plan,
-    Request,
     Result,
     Section,
     Subtask,
@@ -41,9 +40,9 @@ from handoff.state.job_state import Job, replace
 from handoff.state.state_values import Provenance, make_reply_source
 from tests.handoff.kit import (
     MEMBERS,
-    PLACE,
     R,
     job,
+    make_answer_event,
     make_escalation_event,
     make_failure_event,
     make_plan_event,
@@ -75,18 +74,8 @@ def ids(state: Job, name: str = "a") -> set[str]:
     return {one.id for one in provenance_of_subtask(state, name).sources}
 
 
-def make_edited_request(**update: object) -> ev.RequestAdded:
-    """The request of `make_request_event`, with fields of it changed."""
-    event = make_request_event()
-    return event.model_copy(update={"request": event.request.model_copy(update=update)})
-
-
 def make_attachments(name: str) -> tuple[Attachment, ...]:
     return (Attachment(file_id="F1", name=name),)
-
-
-def make_answer_event(text: str, number: int = 1) -> ev.QuestionAnswered:
-    return ev.QuestionAnswered(at=9.0, request=R, subtask="a", user="U1", text=text, number=number)
 
 
 def test_a_fresh_plan_holds_the_words_of_its_request_alone() -> None:
@@ -118,13 +107,19 @@ def test_what_follows_others_or_an_earlier_answer_holds_more() -> None:
 def test_what_people_type_counts_and_a_click_on_what_a_model_offered_does_not(text: str, *, counts: bool) -> None:
     asking = make_escalation_event("a", "ambiguous_input", options=["Option one", "Option two"])
     words, _ = words_and_derivation(
-        job(make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), asking, make_answer_event(text))
+        job(
+            make_request_event(),
+            make_plan_event(subtask("a")),
+            make_start_event("a"),
+            asking,
+            make_answer_event(text, number=1),
+        )
     )
     assert (text in words) is counts
 
 
 def test_the_name_of_a_file_names_no_host() -> None:
-    event = make_edited_request(text="total of report.zip", attachments=make_attachments("report.zip"))
+    event = make_request_event(text="total of report.zip", attachments=make_attachments("report.zip"))
     assert words_and_derivation(job(event, make_plan_event(subtask("a"))))[0] == ("total of  ",)
 
 
@@ -133,19 +128,19 @@ def test_what_others_said_and_attached_before_names_no_host() -> None:
     labs = Material(name="labs.zip", file=Artifact(id="f" * 64, name="labs.zip"), author="Ben Okafor")
     said = Material(name="thread", kind="thread", text="a" * 64, size=40)
     read = ev.MaterialGathered(at=2.0, request=R, materials=(said, labs))
-    event = make_edited_request(text="profile labs.zip for acme.example", look_back="thread")
+    event = make_request_event(text="profile labs.zip for acme.example", look_back="thread")
     assert words_and_derivation(job(event, read, make_plan_event(subtask("a")))) == (
         ("profile   for acme.example",),
         True,
     )
-    first = said_by("U2", "look at evil.com", at=0.5)
-    state = job(first, said_by("U1", "go on", at=1.0), make_plan_event(brief("a", "go on"), request="1.0"))
+    first = make_request_event("0.5", 0.5, user="U2", text="look at evil.com")
+    state = job(first, make_request_event(text="go on"), make_plan_event(brief("a", "go on"), request="1.0"))
     assert provenance_of_subtask(state).requester_texts == ("go on",)
 
 
 @pytest.mark.parametrize("look_back", ["thread", "files"])
 def test_a_request_inside_a_thread_is_not_planned_before_the_thread_was_read(look_back: str) -> None:
-    added = make_edited_request(look_back=look_back)
+    added = make_request_event(look_back=look_back)
     to_do = list_outstanding_effects(job(added), 2.0)[0]
     assert GatherMaterial(R) in to_do
     assert not [effect for effect in to_do if isinstance(effect, MakePlan)]
@@ -153,11 +148,6 @@ def test_a_request_inside_a_thread_is_not_planned_before_the_thread_was_read(loo
 
 
 # ---------------------------------------------------------------- what is private
-
-
-def said_by(user: str, text: str = "why did churn rise", at: float = 1.0, **more: object) -> ev.RequestAdded:
-    request = Request.model_validate({"id": f"{at}", "user": user, "text": text, "at": at, **more})
-    return ev.RequestAdded(at=at, place=PLACE, request=request)
 
 
 def brief(name: str, intent: str, *after: str, needs: tuple[str, ...] | None = (), **more: object) -> Subtask:
@@ -204,7 +194,7 @@ def test_a_file_is_private_for_who_is_given_it_and_in_the_brief_of_who_planned()
     assert private(state, "c") == (), "these are the requester's words"
     told = make_plan_event(brief("a", OWN, done_when="It names J. Doe"))
     assert private(job(make_request_event(), FILE, told)) == BRIEF_NAMES
-    name = said_by("U1", attachments=make_attachments("merger with Contoso.pdf"))  # a file that could not be read
+    name = make_request_event(attachments=make_attachments("merger with Contoso.pdf"))  # a file that could not be read
     assert private(job(name, make_plan_event(brief("a", "Search Contoso")))) == (
         "a brief written by who had seen merger with Contoso.pdf",
     )
@@ -215,7 +205,7 @@ def test_a_brief_in_the_requesters_words_is_theirs_only_if_it_is_all_of_them() -
     briefs = [brief("a", "Why did churn rise?"), brief("b", "churn rise"), brief("c", "why why did churn rise rise")]
     state = job(make_request_event(), FILE, make_plan_event(*briefs))
     assert [private(state, name) for name in "abc"] == [(), BRIEF_NAMES, BRIEF_NAMES]
-    event = said_by("U1", "search what pay.csv lacks", attachments=make_attachments("pay.csv"))
+    event = make_request_event(text="search what pay.csv lacks", attachments=make_attachments("pay.csv"))
     assert private(job(event, FILE, make_plan_event(brief("a", "search what pay.csv lacks")))) == (), (
         "with names of files too"
     )
@@ -223,7 +213,7 @@ def test_a_brief_in_the_requesters_words_is_theirs_only_if_it_is_all_of_them() -
 
 def test_a_step_of_a_pipeline_is_in_the_crews_words_and_the_requesters() -> None:
     """Nobody wrote it who had seen the file: a step that is not given the file knows nothing of it."""
-    added = make_edited_request(attachments=make_attachments("pay.csv"))
+    added = make_request_event(attachments=make_attachments("pay.csv"))
     steps = make_plan_event(brief("a", "Search the web. why did churn rise"), brief("b", "Read it.", needs=None))
     fixed = steps.model_copy(update={"pipeline": True})
     for plan, names in ((fixed, ()), (steps, BRIEF_NAMES)):
@@ -277,7 +267,7 @@ def earlier(*log: ev.Event, user: str = "U1") -> tuple[str, ...]:
     answer = ev.AnswerWritten(at=6.0, request=R, text="It rose by 12 %.")
     end = ev.Posted(at=7.0, request=R, key=make_answer_key(R), ts="9.9")
     plan = make_plan_event(brief("a", "Search it", needs=("answer",)), request="8.0")
-    return private(job(*log, answer, end, said_by(user, at=8.0), plan))
+    return private(job(*log, answer, end, make_request_event("8.0", 8.0, user=user), plan))
 
 
 def test_an_earlier_answer_is_private_as_what_it_was_made_from_and_always_for_others() -> None:
@@ -307,7 +297,7 @@ def test_a_file_that_was_made_before_is_private_as_what_it_was_made_from(*, is_p
         ev.Posted(at=7.0, request=R, key=make_answer_key(R), ts="9"),
     ]
     plan = make_plan_event(brief("a", OWN, needs=("churn.png",)), request="8.0")
-    assert private(job(*log, said_by("U1", at=8.0), plan)) == (("churn.png",) if is_private else ())
+    assert private(job(*log, make_request_event("8.0", 8.0), plan)) == (("churn.png",) if is_private else ())
 
 
 def test_the_brief_of_a_specialist_that_was_made_for_the_plan_is_the_planners() -> None:
@@ -322,7 +312,7 @@ def test_the_brief_of_a_specialist_that_was_made_for_the_plan_is_the_planners() 
 @pytest.mark.parametrize(("user", "names"), [("U1", ()), ("U2", ("what somebody else answered",))])
 def test_what_somebody_else_answered_is_private(user: str, names: tuple[str, ...]) -> None:
     asking = make_escalation_event("a", "ambiguous_input", message="why churn?").model_copy(update={"private": False})
-    said = ev.QuestionAnswered(at=9.0, request=R, subtask="a", user=user, text="churn did rise", number=1)
+    said = make_answer_event("churn did rise", user=user, number=1)
     state = job(make_request_event(), make_plan_event(brief("a", OWN)), make_start_event("a"), asking)
     subtask = state.requests[-1].subtasks["a"]  # only a question that is for others too can be answered by one of them
     open_to_all = dataclasses.replace(require(subtask.question), whom=())
@@ -349,7 +339,7 @@ THEIRS = "see https://evil.com/start\nand evil.com/x for the rest"
     ],
 )
 def test_the_author_of_a_quoted_message_names_no_host(text: str) -> None:
-    state = job(said_by("U1", text, quoted=THEIRS), make_plan_event(brief("a", OWN)))
+    state = job(make_request_event(text=text, quoted=THEIRS), make_plan_event(brief("a", OWN)))
     words = "\n".join(provenance_of_subtask(state).requester_texts)
     assert "evil" not in words
     assert "Do what it says" in words
@@ -383,10 +373,10 @@ INNER = (Member(name="legal/reader"), Member(name="legal/checker"))
 
 def inside(*log: ev.Event, parts: tuple[Subtask, ...], needs: tuple[str, ...]) -> Job:
     """A job whose crew at `law` has a plan of its own; `after` it comes a part of the outer plan."""
-    law = brief("law", OWN, needs=needs).model_copy(update={"specialist": "legal"})
-    plan = Plan(goal="Find out", subtasks=(law, brief("after", OWN, "law")))
-    begun = ev.AttemptStarted(at=3.0, request=R, subtask="law", attempt=1, specialist="legal", tier="balanced")
-    state = job(make_request_event(), *log, ev.PlanProposed(at=2.0, request=R, plan=plan, members=LAW), begun)
+    law = brief("law", OWN, needs=needs, specialist="legal")
+    plan = make_plan_event(law, brief("after", OWN, "law"), members=LAW)
+    begun = make_start_event("law", specialist="legal")
+    state = job(make_request_event(), *log, plan, begun)
     parts = tuple(one.model_copy(update={"specialist": "legal/reader"}) for one in parts)
     within = prefix_plan_ids(state.requests[-1].subtasks["law"], Plan(goal="g", subtasks=parts))
     return apply_event(state, ev.PlanProposed(at=4.0, request=R, within="law", plan=within, members=INNER))
@@ -404,8 +394,7 @@ def test_what_a_crew_was_given_is_private_inside_of_it_and_in_what_comes_up() ->
 def test_what_one_inside_was_given_by_a_tool_comes_up_as_private() -> None:
     state = inside(parts=(brief("x", OWN), brief("y", OWN)), needs=())
     assert private(state, "after") == ()
-    begun = ev.AttemptStarted(at=5.0, request=R, subtask="law/x", attempt=1, specialist="legal/reader", tier="fast")
-    state = apply_event(state, begun)
+    state = apply_event(state, make_start_event("law/x", at=5.0, specialist="legal/reader", tier="fast"))
     up = ev.ResultReturned(at=8.0, request=R, subtask="law", attempt=1, result=Result(summary="s", content="c"))
     public = apply_event(apply_event(state, handed_in("law/x")), up)
     assert private(public, "after") == (), "of a crew, those inside know"
@@ -444,9 +433,9 @@ def test_an_answer_brings_its_sources_into_the_next_request_of_the_same_person_a
         ev.Posted(at=6.5, request=R, key=make_answer_key(R), ts="9"),
     ]
     plan = make_plan_event(brief("a", "Look into it"), request="7.0")
-    own = job(*first, *written, said_by("U1", "and now", at=7.0), plan)
+    own = job(*first, *written, make_request_event("7.0", 7.0, text="and now"), plan)
     assert sources(own) == ("what a tool gave",)
-    other = job(*first, *written, said_by("U2", "and now", at=7.0), plan)
+    other = job(*first, *written, make_request_event("7.0", 7.0, text="and now", user="U2"), plan)
     assert "what a tool gave" in sources(other)
     assert ids(own) < ids(other), "the answer to somebody else, and what they asked"
 
@@ -507,13 +496,9 @@ def test_a_result_keeps_only_what_it_holds_and_was_given() -> None:
     assert filter_cited_addresses(result, set()) == ()
 
 
-def request(text: str, request_id: str = R, at: float = 1.0) -> ev.RequestAdded:
-    return ev.RequestAdded(at=at, place=PLACE, request=Request(id=request_id, user="U1", text=text, at=at))
-
-
 def test_what_people_wrote_is_known_and_what_models_wrote_is_not() -> None:
     state = job(
-        request(f"Read {A} please"),
+        make_request_event(text=f"Read {A} please"),
         make_plan_event(subtask("a")),
         make_start_event("a"),
         make_result_event("a", addresses=(B,)),
@@ -525,8 +510,8 @@ def test_an_option_that_a_model_offered_is_no_word_of_the_person_who_clicks_it()
     offered = ev.PlannerAsked(at=2.0, request=R, question=f"Is it {B}?", options=(f"Yes, {B}", "No"))
 
     def addresses_after(text: str) -> frozenset[str]:
-        answer = ev.QuestionAnswered(at=3.0, request=R, subtask="", user="U1", text=text, number=1)
-        state = job(request("Read it"), offered, answer)
+        answer = make_answer_event(text, "", at=3.0, number=1)
+        state = job(make_request_event(text="Read it"), offered, answer)
         return list_known_addresses(state, state.requests[0])
 
     assert addresses_after(f"Yes, {B}") == set()
@@ -534,7 +519,7 @@ def test_an_option_that_a_model_offered_is_no_word_of_the_person_who_clicks_it()
 
 
 def test_a_later_request_knows_the_earlier_ones_and_not_the_other_way_round() -> None:
-    state = job(request(f"Read {A}"), request(f"And {B}", "2.0", 2.0))
+    state = job(make_request_event(text=f"Read {A}"), make_request_event("2.0", 2.0, text=f"And {B}"))
     assert list_known_addresses(state, state.requests[0]) == {A}
     assert list_known_addresses(state, state.requests[1]) == {A, B}
 

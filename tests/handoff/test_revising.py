@@ -21,10 +21,12 @@ from handoff.planning.plan_check import parse_plan
 from handoff.planning.revision import MAX_ADDED_SUBTASKS, Revision, parse_revision
 from handoff.state.job_state import Job, RequestState, SubtaskState
 from tests.handoff.kit import (
+    MEMBERS,
     R,
     ask,
     effects,
     job,
+    make_end_events,
     make_failure_event,
     make_plan_event,
     make_request_event,
@@ -37,7 +39,7 @@ from tests.handoff.kit import (
     to_run,
 )
 from tests.handoff.test_opening import play_requests
-from tests.handoff.test_taken_up import all_failed, make_end_events, propose_plan, wants
+from tests.handoff.test_taken_up import all_failed, propose_plan, wants
 
 FINDING_TEXT = "No bug here, this is configuration."
 BRIEF = "In billing.yml set send_twice to off and say how to check it."
@@ -359,14 +361,8 @@ def test_what_failed_may_go_to_another_or_be_briefed_anew() -> None:
 
 def test_a_part_keeps_its_tier_only_where_its_new_specialist_may_work_on_it() -> None:
     made = Member(name="made", tier="fast", tiers=("fast",), made=True)
-    hard = subtask("fix", "a").model_copy(update={"tier": "deep"})
-    rows = make_plan_event(subtask("a"), hard)
-    state = job(
-        make_request_event(),
-        rows.model_copy(update={"members": (*rows.members, made)}),
-        make_start_event("a"),
-        upset("a"),
-    )
+    rows = make_plan_event(subtask("a"), subtask("fix", "a", tier="deep"), members=(*MEMBERS, made))
+    state = job(make_request_event(), rows, make_start_event("a"), upset("a"))
     for name, tier in (("made", "fast"), ("writer", "deep")):
         after = revise_plan(state, reply(reassign=[{"id": "fix", "specialist": name, "why": "w"}]))
         assert (ask(after).subtasks["fix"].specialist, ask(after).subtasks["fix"].tier) == (name, tier)
@@ -461,7 +457,7 @@ UNSURE = Finding(message="It may be lost.", severity="critical", confidence=79)
 
 
 def look(*after: str, name: str = "look") -> Subtask:
-    return subtask(name, *after).model_copy(update={"only_for": SEVERE_AND_UNSURE})
+    return subtask(name, *after, only_for=SEVERE_AND_UNSURE)
 
 
 def found_so(*findings: Finding, then: tuple[Subtask, ...] = ()) -> Job:
@@ -544,9 +540,8 @@ def test_a_second_try_looks_again() -> None:
     state = propose_plan(apply_event(before, wants()))
     subtasks = ask(state).subtasks
     assert (subtasks["t2"].is_reused, subtasks["look"].state) == (True, "pending")
-    of: dict[str, Any] = {"request": "2.0", "findings": (UNSURE,)}
-    begun = make_start_event("t1", at=12.0).model_copy(update={"request": "2.0"})
-    result = make_result_event("t1", at=13.0, findings=(UNSURE,)).model_copy(update={"request": of["request"]})
+    begun = make_start_event("t1", at=12.0, request="2.0")
+    result = make_result_event("t1", at=13.0, request="2.0", findings=(UNSURE,))
     state = apply_event(apply_event(state, begun), result)
     assert running(state) == [("look", 1, "analyst")]
 

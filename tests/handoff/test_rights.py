@@ -14,7 +14,6 @@ from handoff.approval_values import Approval, compute_call_digest
 from handoff.contracts import (
     Artifact,
     Audience,
-    Escalation,
     Material,
     Request,
     Result,
@@ -24,7 +23,7 @@ from handoff.contracts import (
     Turn,
     Usage,
 )
-from handoff.effects import DropCopies, make_answer_key, make_card_end_key
+from handoff.effects import DropCopies
 from handoff.engine.engine import apply_event
 from handoff.materials.deletions import DELETED_FAULT, DELETED_TEXT, blank_spans
 from handoff.state.job_state import Job
@@ -41,6 +40,9 @@ from tests.handoff.kit import (
     ask,
     effects,
     job,
+    make_answer_event,
+    make_end_events,
+    make_escalation_event,
     make_plan_event,
     make_request_event,
     make_result_event,
@@ -49,11 +51,8 @@ from tests.handoff.kit import (
 )
 
 BEN = "2.0"
+OF_BEN = make_request_event(BEN, 4.0, user="U2", text="also say hello")
 TEAM: tuple[ev.Event, ...] = (make_request_event(), make_plan_event(subtask("a")), make_start_event("a"))
-
-
-def of_ben(request: str = BEN, at: float = 4.0) -> ev.RequestAdded:
-    return ev.RequestAdded(at=at, place=PLACE, request=Request(id=request, user="U2", text="also say hello", at=at))
 
 
 def make_heard_event(user: str, text: str = "hm") -> ev.MessageHeard:
@@ -71,9 +70,9 @@ def make_heard_event(user: str, text: str = "hm") -> ev.MessageHeard:
     ],
 )
 def test_a_stop_ends_what_its_person_asked_for_and_an_admins_all(actor: Actor, ends: set[str]) -> None:
-    before = job(*TEAM, of_ben())
+    before = job(*TEAM, OF_BEN)
     stop = ev.CancelRequested(at=9.0, user=actor.user, groups=actor.groups, admin=actor.is_admin)
-    after = job(*TEAM, of_ben(), stop)
+    after = job(*TEAM, OF_BEN, stop)
     assert {request.id for request in rights.list_stoppable_requests(before, actor)} == ends
     assert {request.id for request in after.requests if request.cancelled_by} == ends
     owners = {R: "U1", BEN: "U2"}
@@ -82,17 +81,17 @@ def test_a_stop_ends_what_its_person_asked_for_and_an_admins_all(actor: Actor, e
 
 def test_what_is_answered_cannot_be_stopped_any_more_and_an_aside_job_stays_for_others() -> None:
     of_ben_ends = ev.CancelRequested(at=9.0, user="U2")
-    done = job(*TEAM, of_ben(), of_ben_ends)
+    done = job(*TEAM, OF_BEN, of_ben_ends)
     assert rights.list_stoppable_requests(done, Actor("U2")) == ()
     assert rights.list_other_requesters(done, Actor("U2")) == ("U1",)
     aside = ev.SetAside(at=6.0, step="planning", reason="it broke")
-    assert job(*TEAM, of_ben(), aside, of_ben_ends).quarantine is not None
-    assert job(*TEAM, of_ben(), aside, ev.CancelRequested(at=9.0, user="U9", admin=True)).quarantine is None
+    assert job(*TEAM, OF_BEN, aside, of_ben_ends).quarantine is not None
+    assert job(*TEAM, OF_BEN, aside, ev.CancelRequested(at=9.0, user="U9", admin=True)).quarantine is None
     assert job(*TEAM, aside, ev.CancelRequested(at=9.0, user="U1")).quarantine is None
 
 
 def test_who_spoke_may_see_and_who_asked_may_trace_that_alone() -> None:
-    state = job(*TEAM, of_ben(), make_heard_event("U3"))
+    state = job(*TEAM, OF_BEN, make_heard_event("U3"))
     assert [rights.may_see_thread(state, Actor(user)) for user in ("U1", "U2", "U3", "U4")] == [True, True, True, False]
     assert rights.may_see_thread(state, Actor("U4", is_admin=True))
     assert [rights.list_traceable_request_ids(state, Actor(user)) for user in ("U1", "U2", "U3")] == [
@@ -106,7 +105,7 @@ def test_who_spoke_may_see_and_who_asked_may_trace_that_alone() -> None:
 def test_the_steps_of_ben_hold_nothing_of_ana() -> None:
     log: tuple[ev.Event, ...] = (
         *TEAM,
-        of_ben(),
+        OF_BEN,
         make_heard_event("U1"),
         make_heard_event("U2"),
         ev.MessageSorted(at=6.0, message=R, aim="correction"),
@@ -177,6 +176,7 @@ def test_who_may_read_both_places_may_allow_it_and_nobody_else() -> None:
 # ---------------------------------------------------------------- what the audit says
 
 CANARY = "zanzibar"
+ESCALATED = make_escalation_event("a", "ambiguous_input", message=CANARY)
 
 
 def audit_of(*log: ev.Event) -> list[AuditEntry]:
@@ -203,26 +203,11 @@ def make_reply_event(call: str) -> ev.ToolReturned:
     return ev.ToolReturned(at=4.5, **of, reply=ToolReply(call_id=call, text=CANARY))
 
 
-def make_escalation_event() -> ev.Escalated:
-    said = Escalation(reason="ambiguous_input", message=CANARY)
-    return ev.Escalated(at=4.0, request=R, subtask="a", attempt=1, escalation=said)
-
-
-def make_answer_event(user: str, number: int = 1) -> ev.QuestionAnswered:
-    return ev.QuestionAnswered(at=5.0, request=R, subtask="a", user=user, text=CANARY, number=number)
-
-
-def make_end_events(at: float = 9.0) -> tuple[ev.Event, ...]:
-    return (
-        ev.AnswerWritten(at=at, request=R, text=CANARY),
-        ev.Posted(at=at, request=R, key=make_answer_key(R), ts="2.0"),
-        ev.Posted(at=at, request=R, key=make_card_end_key(R), ts="2.0"),
-    )
-
-
 def test_a_request_is_asked_and_ends_with_its_cost() -> None:
-    plan = make_plan_event(subtask("a")).model_copy(update={"usage": Usage(calls=1, cost=0.25)})
-    entries = audit_of(make_request_event(), plan, make_start_event("a"), make_result_event("a"), *make_end_events())
+    plan = make_plan_event(subtask("a"), usage=Usage(calls=1, cost=0.25))
+    entries = audit_of(
+        make_request_event(), plan, make_start_event("a"), make_result_event("a"), *make_end_events(text=CANARY, at=9.0)
+    )
     assert brief(entries) == [("asked", "U1", "", "done"), ("ended", "U1", "", "done")]
     first, last = entries
     assert (first.team, first.channel, first.job, first.request) == (PLACE.team, "C1", PLACE.job_id, R)
@@ -241,10 +226,10 @@ def test_answers_that_count_and_answers_that_do_not() -> None:
         make_request_event(),
         make_plan_event(subtask("a")),
         make_start_event("a"),
-        make_escalation_event(),
-        make_answer_event("U1"),
-        make_answer_event("U2"),
-        make_answer_event("U1", 7),
+        ESCALATED,
+        make_answer_event(CANARY),
+        make_answer_event(CANARY, user="U2"),
+        make_answer_event(CANARY, number=7),
     )
     assert brief(entries)[1:] == [
         ("answered", "U1", "a", "done"),
@@ -338,7 +323,7 @@ def test_a_message_that_becomes_a_request_is_asked_when_it_is_one() -> None:
     said = Request(id="3.0", user="U2", text=CANARY, at=3.0)
     entries = audit_of(
         make_request_event(),
-        *make_end_events(),
+        *make_end_events(text=CANARY, at=9.0),
         ev.MessageHeard(at=10.0, message=said),
         make_request_event("3.0", at=10.0),
     )
@@ -348,7 +333,7 @@ def test_a_message_that_becomes_a_request_is_asked_when_it_is_one() -> None:
 @pytest.mark.parametrize("kind", sorted(ev.Event.__args__[0].__args__, key=lambda one: one.__name__))
 def test_no_event_makes_the_audit_quote_anybody(kind: type[ev.EventBase]) -> None:
     """Each event with a canary in every text of it, after a log full of them."""
-    log = (make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), turn(), make_escalation_event())
+    log = (make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), turn(), ESCALATED)
     ids = {"request", "subtask", "type", "user", "owner", "key", "ts", "call", "tool"}
     texts = {name: CANARY for name, field in kind.model_fields.items() if field.annotation is str and name not in ids}
     given = {"at": 6.0, "request": R, "subtask": "a", "attempt": 1, "user": "U1", "call": "c", "tool": "t", **texts}
@@ -356,7 +341,7 @@ def test_no_event_makes_the_audit_quote_anybody(kind: type[ev.EventBase]) -> Non
         "place": PLACE, "message": "m", "turn": Turn(text=CANARY, stop="end", usage=Usage()),
         "reply": ToolReply(call_id="c", text=CANARY), "result": Result(summary=CANARY, content=CANARY),
         "plan": make_plan_event(subtask("b")).plan, "verdict": "accepted", "aim": "request", "kind": "model",
-        "escalation": make_escalation_event().escalation, "setting": {}, "specialist": "analyst", "tier": "fast",
+        "escalation": ESCALATED.escalation, "setting": {}, "specialist": "analyst", "tier": "fast",
         "receipt": "r", "key": "k", "ts": "1", "owner": "o", "lost": 1, "away": 1.0, "round": 1, "good": True,
         "faults": (CANARY,), "to": ("U1",), "number": 1, "count": 1, "decision": "approve",
         "approval": Approval(tool="post_note", what=CANARY, arguments={"text": CANARY}, leaves=CANARY, why=CANARY),

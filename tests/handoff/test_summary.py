@@ -71,18 +71,14 @@ def make_answer_event(text: str = "42") -> ev.AnswerWritten:
 
 
 TWO = make_plan_event(subtask("a"), subtask("b"))
+WITH_A_FILE = make_request_event(text="why", attachments=(Attachment(file_id="F1", name="a.csv"),))
 RETURN_EVENTS = (make_result_event("a"), make_result_event("b", at=6.0))
-
-
-def with_a_file() -> ev.RequestAdded:
-    body = Request(id=R, user="U1", text="why", at=1.0, attachments=(Attachment(file_id="F1", name="a.csv"),))
-    return ev.RequestAdded(at=1.0, place=PLACE, request=body)
 
 
 @pytest.mark.parametrize(
     ("log", "words"),
     [
-        ((with_a_file(),), "reading the attached files"),
+        ((WITH_A_FILE,), "reading the attached files"),
         ((make_request_event(),), "planning"),
         ((make_request_event(), TWO), "Part a (analyst), Part b (analyst)"),
         (
@@ -330,7 +326,7 @@ def test_a_first_responder_that_cannot_do_it_brings_in_the_planner(reason: str) 
 def test_what_comes_after_it_stands_alone_and_keeps_the_time_that_ran() -> None:
     state = handed_over()
     since = ask(state).run.clock_started
-    later = make_plan_event(subtask("a")).model_copy(update={"at": 9.0})
+    later = make_plan_event(subtask("a"), at=9.0)
     done = ask(
         job(
             *(

@@ -31,6 +31,7 @@ from tests.handoff.kit import (
     R,
     effects,
     job,
+    make_end_events,
     make_escalation_event,
     make_failure_event,
     make_plan_event,
@@ -48,27 +49,13 @@ FIVE = (subtask("t1"), subtask("t2"), subtask("t3", "t1"), subtask("t4", "t2"), 
 AGAIN = "2.0"
 
 
-def attempt_started(name: str, request: str = R) -> ev.AttemptStarted:
-    return make_start_event(name).model_copy(update={"request": request})
-
-
 def all_failed(name: str, request: str = R) -> list[ev.Event]:
     """A part that fails for good: the writer has nobody who steps in."""
-    return [
-        attempt_started(name, request),
-        make_failure_event(name, failed_calls=3).model_copy(update={"request": request}),
-    ]
+    return [make_start_event(name, request=request), make_failure_event(name, failed_calls=3, request=request)]
 
 
 def make_finish_events(*names: str, **more: Any) -> list[ev.Event]:
     return [event for name in names for event in (make_start_event(name), make_result_event(name, **more))]
-
-
-def make_end_events(request: str = R, text: str | None = "the answer") -> list[ev.Event]:
-    """People see the end."""
-    written = [ev.AnswerWritten(at=6.0, request=request, text=text)] if text is not None else []
-    keys = (f"{request}:card", f"{request}:answer", f"{request}:card_end")
-    return [*written, *(ev.Posted(at=7.0, request=request, key=key, ts="9.9") for key in keys)]
 
 
 def wants(
@@ -211,7 +198,7 @@ def wrote(name: str, what: str, *, is_reply_known: bool = True, request: str = R
     of: dict[str, Any] = {"request": request, "subtask": name, "attempt": 1}
     intent = ev.ToolStarted(at=3.5, **of, call="c", tool="post", what=what, digest=f"d-{what}")
     reply = ev.ToolReturned(at=3.7, **of, reply=ToolReply(call_id="c", text="done"))
-    return [attempt_started(name, request), intent, *([reply] if is_reply_known else [])]
+    return [make_start_event(name, request=request), intent, *([reply] if is_reply_known else [])]
 
 
 def with_writes() -> Job:
@@ -374,7 +361,7 @@ def test_files_of_the_first_try_are_at_hand_and_posted_once() -> None:
 def test_what_is_gone_is_said_before_it_begins() -> None:
     file = Artifact(id="e" * 64, name="sales.csv")
     sales = Material(name="sales.csv", text="d" * 64, size=5, file=file, file_id="F1")
-    five = (FIVE[0].model_copy(update={"needs": ("sales.csv",)}), *FIVE[1:])
+    five = (subtask("t1", needs=("sales.csv",)), *FIVE[1:])
     log = [ev.MaterialGathered(at=1.5, request=R, materials=(sales,)), make_plan_event(*five), *all_failed("t1")]
     state = job(
         make_request_event(),
