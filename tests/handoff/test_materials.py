@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-from typing import Any
-
 import pytest
 
 from handoff import events as ev
 from handoff.briefs.handoff_builder import BRIEF_SHARE, list_needed_texts, make_handoff
 from handoff.briefs.provenance import derive_provenance
-from handoff.contracts import Artifact, ContextLimits, Material, Member, Note, Place, Plan, Request, Result, Subtask
+from handoff.contracts import Artifact, ContextLimits, Material, Note, Plan, Subtask
 from handoff.engine.answer import list_answer_gaps
 from handoff.materials.material_lists import collect_log_texts, compute_text_digest, find_needed_material, list_material
 from handoff.planning.needs import repair_needs
 from handoff.planning.plan_brief import MAX_BEGINNING_LENGTH, make_request_brief, make_subtask_brief
-from handoff.state.job_state import Job, PlanRun, RequestState, SubtaskState, replace
+from handoff.state.job_state import Job, RequestState, SubtaskState, replace
 from handoff.text.context_budget import MAX_FILL_SHARE
-from tests.handoff.kit import NOW, PLACE, R, ask, job, make_plan_event, make_request_event, make_start_event, subtask
+from tests.handoff.kit import (
+    NOW,
+    PLACE,
+    R,
+    ask,
+    job,
+    make_answer_event,
+    make_escalation_event,
+    make_failure_event,
+    make_plan_event,
+    make_request_event,
+    make_result_event,
+    make_start_event,
+    subtask,
+)
 
-RESULT_FIELDS: dict[str, Any] = {"at": 5.0, "request": R, "subtask": "a", "attempt": 1}
 LONG = "The log says:\n" + "worker 7 waits\n" * 60
 
 
@@ -174,14 +184,6 @@ def test_what_others_wrote_makes_a_brief_derived_and_the_requesters_own_words_do
     assert not derive_provenance(own, ask(own), ask(own).subtasks["a"]).has_derived_content
 
 
-def test_a_long_result_is_readable_by_the_id_of_its_part() -> None:
-    long = ev.ResultReturned(**RESULT_FIELDS, result=Result(summary="short", content="The pump is old. " * 9_000))
-    both = job(make_request_event(), make_plan_event(subtask("a"), subtask("b", "a")), make_start_event("a"), long)
-    handoff, _ = make_handoff(both, ask(both), ask(both).subtasks["b"], NOW)
-    assert names(*handoff.readable) == ["a"]
-    assert handoff.readable[0].text in collect_log_texts(both, ask(both))
-
-
 def test_the_planner_is_shown_beginnings_and_all_of_a_thread() -> None:
     text, said = "A long text. " * 900, "Ana: words. " * 900 + "Ben: we agree."
     thread = file("thread", said, kind="thread", file=None)
@@ -211,15 +213,8 @@ def test_the_planner_of_a_crew_sees_what_its_subtask_needs() -> None:
 
 
 def test_a_file_that_was_made_before_goes_to_who_names_it() -> None:
-    made = Result(summary="s", content="c", artifacts=(Artifact(id="n", name="note.docx", publish_as="file"),))
-    before = ask(
-        job(
-            make_request_event(),
-            make_plan_event(subtask("a")),
-            make_start_event("a"),
-            ev.ResultReturned(**RESULT_FIELDS, result=made),
-        )
-    )
+    made = make_result_event("a", artifacts=(Artifact(id="n", name="note.docx", publish_as="file"),))
+    before = ask(job(make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), made))
     again = ask(state())
     again = replace(again, spec=again.spec.model_copy(update={"id": "2.0", "at": 2.0}))
     both = Job(place=PLACE, requests=(before, again))
@@ -232,33 +227,19 @@ def test_a_file_that_was_made_before_goes_to_who_names_it() -> None:
 # ---------------------------------------------------------------- what a specialist is given
 
 
-def brief_with(
-    intent: str, *results: tuple[str, Result | None], answers: tuple[Note, ...] = ()
+def make_waiting_subtask(
+    intent: str, *ends: ev.ResultReturned | ev.AttemptFailed, later: tuple[ev.Event, ...] = ()
 ) -> tuple[Job, RequestState, SubtaskState]:
-    """The last subtask of a plan, which waits for the results by name."""
-    subtasks = {
-        name: SubtaskState(
-            spec=Subtask(id=name, title=f"Part {name}", intent="i", specialist="a"),
-            specialist="a",
-            state="complete" if result else "error",
-            reason="" if result else "it broke",
-            result=result,
-        )
-        for name, result in results
-    }
-    last = Subtask(id="last", title="Last", intent=intent, specialist="b", after=tuple(subtasks))
-    subtask = SubtaskState(spec=last, specialist="b", tier="fast", answer_notes=answers)
-    plan = Plan(goal="g", subtasks=(*(each.spec for each in subtasks.values()), last))
-    request = RequestState(
-        spec=Request(id="1.0", user="U", text="t", at=1.0),
-        run=PlanRun(plan=plan, members=MappingProxyType({"b": Member(name="b")})),
-        subtasks=MappingProxyType({**subtasks, "last": subtask}),
-    )
-    return Job(place=Place(team="T", channel="C", thread_ts="1.0"), requests=(request,)), request, subtask
+    """The last subtask of a plan, which waits for those that end so."""
+    before = [end.subtask for end in ends]
+    last = subtask("last", *before, intent=intent, specialist="researcher")
+    plan = make_plan_event(*map(subtask, before), last)
+    state = job(make_request_event(), plan, *map(make_start_event, before), *ends, *later)
+    return state, ask(state), ask(state).subtasks["last"]
 
 
-def result_of(content: str, confidence: int = 80) -> Result:
-    return Result(summary=f"summary of {content[:5]}", content=content, confidence=confidence)
+def make_result(name: str, content: str, confidence: int = 80) -> ev.ResultReturned:
+    return make_result_event(name, summary=f"summary of {content[:5]}", content=content, confidence=confidence)
 
 
 INTENTS = (
@@ -272,7 +253,9 @@ INTENTS = (
 @pytest.mark.parametrize("intent", INTENTS)
 def test_results_go_in_whole_as_long_as_there_is_room_whatever_the_language(intent: str) -> None:
     six_pages = "Acme charges 12 euros a seat and month.\n" * 155
-    handoff, packed = make_handoff(*brief_with(intent, ("q1", result_of(six_pages)), ("q2", result_of(six_pages))), NOW)
+    handoff, packed = make_handoff(
+        *make_waiting_subtask(intent, make_result("q1", six_pages), make_result("q2", six_pages)), NOW
+    )
     assert [note.text for note in handoff.context] == [six_pages, six_pages]
     assert packed.left_out == ()
     assert not handoff.readable
@@ -283,7 +266,8 @@ def test_a_result_that_does_not_fit_goes_in_as_its_summary_and_the_passages_that
     lines = [f"Paragraph {n} is about the weather in the north.\n\n" for n in range(900)]
     lines[700] = "The cancellation period is three months.\n\n"
     long = "".join(lines)
-    handoff, packed = make_handoff(*brief_with("Which cancellation period applies?", ("q2", result_of(long))), NOW)
+    state, request, part = make_waiting_subtask("Which cancellation period applies?", make_result("q2", long))
+    handoff, packed = make_handoff(state, request, part, NOW)
     (note,) = handoff.context
     assert note.text.startswith("summary of Parag")
     assert lines[700].strip() in note.text
@@ -292,13 +276,15 @@ def test_a_result_that_does_not_fit_goes_in_as_its_summary_and_the_passages_that
     (line,) = packed.left_out
     assert line.startswith("Part q2: ")
     assert [(one.name, one.kind) for one in handoff.readable] == [("q2", "result")]
+    assert handoff.readable[0].text in collect_log_texts(state, request)
 
 
 def test_the_least_sure_is_shortened_first_and_people_are_always_heard() -> None:
-    said = Note(source="Asked: which?", text="Answered by a person: the blue one")
-    names = [(f"q{n}", result_of(f"{n}" * 3_000, 60 + n)) for n in range(9)]
-    handoff, packed = make_handoff(*brief_with("Write a note on all of it.", *names, answers=(said,)), NOW)
-    assert said in handoff.context
+    results = [make_result(f"q{n}", f"{n}" * 3_000, 60 + n) for n in range(9)]
+    begun = make_start_event("last", specialist="researcher", tier="fast")
+    later = (begun, make_escalation_event("last", "ambiguous_input"), make_answer_event("the blue one", "last"))
+    handoff, packed = make_handoff(*make_waiting_subtask("Write a note on all of it.", *results, later=later), NOW)
+    assert Note(source="Asked: which one?", text="Answered by a person: the blue one") in handoff.context
     shortened = [len(note.text) < 3_000 for note in handoff.context[:-1]]
     assert shortened[0]
     assert not shortened[-1]
@@ -308,5 +294,8 @@ def test_the_least_sure_is_shortened_first_and_people_are_always_heard() -> None
 
 
 def test_what_is_missing_is_said_in_place() -> None:
-    handoff, _ = make_handoff(*brief_with("Write a note.", ("q1", None)), NOW)
+    handoff, _ = make_handoff(
+        *make_waiting_subtask("Write a note.", make_failure_event("q1", message="it broke"), make_result("q2", "x")),
+        NOW,
+    )
     assert handoff.context[0].text.startswith("(not available: it broke.")
