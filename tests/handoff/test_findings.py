@@ -24,10 +24,9 @@ from handoff.answering.reduction import (
 from handoff.answering.result_text import render_result, states_message
 from handoff.contracts import Finding, Material, Note, Result, Section, Severity
 from handoff.engine.engine import fold_log
-from handoff.state.job_state import replace
 from handoff.text.context_budget import estimate_token_count, fits_budget
 from tests.handoff.kit import require
-from tests.handoff.test_answering import after_results
+from tests.handoff.test_answering import make_results_log
 
 OFF = Finding(message="The total is off by 40 euros.", severity="medium", where="invoice.pdf, p. 3", confidence=70)
 OFF_TOO = Finding(
@@ -45,9 +44,8 @@ OFFICE_FINDING = Finding(message="Norway has 3 offices.", source="https://no.tes
 def render_brief_material(*results: tuple[str, tuple[Finding, ...]], strategy: str = "merge", **terms: object) -> str:
     """The synthesizer's brief for results with these contents and findings."""
     made = [Result(summary="s", content=content, findings=findings) for content, findings in results]
-    request = require(fold_log(after_results(made, verifier=False, strategy=strategy))).requests[0]
-    run = replace(request.run, terms=request.run.terms.model_copy(update=terms))
-    return build_brief(request, run).text
+    request = require(fold_log(make_results_log(made, verifier=False, strategy=strategy, **terms))).requests[0]
+    return build_brief(request, request.run).text
 
 
 def test_a_finding_of_two_results_is_one_with_both_and_all_that_is_known_of_it() -> None:
