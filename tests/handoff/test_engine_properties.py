@@ -29,7 +29,7 @@ from handoff.engine.replan import MAX_REVISIONS, find_due_trigger, list_changeab
 from handoff.engine.returned_results import MAX_FAULTY_RESULTS
 from handoff.engine.unknown_writes import VERDICT_OPTIONS
 from handoff.planning.revision import Revision, parse_revision
-from handoff.state.job_state import ENDED_STATES, Job, SubtaskState
+from handoff.state.job_state import ENDED_STATES, Job, RequestState, SubtaskState
 from tests.handoff.kit import require
 
 MEMBERS = tuple(Member(name=name, fallback=fallback) for name, fallback in [("a", "b"), ("b", "c"), ("c", "")])
@@ -100,6 +100,25 @@ class World:
     def content(self) -> str:
         """What a result says."""
         return "c"
+
+    def take_step(self, job: Job) -> list[ev.Event] | None:
+        """What happens next: work, a person's answer, or a wait, which has no events; None: nothing can happen."""
+        effects, due = list_outstanding_effects(job, self.now)
+        if effects:
+            return self.perform(job, self.rng.choice(effects))
+        if due is not None:
+            assert due > self.now
+            self.now = due
+            return []
+        request = job.current_request
+        return self.answer_question(request) if request is not None and request.open_questions else None
+
+    def answer_question(self, request: RequestState) -> list[ev.Event]:
+        """What a person says to one of the open questions."""
+        waiting = [one for one in request.subtasks.values() if one.state == "input_required" and one.question]
+        subtask = self.rng.choice(waiting)
+        of = {"at": self.now, "request": request.id, "subtask": subtask.spec.id}
+        return [ev.QuestionAnswered(**of, user="U", text=self.rng.choice(REPLIES)), *self.decisions(subtask)]
 
     def perform(self, job: Job, effect: Effect) -> list[ev.Event]:
         at = self.now
@@ -228,26 +247,10 @@ def test_every_request_ends_once_and_within_its_caps(seed: int, cancel_at: int |
     log: list[ev.Event] = [ev.RequestAdded(at=1.0, place=place, request=spec)]
     job = apply_event(None, log[0])
     for step in range(400):
-        if step == cancel_at:
-            log.append(ev.CancelRequested(at=world.now, user="U"))
-            job = apply_event(job, log[-1])
-        effects, due = list_outstanding_effects(job, world.now)
-        if effects:
-            new = world.perform(job, world.rng.choice(effects))
-        elif due is not None:
-            assert due > world.now
-            world.now = due
-            continue
-        elif open_ones := [w for w in job.requests[0].subtasks.values() if w.state == "input_required"]:
-            subtask = world.rng.choice(open_ones)
-            name = subtask.spec.id
-            new = [
-                ev.QuestionAnswered(at=world.now, request="1.0", subtask=name, user="U", text=world.rng.choice(REPLIES))
-            ]
-            new += world.decisions(subtask)
-        else:
+        new = world.take_step(job) if step != cancel_at else [ev.CancelRequested(at=world.now, user="U")]
+        if new is None:
             break
-        world.now += 0.5
+        world.now += 0.5 if new else 0.0
         log += new
         for event in new:
             job = apply_event(job, event)

@@ -176,27 +176,6 @@ def _calls(event: ev.Event) -> int:
     return 0 if isinstance(event, ev.ToolInDoubt) else usage.calls
 
 
-def _next(world: Levels, job: Job) -> list[ev.Event] | None:
-    """What happens next: something that is to be done, time, or a person's answer; None: nothing can happen."""
-    effects, due = list_outstanding_effects(job, world.now)
-    if effects:
-        return world.perform(job, world.rng.choice(effects))
-    if due is not None:
-        assert due > world.now
-        world.now = due
-        return []
-    open_ones = [
-        subtask
-        for subtask in job.requests[0].subtasks.values()
-        if subtask.state == "input_required" and subtask.question
-    ]
-    if not open_ones:
-        return None
-    name = world.rng.choice(open_ones).spec.id
-    reply = world.rng.choice(REPLIES)
-    return [ev.QuestionAnswered(at=world.now, request="1.0", subtask=name, user="U", text=reply)]
-
-
 @given(seed=st.integers(0, 2**32), cancel_at=st.one_of(st.none(), st.none(), st.integers(0, 60)))
 @settings(max_examples=30, deadline=None)
 def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int | None) -> None:
@@ -204,7 +183,7 @@ def test_crews_in_crews_end_once_and_within_their_caps(seed: int, cancel_at: int
     log: list[ev.Event] = [ev.RequestAdded(at=1.0, place=PLACE, request=REQUEST)]
     job = apply_event(None, log[0])
     for step in range(3_000):
-        new = _next(world, job) if step != cancel_at else [ev.CancelRequested(at=world.now, user="U")]
+        new = world.take_step(job) if step != cancel_at else [ev.CancelRequested(at=world.now, user="U")]
         if new is None:
             break
         world.now += world.pace if new else 0.0
@@ -267,7 +246,7 @@ class Busy:
         elif due is not None:
             assert due > self.world.now - self.world.pace
             self.world.now = max(due, self.world.now)
-        elif (new := _next(self.world, self.job)) is not None:
+        elif (new := self.world.take_step(self.job)) is not None:
             self.add(*new)
         else:
             return False

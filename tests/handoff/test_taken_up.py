@@ -17,7 +17,6 @@ from handoff.conversation.retry_words import RetryRef, RetryWish, parse_retry_wi
 from handoff.effects import Effect, MakePlan, PostMessage, RunSubtask, make_file_key
 from handoff.engine import retry
 from handoff.engine.engine import apply_event, fold_log
-from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.engine.replay import parse_log
 from handoff.materials.deletions import DELETED_FAULT
 from handoff.materials.material_lists import list_material
@@ -496,27 +495,20 @@ class Tries(Levels):
             return [ev.PlanProposed.model_validate({**of, "plan": before.run.plan, "members": members})]
         return super().perform_effect(request, job, effect)
 
+    def answer_question(self, request: RequestState) -> list[ev.Event]:
+        name = self.rng.choice(list(request.open_questions))
+        words = self.rng.choice(request.open_questions[name].options or ("that",))
+        return [ev.QuestionAnswered(at=self.now, request=request.id, subtask=name, user="U", text=words)]
+
 
 def play(world: Tries, job: Job, log: list[ev.Event], stop: int) -> Job:
     """Play the current request to its end; `stop`: after so many steps somebody stops it."""
     for step in range(600):
-        request = job.current_request
-        if request is None:
+        new = world.take_step(job) if step != stop else [ev.CancelRequested(at=world.now, user="U")]
+        if new is None:
+            assert job.current_request is None, "it does not come to an end"
             return job
-        effects, due = list_outstanding_effects(job, world.now)
-        effects = [one for one in effects if type(one).__name__ not in {"Acknowledge", "SortMessage"}]
-        if step == stop:
-            new: list[ev.Event] = [ev.CancelRequested(at=world.now, user="U")]
-        elif effects:
-            new = world.perform(job, world.rng.choice(effects))
-        elif due is not None and due > world.now:
-            world.now = due
-            continue
-        else:
-            name = world.rng.choice(list(request.open_questions))
-            words = world.rng.choice(request.open_questions[name].options or ("that",))
-            new = [ev.QuestionAnswered(at=world.now, request=request.id, subtask=name, user="U", text=words)]
-        world.now += world.pace
+        world.now += world.pace if new else 0.0
         log += new
         for event in new:
             job = apply_event(job, event)
