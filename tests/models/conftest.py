@@ -22,7 +22,7 @@ from specialists.model import ModelCall, ModelError, ModelMessage
 from specialists.tools.tool import ToolSpec
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
-from tests.providers.server import Brain, ProviderServer
+from tests.providers.server import Brain, Latency, ProviderServer
 from tests.providers.wire import Api, WireRequest
 from tests.store.kit import MovedClock, fresh_store
 
@@ -75,9 +75,11 @@ def connect(api: Api, server: ProviderServer, retries: RetryPolicy = QUICK, **op
 
 
 @asynccontextmanager
-async def open_pair(api: Api, brain: Brain, retries: RetryPolicy = QUICK, **options: Any) -> AsyncIterator[Pair]:
+async def open_pair(
+    api: Api, brain: Brain, retries: RetryPolicy = QUICK, *, latency: float | Latency = 0.0, **options: Any
+) -> AsyncIterator[Pair]:
     """A provider and its server, for as long as the block lasts; the options are those of the wire."""
-    async with ProviderServer(brain) as server:
+    async with ProviderServer(brain, latency=latency) as server:
         model = connect(api, server, retries, **options)
         try:
             yield Pair(api, model, server)

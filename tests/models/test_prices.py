@@ -99,13 +99,12 @@ async def test_the_cost_of_a_call_waits_for_the_prices_however_long_they_take(
     held = held_price_list(tmp_path, monkeypatch)
     monkeypatch.setattr(prices, "LOOKUP_SECONDS", 100_000.0)
     loop = asyncio.get_running_loop()
-    async with ProviderServer(lambda _: FINE) as server:
-        model = connect("responses", server)
-        await model._connect()
-        call = asyncio.create_task(model.reply(ask(timeout_seconds=100_000.0)))
+    async with open_pair("responses", lambda _: FINE) as pair:
+        await pair.model._connect()
+        call = asyncio.create_task(pair.model.reply(ask(timeout_seconds=100_000.0)))
 
         async def is_answered() -> bool:
-            return server.stats.calls == 1 and await held.has_started()
+            return pair.server.stats.calls == 1 and await held.has_started()
 
         assert await eventually(is_answered)
         time, began = loop.time, loop.time()
@@ -118,33 +117,29 @@ async def test_the_cost_of_a_call_waits_for_the_prices_however_long_they_take(
         turn = await call
         assert turn.usage.cost is not None
         assert turn.usage.cost == pytest.approx(
-            model.compute_price("balanced", turn.usage.tokens_in, turn.usage.tokens_out)
+            pair.model.compute_price("balanced", turn.usage.tokens_in, turn.usage.tokens_out)
         )
         assert turn.usage.duration < 20, "the wait for its price is no part of a call"
-        await model.close()
 
 
 async def test_a_reply_is_not_lost_for_a_price_that_does_not_come(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     held_price_list(tmp_path, monkeypatch)
-    async with ProviderServer(lambda _: FINE) as server:
-        model = connect("responses", server)
-        await model._connect()
-        turn = await model.reply(ask(timeout_seconds=1.0))
+    async with open_pair("responses", lambda _: FINE) as pair:
+        await pair.model._connect()
+        turn = await pair.model.reply(ask(timeout_seconds=1.0))
         assert (turn.text, turn.usage.cost) == ("Fine.", None)
-        await model.close()
 
 
 async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: Store
 ) -> None:
     held = held_price_list(tmp_path, monkeypatch)
-    async with ProviderServer(lambda _: FINE) as server:
-        model = connect("responses", server)
-        await model._connect()
+    async with open_pair("responses", lambda _: FINE) as pair:
+        await pair.model._connect()
         said = ServerScript(lambda: FINE)
-        limits = CallLimits(store.counters, model, DOLLARS, store.clock)
+        limits = CallLimits(store.counters, pair.model, DOLLARS, store.clock)
         limits.on_wait = said.note_wait
         with pytest.raises(CallWithheld, match="prices of models are still being looked up") as caught:
             await limits.reply(ANA, ask(timeout_seconds=0.2))
@@ -152,35 +147,31 @@ async def test_no_call_passes_by_a_budget_in_dollars_while_prices_are_looked_up(
         call = asyncio.create_task(limits.reply(ANA, ask(timeout_seconds=100.0)))
         assert await eventually(held.has_started)
         await asyncio.sleep(0.05)
-        assert server.stats.calls == 0, "its cost is unknown"
+        assert pair.server.stats.calls == 0, "its cost is unknown"
         held.release()
         turn = await call
         await limits.close()
         assert turn.usage.cost
         assert said.waits[0] > 0.05, "the wait is part of the call's deadline"
         assert await store.counters.read_spending([SPENDING_COUNTER]) == [round(turn.usage.cost * 1_000_000)]
-        await model.close()
 
 
 async def test_a_lookup_that_failed_is_made_again_by_a_later_call_and_not_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     lookups = failing_price_list(tmp_path, monkeypatch, failures=1)
-    async with ProviderServer(lambda _: FINE) as server:
-        model = connect("anthropic", server)
-        assert (await model.reply(ask())).usage.cost is None
-        assert (await model.reply(ask())).usage.cost is not None
-        await model.reply(ask())
-        await model.close()
-        assert lookups() == 2
-        (warning,) = [record for record in caplog.records if record.levelno == logging.WARNING]
-        assert "no memory left" in warning.getMessage()
-        lookups = failing_price_list(tmp_path, monkeypatch, failures=1000)
-        other = connect("anthropic", server)
+    async with open_pair("anthropic", lambda _: FINE) as pair:
+        assert (await pair.model.reply(ask())).usage.cost is None
+        assert (await pair.model.reply(ask())).usage.cost is not None
+        await pair.model.reply(ask())
+    assert lookups() == 2
+    (warning,) = [record for record in caplog.records if record.levelno == logging.WARNING]
+    assert "no memory left" in warning.getMessage()
+    lookups = failing_price_list(tmp_path, monkeypatch, failures=1000)
+    async with open_pair("anthropic", lambda _: FINE) as pair:
         for _ in range(prices.MAX_LOOKUPS + 2):
-            await other.reply(ask())
-        await other.close()
-        assert lookups() == 2 + prices.MAX_LOOKUPS
+            await pair.model.reply(ask())
+    assert lookups() == 2 + prices.MAX_LOOKUPS
 
 
 async def test_a_lookup_ends_with_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
+from typing import Any
 
 import pytest
 
 from specialists.model import ModelError
-from tests.models.conftest import QUICK, Pair, ask, connect, open_pair
+from tests.models.conftest import Pair, ask, open_pair
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
-from tests.providers.server import ProviderServer
 from tests.providers.wire import Api
 
 SILENCE = 0.6
@@ -61,23 +61,21 @@ async def test_pings_and_comments_are_no_life(api: Api, after: int, *, spoken: b
 
 async def test_a_server_at_home_gets_time_to_read_the_prompt(api: Api) -> None:
     long = "word " * 60  # about 100 tokens: five seconds more
-    async with ProviderServer(lambda _: Reply("Read."), latency=3 * SILENCE) as server:
-        home = connect(api, server, QUICK, silence=SILENCE)
-        assert (await home.reply(ask(long))).text == "Read."
-        await home.close()
-        own = connect(api, server, QUICK, silence=SILENCE, is_own_server=True)
+    slow: dict[str, Any] = {"latency": 3 * SILENCE, "silence": SILENCE}
+    async with open_pair(api, lambda _: Reply("Read."), **slow) as home:
+        assert (await home.model.reply(ask(long))).text == "Read."
+    async with open_pair(api, lambda _: Reply("Read."), **slow, is_own_server=True) as own:
         with pytest.raises(ModelError, match="said nothing"):
-            await own.reply(ask(long))
-        await own.close()
+            await own.model.reply(ask(long))
 
 
 async def test_calls_that_queue_at_a_server_at_home_wait_for_each_other() -> None:
     turns = itertools.count(1)
-    async with ProviderServer(lambda _: Reply("Read."), latency=lambda _: 0.5 * next(turns)) as server:
-        home = connect("chat", server, QUICK, silence=1.0)  # and half a second more for each prompt to be read
-        await home.warm()
-        replies = await asyncio.gather(*(home.reply(ask("word " * 6)) for _ in range(5)))
-        await home.close()
+    options: dict[str, Any] = {"latency": lambda _: 0.5 * next(turns), "silence": 1.0}
+    # Half a second more than the silence is for each prompt to be read.
+    async with open_pair("chat", lambda _: Reply("Read."), **options) as home:
+        await home.model.warm()
+        replies = await asyncio.gather(*(home.model.reply(ask("word " * 6)) for _ in range(5)))
     assert [turn.text for turn in replies] == ["Read."] * 5
 
 

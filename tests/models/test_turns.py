@@ -9,10 +9,9 @@ import pytest
 from handoff.contracts import Tier, ToolReply
 from specialists.model import ModelCall, ModelMessage
 from specialists.tools.tool import ToolSpec
-from tests.models.conftest import LOOK_UP, Pair, TextListener, ask, connect
+from tests.models.conftest import LOOK_UP, Pair, TextListener, ask, open_pair
 from tests.models.test_tool_calls import CALLS
 from tests.providers.rendering import Reply
-from tests.providers.server import ProviderServer
 from tests.providers.wire import Api
 
 ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
@@ -82,10 +81,8 @@ async def test_prompts_are_marked_for_the_providers_cache(pair: Pair) -> None:
 
 
 async def test_many_calls_run_side_by_side(api: Api) -> None:
-    async with ProviderServer(lambda _: Reply("Yes."), latency=0.2) as server:
-        model = connect(api, server)
-        await model.warm()
-        turns = await asyncio.gather(*(model.reply(ask()) for _ in range(10)))
-        await model.close()
+    async with open_pair(api, lambda _: Reply("Yes."), latency=0.2) as pair:
+        await pair.model.warm()
+        turns = await asyncio.gather(*(pair.model.reply(ask()) for _ in range(10)))
     assert [turn.text for turn in turns] == ["Yes."] * 10
-    assert server.stats.at_once == 10
+    assert pair.server.stats.at_once == 10
