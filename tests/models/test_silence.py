@@ -10,23 +10,32 @@ from typing import Any
 import pytest
 
 from specialists.model import ModelError
-from tests.models.conftest import Pair, ask, open_pair
-from tests.providers.faults import Fault
+from tests.models.conftest import ask, open_pair
+from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply
 from tests.providers.wire import Api
 
 SILENCE = 0.6
 
 
-async def silent(pair: Pair, *, spoken: bool) -> None:
-    """The next call ends in a silence, soon, and says which setting to raise."""
-    began = time.monotonic()
-    with pytest.raises(ModelError, match="LEADHAND_SILENCE") as caught:
-        await pair.model.reply(ask(timeout_seconds=3600.0))
-    assert time.monotonic() - began >= SILENCE
-    assert (caught.value.kind, caught.value.transient) == ("timeout", True)
-    assert ("fell silent" in str(caught.value)) is spoken
-    assert caught.value.usage.calls == pair.server.stats.calls == 1  # it is not asked again
+@pytest.mark.parametrize(
+    ("kind", "after", "has_begun"),
+    [("hang", 0, False), ("silence_in_stream", 9, True), ("pings_in_stream", 1, False), ("pings_in_stream", 9, True)],
+)
+async def test_a_silence_is_given_up_and_pings_and_comments_are_one(
+    api: Api, kind: FaultKind, after: int, *, has_begun: bool
+) -> None:
+    """It ends soon, and says which setting to raise."""
+    async with open_pair(api, lambda _: Reply("word " * 40, piece=5), silence=SILENCE, is_own_server=True) as pair:
+        await pair.model.warm()
+        pair.server.fail_next(Fault(kind, after=after))
+        began = time.monotonic()
+        with pytest.raises(ModelError, match="LEADHAND_SILENCE") as caught:
+            await pair.model.reply(ask(timeout_seconds=3600.0))
+        assert time.monotonic() - began >= SILENCE
+        assert (caught.value.kind, caught.value.transient) == ("timeout", True)
+        assert ("fell silent" in str(caught.value)) is has_begun
+        assert caught.value.usage.calls == pair.server.stats.calls == 1  # it is not asked again
 
 
 async def test_a_long_reply_that_keeps_coming_succeeds(api: Api) -> None:
@@ -36,27 +45,6 @@ async def test_a_long_reply_that_keeps_coming_succeeds(api: Api) -> None:
         turn = await pair.model.reply(ask())
     assert turn.text == "word " * 40
     assert time.monotonic() - began > 3 * SILENCE
-
-
-async def test_a_server_that_never_says_a_word_is_given_up(api: Api) -> None:
-    async with open_pair(api, lambda _: Fault("hang"), silence=SILENCE, is_own_server=True) as pair:
-        await pair.model.warm()
-        await silent(pair, spoken=False)
-
-
-async def test_a_stream_that_falls_silent_is_given_up(api: Api) -> None:
-    async with open_pair(api, lambda _: Reply("word " * 40, piece=5), silence=SILENCE, is_own_server=True) as pair:
-        await pair.model.warm()
-        pair.server.fail_next(Fault("silence_in_stream", after=9))
-        await silent(pair, spoken=True)
-
-
-@pytest.mark.parametrize(("after", "spoken"), [(1, False), (9, True)])
-async def test_pings_and_comments_are_no_life(api: Api, after: int, *, spoken: bool) -> None:
-    async with open_pair(api, lambda _: Reply("word " * 40, piece=5), silence=SILENCE, is_own_server=True) as pair:
-        await pair.model.warm()
-        pair.server.fail_next(Fault("pings_in_stream", after=after))
-        await silent(pair, spoken=spoken)
 
 
 async def test_a_server_at_home_gets_time_to_read_the_prompt(api: Api) -> None:
