@@ -69,13 +69,6 @@ async def test_a_named_model_is_called_and_billed_by_its_own_name(api: Api, monk
     assert costs == {"chat": [None, None], "anthropic": [1.0, 15.0], "responses": [1.0, 10.0]}[api]
 
 
-async def test_effort_and_temperature_go_to_whoever_takes_them(api: Api) -> None:
-    async with open_pair(api, lambda _: Reply("Yes.")) as pair:
-        await pair.model.reply(ask(effort="low", temperature=0.7))
-    request = pair.server.requests[0]
-    assert (effort_of(request), request.body["temperature"]) == ("low", 0.7)
-
-
 @pytest.mark.parametrize(
     ("wished_name", "provider", "served", "expected_text"),
     [

@@ -25,12 +25,12 @@ async def test_the_providers_own_models_think_as_hard_as_their_tier(api: Api) ->
     assert not any("temperature" in request.body for request in pair.server.requests)
 
 
-async def test_a_compatible_server_draws_no_lots_and_hears_nothing_of_effort(api: Api) -> None:
+async def test_a_compatible_server_draws_no_lots_and_hears_nothing_of_effort_unless_it_is_asked_to(api: Api) -> None:
     async with open_pair(api, lambda _: Reply("Yes.")) as pair:
         await pair.model.reply(ask())
-    request = pair.server.requests[0]
-    assert request.body["temperature"] == 0
-    assert effort_of(request) is None
+        await pair.model.reply(ask(effort="low", temperature=0.7))
+    sent = [(effort_of(request), request.body["temperature"]) for request in pair.server.requests]
+    assert sent == [(None, 0), ("low", 0.7)]
 
 
 async def test_a_call_can_be_forced(api: Api) -> None:

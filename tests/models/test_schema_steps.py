@@ -144,11 +144,13 @@ async def test_a_server_without_schemas_either_is_told_the_step_in_words() -> No
     assert turn.calls[0].name == "query_table"
 
 
-async def test_whoever_wants_native_calls_alone_gets_text_as_text() -> None:
-    async with open_pair("chat", knows_no_calls, tool_mode="native") as pair:
+@pytest.mark.parametrize("options", [{"tool_mode": "native"}, {"is_own_server": True}])
+async def test_whoever_wants_native_calls_alone_gets_text_as_text(options: dict[str, Any]) -> None:
+    async with open_pair("chat", knows_no_calls, **options) as pair:
         turns = [await pair.model.reply(ask(tools=TOOLS)) for _ in range(2)]
     assert [(turn.text, turn.calls) for turn in turns] == [(WRITTEN_CALL, ())] * 2
     assert all(request.tools for request in pair.server.requests)
+    assert not pair.model.needs_step_schema("balanced")
 
 
 async def test_native_calls_and_plain_answers_switch_nothing() -> None:
@@ -178,10 +180,3 @@ async def test_a_step_that_was_cut_is_no_call_and_is_never_streamed(text_listene
     async with open_pair("chat", lambda _: Reply(json.dumps(STEP)[:-9], stop="max_tokens"), tool_mode="schema") as pair:
         turn = await pair.model.reply(ask(tools=TOOLS, on_text=text_listener[1]))
     assert (turn.calls, turn.stop, text_listener[0]) == ((), "max_tokens", [])
-
-
-async def test_the_providers_own_servers_are_never_switched() -> None:
-    async with open_pair("chat", lambda _: Reply(WRITTEN_CALL), is_own_server=True) as pair:
-        turn = await pair.model.reply(ask(tools=TOOLS))
-    assert turn.text == WRITTEN_CALL
-    assert not pair.model.needs_step_schema("balanced")

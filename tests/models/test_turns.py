@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-
-import pytest
+from typing import get_args
 
 from handoff.contracts import Tier, ToolReply
 from specialists.model import ModelCall, ModelMessage
@@ -18,34 +17,27 @@ ADD = ToolSpec("add", "Adds.", {"type": "object", "properties": {"a": {"type": "
 TOOLS = (LOOK_UP, ADD)
 
 
-async def test_text_comes_back_with_its_usage(pair: Pair) -> None:
-    turn = await pair.model.reply(ask())
-    assert (turn.text, turn.stop, turn.calls) == ("Hello there, this is the answer.", "end", ())
-    assert turn.usage.calls == 1
-    assert pair.server.requests[0].stream, "so that its silence can be told"
-    assert turn.usage.tokens_in == pair.server.requests[0].prompt_tokens == pair.server.stats.prompt_tokens
-    assert turn.usage.tokens_out == 9
-    assert turn.usage.duration > 0
-
-
-@pytest.mark.parametrize(("tier", "place"), [("fast", 0), ("balanced", 1), ("deep", 2)])
-async def test_each_tier_has_its_model(pair: Pair, tier: Tier, place: int) -> None:
-    turn = await pair.model.reply(ask(tier=tier))
-    names = ["claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5"]
-    if pair.api != "anthropic":
-        names = ["gpt-6-luna", "gpt-6.1-terra", "gpt-6.1-sol"]
-    assert pair.server.requests[0].model == turn.usage.model == names[place]
-
-
-async def test_text_streams_in_pieces(pair: Pair, text_listener: TextListener) -> None:
+async def test_text_comes_back_with_its_usage_and_streams_in_pieces(pair: Pair, text_listener: TextListener) -> None:
     pieces, listen = text_listener
-    turn = await pair.model.reply(ask(on_text=listen))
-    assert pair.server.requests[0].stream
+    for on_text in (None, listen):
+        turn = await pair.model.reply(ask(on_text=on_text))
+        request = pair.server.requests[-1]
+        assert (turn.text, turn.stop, turn.calls) == ("Hello there, this is the answer.", "end", ())
+        assert request.stream, "so that its silence can be told"
+        assert (turn.usage.calls, turn.usage.tokens_in, turn.usage.tokens_out) == (1, request.prompt_tokens, 9)
+        assert turn.usage.duration > 0
+    assert pair.server.stats.prompt_tokens == 2 * turn.usage.tokens_in
     assert len(pieces) > 1
-    assert "".join(pieces) == turn.text == "Hello there, this is the answer."
-    assert turn.stop == "end"
-    assert turn.usage.tokens_in == pair.server.stats.prompt_tokens
-    assert turn.usage.tokens_out == 9
+    assert "".join(pieces) == turn.text
+
+
+async def test_each_tier_has_its_model(pair: Pair) -> None:
+    names = ("claude-haiku-5-5", "claude-sonnet-5-5", "claude-opus-5-5")
+    if pair.api != "anthropic":
+        names = ("gpt-6-luna", "gpt-6.1-terra", "gpt-6.1-sol")
+    for tier, name in zip(get_args(Tier), names, strict=True):
+        turn = await pair.model.reply(ask(tier=tier))
+        assert pair.server.requests[-1].model == turn.usage.model == name
 
 
 async def test_a_whole_conversation_arrives_as_it_was(pair: Pair) -> None:
