@@ -24,7 +24,7 @@ from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import Brain, Latency, ProviderServer
 from tests.providers.wire import Api, WireRequest
-from tests.store.kit import MovedClock, fresh_store
+from tests.store.kit import MovedClock, eventually, fresh_store
 
 CLAUDE: dict[Tier, str] = {"fast": "claude-haiku-5-5", "balanced": "claude-sonnet-5-5", "deep": "claude-opus-5-5"}
 GPT: dict[Tier, str] = {"fast": "gpt-6-luna", "balanced": "gpt-6.1-terra", "deep": "gpt-6.1-sol"}
@@ -161,6 +161,15 @@ class Desk:
         for limits in self.made_limits:
             await limits.close()
             await limits._model.close()
+
+
+async def wait_for_calls(desk: Desk, calls: int) -> None:
+    """Wait until so many calls have reached the provider."""
+
+    async def have_arrived() -> bool:
+        return len(desk.server.requests) >= calls
+
+    await eventually(have_arrived)
 
 
 @pytest.fixture(params=["anthropic", "responses", "chat"])

@@ -14,9 +14,10 @@ from bot.limits.limit_rules import SpendingBudget
 from bot.store.counters import CLOSED_BREAKER, Counter
 from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server
+from handoff.contracts import Turn
 from specialists.model import CallWithheld, ModelCall, ModelError
 from tests.models import conftest
-from tests.models.conftest import ANA, FINE, Desk
+from tests.models.conftest import ANA, FINE, Desk, wait_for_calls
 from tests.patience import patience
 from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply
@@ -59,13 +60,19 @@ async def run_call(limits: CallLimits, call: ModelCall) -> str:
     return "fine"
 
 
-async def wait_for_calls(desk: Desk, calls: int) -> None:
-    """So many calls have reached the provider."""
+async def rest_model(desk: Desk) -> None:
+    """The model was left alone, and may be tried now."""
+    await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=10.0)
+    desk.clock.advance(11)
 
-    async def there() -> bool:
-        return len(desk.server.requests) >= calls
 
-    await eventually(there)
+async def start_probe(desk: Desk, limits: CallLimits) -> tuple[asyncio.Task[Turn], HeldReply]:
+    """The call that tries the model, which waits for its reply."""
+    await rest_model(desk)
+    desk.script.words = held = HeldReply(FINE)
+    probe = asyncio.create_task(limits.reply(ANA, ask()))
+    await wait_for_calls(desk, 1)
+    return probe, held
 
 
 async def test_a_model_that_keeps_failing_is_left_alone_by_all_and_tried_by_one(desk: Desk) -> None:
@@ -134,12 +141,7 @@ async def test_a_call_that_waits_keeps_time_to_be_answered(desk: Desk) -> None:
 
 async def test_a_probe_that_is_stopped_leaves_its_place_to_the_next(desk: Desk) -> None:
     limits = desk.limits()
-    await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=10.0)
-    desk.clock.advance(11)
-    held = HeldReply(FINE)
-    desk.script.words = held
-    probe = asyncio.create_task(limits.reply(ANA, ask()))
-    await wait_for_calls(desk, 1)
+    probe, _ = await start_probe(desk, limits)
     probe.cancel()
     await asyncio.wait({probe})
     desk.script.words = lambda: FINE
@@ -149,12 +151,7 @@ async def test_a_probe_that_is_stopped_leaves_its_place_to_the_next(desk: Desk) 
 async def test_a_probe_keeps_its_place_however_long_it_takes(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bot.limits.call_limits.SLOT_HOLD_SECONDS", 0.3)
     limits = desk.limits()
-    await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=10.0)
-    desk.clock.advance(11)
-    held = HeldReply(FINE)
-    desk.script.words = held
-    probe = asyncio.create_task(limits.reply(ANA, ask()))
-    await wait_for_calls(desk, 1)
+    probe, held = await start_probe(desk, limits)
     first = desk.store.counters.recall_breaker(MODEL).probe_until
 
     async def is_place_kept() -> bool:
@@ -172,8 +169,7 @@ async def test_a_probe_keeps_its_place_however_long_it_takes(desk: Desk, monkeyp
 async def test_a_probe_that_a_limit_keeps_out_leaves_its_place_to_the_next(desk: Desk) -> None:
     poor, rich = desk.limits(budgets={"person": SpendingBudget(tokens=1)}), desk.limits()
     await desk.store.counters.admit("spent", [Counter("person:T1/U1:tokens", "day", 1)], patience=0, hold=1)
-    await desk.store.counters.record_breaker_failure(MODEL, "f", BREAKER_RULES["model"], rest_seconds=10.0)
-    desk.clock.advance(11)
+    await rest_model(desk)
     assert await run_call(poor, ask()) == "withheld"
     assert await run_call(rich, ask(timeout_seconds=2.0)) == "fine"
 

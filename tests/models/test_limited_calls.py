@@ -14,7 +14,7 @@ from bot.models.server_facts import estimate_prompt_tokens
 from bot.store.counters import Counter
 from bot.store.redis.redis_counters import Counters
 from specialists.model import CallWithheld, ModelError
-from tests.models.conftest import ANA, FINE, HOME, Desk, ask
+from tests.models.conftest import ANA, FINE, HOME, Desk, ask, wait_for_calls
 from tests.patience import patience
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
@@ -62,15 +62,9 @@ async def test_a_slot_is_held_as_long_as_its_instance_is_heard_of(desk: Desk, mo
     monkeypatch.setattr(held_slots, "RENEW_INTERVAL_SECONDS", 0.01)
     calls = Counter("calls:T1", "slots", 1)
     one, two = desk.limits(max_concurrent=1), desk.limits(max_concurrent=1)
-    reached = asyncio.Event()
-
-    def hangs() -> Fault:
-        reached.set()
-        return Fault("hang")
-
-    desk.script.words = hangs
+    desk.script.words = lambda: Fault("hang")
     under_way = asyncio.create_task(one.reply(ANA, ask()))
-    await reached.wait()
+    await wait_for_calls(desk, 1)
     held = f"{desk.store._keys.limits_prefix}slots:{calls.name}"
 
     async def is_slot_renewed() -> bool:
@@ -137,15 +131,9 @@ async def test_a_failed_call_pays_for_what_it_took_and_a_cut_off_one_by_its_esti
         await limits.reply(ANA, ask())
     await limits.close(patience())
     assert await desk.store.counters.read_spending([TOKENS]) == [0]
-    reached = asyncio.Event()
-
-    def hangs() -> Fault:
-        reached.set()
-        return Fault("hang")
-
-    desk.script.words = hangs
+    desk.script.words = lambda: Fault("hang")
     call = asyncio.create_task(limits.reply(ANA, ask()))
-    await reached.wait()
+    await wait_for_calls(desk, 2)
     call.cancel()
     await asyncio.wait({call})
     await limits.close(patience())
