@@ -11,6 +11,7 @@ from handoff.contracts import Escalation, Handoff, Member, Place, Plan, Request,
 from handoff.effects import Effect, MakePlan, RunSubtask, make_answer_key, make_card_end_key, make_card_key
 from handoff.engine.engine import fold_log
 from handoff.engine.outstanding_effects import list_outstanding_effects
+from handoff.engine.replay import parse_log
 from handoff.planning.adhoc import AdhocAllowance
 from handoff.planning.plan_brief import PlanBrief
 from handoff.planning.planner_reply import parse_reply
@@ -86,7 +87,10 @@ def require(value: T | None) -> T:
 
 
 def job(*log: ev.Event) -> Job:
-    return require(fold_log(log))
+    """The job of a log, which opens from the store as it folds."""
+    folded = fold_log(log)
+    assert parse_log([ev.dump_event(event) for event in log]) == folded
+    return require(folded)
 
 
 def ask(state: Job) -> RequestState:

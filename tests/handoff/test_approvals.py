@@ -15,9 +15,8 @@ from handoff.effects import PostMessage, RunSubtask, make_question_key
 from handoff.engine import approvals, thread_messages
 from handoff.engine.answer import list_answer_gaps
 from handoff.engine.approvals import find_applicable_ruling, list_deciders, may_decide
-from handoff.engine.engine import apply_event, fold_log
+from handoff.engine.engine import apply_event
 from handoff.engine.outstanding_effects import list_outstanding_effects
-from handoff.engine.replay import parse_log
 from handoff.state.job_state import Job, SubtaskState
 from handoff.state.state_values import Question, Ruling
 from handoff.summaries.summary import make_summary_fields, parse_open_questions
@@ -337,19 +336,6 @@ def test_several_calls_are_decided_one_by_one_if_somebody_wants_that() -> None:
 )
 def test_what_does_not_fit_several_calls_decides_nothing(odd: ev.Event) -> None:
     assert work(job(*both(odd))).question == work(job(*both())).question
-
-
-@pytest.mark.parametrize(
-    "log",
-    [
-        asks(),
-        (*asks(), decides()),
-        (*asks(), decides("deny"), make_result_event("a", at=130.0)),
-        both(on_both("apart")),
-    ],
-)
-def test_a_stored_log_opens_as_it_folds(log: tuple[ev.Event, ...]) -> None:
-    assert parse_log([ev.dump_event(event) for event in log]) == fold_log(log)
 
 
 # ---------------------------------------------------------------- costly parts

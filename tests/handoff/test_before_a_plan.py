@@ -21,7 +21,6 @@ from handoff.effects import (
 )
 from handoff.engine.crew_runs import build_run_brief as to_answer
 from handoff.engine.outstanding_effects import MAX_CARD_WAIT_SECONDS, list_outstanding_effects
-from handoff.engine.replay import parse_log
 from handoff.planning.plan_brief import make_request_brief
 from handoff.state.job_state import Job
 from handoff.summaries.summary import OpenQuestion, describe_step, make_summary_fields, parse_open_questions
@@ -125,18 +124,6 @@ def test_an_answer_without_a_plan_does_not_overtake_its_card() -> None:
         there, due = list_outstanding_effects(job(make_request_event(), card, quick), 3.1)
         assert PostMessage(R, make_answer_key(R)) in there
         assert due is None
-
-
-def test_a_log_with_them_opens_as_it_folds() -> None:
-    log = [
-        make_request_event(),
-        CARD,
-        ev.SettingKnown(at=2.0, request=R, setting=ANA),
-        QUESTION,
-        make_answer_event(),
-        make_plan_event(subtask("a")),
-    ]
-    assert parse_log([ev.dump_event(event) for event in log]) == job(*log)
 
 
 # ---------------------------------------------------------------- when, who and where

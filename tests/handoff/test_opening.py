@@ -34,7 +34,7 @@ from handoff.summaries.audit_events import derive_audit_entries
 from handoff.summaries.summary import make_summary_fields
 from handoff.summaries.thread_subject import find_subject_request
 from tests.bench.long_log import long_log
-from tests.handoff.kit import MEMBERS, PLACE, require
+from tests.handoff.kit import MEMBERS, PLACE, job, require
 from tests.handoff.test_engine_properties import MEMBERS as CREW
 from tests.handoff.test_engine_properties import World
 
@@ -159,18 +159,11 @@ def make_result_event(name: str) -> ev.Event:
     return ev.ResultReturned(**of(name), result=Result(summary="s", content="c"))
 
 
-def open_log(*log: ev.Event) -> Job:
-    """A log that is opened as it folds."""
-    job = require(parse_log([ev.dump_event(event) for event in log]))
-    assert job == fold_log(log)
-    return job
-
-
 def test_an_end_that_came_too_late_ends_nothing_and_names_with_quotes_are_kept_apart() -> None:
-    job = open_log(*make_running_log("s0", "s1"), ev.CancelRequested(at=4.0, user="U"), make_result_event("s0"))
-    assert len(job.latest_request.subtasks["s0"].checkpoints) == 1, "the request had ended before the attempt did"
-    job = open_log(*make_running_log('"a', '"b'), make_result_event('"a'))
-    assert len(job.latest_request.subtasks['"b'].checkpoints) == 1
+    state = job(*make_running_log("s0", "s1"), ev.CancelRequested(at=4.0, user="U"), make_result_event("s0"))
+    assert len(state.latest_request.subtasks["s0"].checkpoints) == 1, "the request had ended before the attempt did"
+    state = job(*make_running_log('"a', '"b'), make_result_event('"a'))
+    assert len(state.latest_request.subtasks['"b'].checkpoints) == 1
 
 
 def test_what_an_attempt_wrote_is_remembered_in_whatever_form_it_stands() -> None:
