@@ -67,6 +67,10 @@ def make_escalation_event(name: str, reason: str, attempt: int = 1, at: float = 
     return ev.Escalated(at=at, request=R, subtask=name, attempt=attempt, escalation=escalation)
 
 
+RUNNING_LOG = (make_request_event(), make_plan_event(subtask("a")), make_start_event("a"))
+"""A request whose one subtask is under way."""
+
+
 def make_answer_event(
     text: str = "x", name: str = "a", user: str = "U1", at: float = 9.0, number: int = 0
 ) -> ev.QuestionAnswered:

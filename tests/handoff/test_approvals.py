@@ -21,6 +21,7 @@ from handoff.state.job_state import Job, SubtaskState
 from handoff.state.state_values import Question, Ruling
 from handoff.summaries.summary import make_summary_fields, parse_open_questions
 from tests.handoff.kit import (
+    RUNNING_LOG,
     R,
     ask,
     job,
@@ -61,13 +62,7 @@ def decides(
 
 
 def asks(terms: ApprovalTerms | None = None) -> tuple[ev.Event, ...]:
-    return (
-        make_request_event(),
-        make_plan_event(subtask("a")),
-        make_start_event("a"),
-        TURN,
-        make_approval_event(terms=terms),
-    )
+    return (*RUNNING_LOG, TURN, make_approval_event(terms=terms))
 
 
 def work(state: Job, name: str = "a") -> SubtaskState:

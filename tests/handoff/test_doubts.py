@@ -11,17 +11,14 @@ from handoff.engine.unknown_writes import VERDICT_OPTIONS, parse_verdict
 from handoff.state.job_state import Job, SubtaskState
 from handoff.state.state_values import WriteVerdict
 from tests.handoff.kit import (
+    RUNNING_LOG,
     R,
     ask,
     job,
     make_escalation_event,
     make_failure_event,
-    make_plan_event,
-    make_request_event,
-    make_start_event,
     make_subtask_handoff,
     require,
-    subtask,
 )
 
 OF = {"request": R, "subtask": "a", "attempt": 1}
@@ -46,7 +43,7 @@ def make_answer_event(text: str, at: float = 110.0, number: int = 1) -> ev.Quest
     return ev.QuestionAnswered(at=at, request=R, subtask="a", user="U1", text=text, number=number)
 
 
-OPEN = (make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), TURN, make_call_event())
+OPEN = (*RUNNING_LOG, TURN, make_call_event())
 DOUBT = (*OPEN, make_doubt_event())
 
 

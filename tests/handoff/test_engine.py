@@ -25,6 +25,7 @@ from handoff.engine.outstanding_effects import list_outstanding_effects
 from handoff.engine.thread_opening import OPENED_ANSWER
 from handoff.state.job_state import Job
 from tests.handoff.kit import (
+    RUNNING_LOG,
     R,
     ask,
     effects,
@@ -88,7 +89,7 @@ def test_a_handoff_carries_direct_dependencies_and_nothing_else() -> None:
 
 
 def test_one_subtask_needs_no_synthesis() -> None:
-    state = job(make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), make_result_event("a"))
+    state = job(*RUNNING_LOG, make_result_event("a"))
     assert ask(state).run.answer == "all of a"
     assert WriteAnswer(R) not in effects(state)
 
@@ -108,12 +109,7 @@ def test_several_results_are_synthesized_once_all_have_ended() -> None:
 
 
 def test_a_passing_fault_is_tried_again_after_a_wait() -> None:
-    state = job(
-        make_request_event(),
-        make_plan_event(subtask("a")),
-        make_start_event("a"),
-        make_failure_event("a", at=10.0, transient=True),
-    )
+    state = job(*RUNNING_LOG, make_failure_event("a", at=10.0, transient=True))
     found, due = list_outstanding_effects(state, 10.0)
     assert not any(isinstance(e, RunSubtask) for e in found)
     assert due == 11.0
@@ -202,19 +198,14 @@ def test_whom_a_question_is_for_is_worked_out_and_not_stored() -> None:
 def test_a_partial_result_is_kept_with_its_gap_when_nothing_more_helps() -> None:
     partial = Result(summary="half", content="half of it")
     late = make_escalation_event("a", "timeout", partial_result=partial).model_copy(update={"took": 300.0})
-    state = job(make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), late)
+    state = job(*RUNNING_LOG, late)
     assert ask(state).subtasks["a"].state == "complete"
     assert ask(state).run.answer == "half of it"
     assert list_answer_gaps(ask(state), ask(state).run) == ("which one?",)
 
 
 def test_a_stronger_tier_follows_low_confidence_and_a_brief_that_could_not_be_rewritten() -> None:
-    state = job(
-        make_request_event(),
-        make_plan_event(subtask("a")),
-        make_start_event("a"),
-        make_escalation_event("a", "confidence_too_low"),
-    )
+    state = job(*RUNNING_LOG, make_escalation_event("a", "confidence_too_low"))
     assert RefineBrief(R, "a", 1) in effects(state)
     assert running(state) == []
     state = apply_event(state, ev.BriefRefined(at=5, request=R, subtask="a", attempt=1))
@@ -231,9 +222,7 @@ def test_a_plan_may_be_mended_once() -> None:
 
 
 def test_cancelling_leaves_only_the_report_and_a_late_result_changes_nothing_visible() -> None:
-    state = job(
-        make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), ev.CancelRequested(at=4, user="U1")
-    )
+    state = job(*RUNNING_LOG, ev.CancelRequested(at=4, user="U1"))
     for seen in (state, apply_event(state, make_result_event("a"))):
         assert (running(seen), ask(seen).run.answer, ask(seen).subtasks["a"].result) == ([], None, None)
         assert PostMessage(R, make_answer_key(R)) in effects(seen)
@@ -242,12 +231,7 @@ def test_cancelling_leaves_only_the_report_and_a_late_result_changes_nothing_vis
 
 def test_files_come_before_the_answer() -> None:
     chart = Artifact(id="c" * 64, name="chart.png", publish_as="file")
-    state = job(
-        make_request_event(),
-        make_plan_event(subtask("a")),
-        make_start_event("a"),
-        make_result_event("a", artifacts=(chart,)),
-    )
+    state = job(*RUNNING_LOG, make_result_event("a", artifacts=(chart,)))
     posts = [e for e in effects(state) if isinstance(e, PostMessage)]
     assert PostMessage(R, make_file_key(R, chart.id)) in posts
     assert PostMessage(R, make_answer_key(R)) not in posts
@@ -256,7 +240,7 @@ def test_files_come_before_the_answer() -> None:
 
 
 def test_a_request_ends_when_its_answer_and_last_card_are_seen() -> None:
-    state = job(make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), make_result_event("a"))
+    state = job(*RUNNING_LOG, make_result_event("a"))
     state = _apply_posts(state, make_card_key(R), make_answer_key(R))
     assert ask(state).state == "synthesizing"
     state = _apply_posts(state, make_card_end_key(R))
@@ -298,13 +282,7 @@ def test_an_end_that_people_have_seen_stays_an_end_whatever_policy_is_today() ->
 
 
 def test_an_attempt_that_began_without_the_rung_of_today_is_gone_on_with() -> None:
-    state = job(
-        make_request_event(),
-        make_plan_event(subtask("a")),
-        make_start_event("a"),
-        make_failure_event("a", kind="bad_reply"),
-        make_start_event("a", attempt=2),
-    )
+    state = job(*RUNNING_LOG, make_failure_event("a", kind="bad_reply"), make_start_event("a", attempt=2))
     assert running(state) == [("a", 2, "analyst")], "its brief need not be rewritten first"
     assert not any(isinstance(effect, RefineBrief) for effect in effects(state))
 

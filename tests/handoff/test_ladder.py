@@ -30,6 +30,7 @@ from handoff.engine.returned_results import MAX_FAULTY_RESULTS
 from handoff.state.job_state import Job
 from handoff.state.state_values import FailureCause, RecoveryStep
 from tests.handoff.kit import (
+    RUNNING_LOG,
     R,
     ask,
     effects,
@@ -232,18 +233,13 @@ def test_no_rung_is_taken_that_cannot_be(trouble: FailureCause, at: FailureSitua
 
 
 def test_a_doubt_stands_in_the_trace_and_sends_nothing_back() -> None:
-    state = job(
-        make_request_event(),
-        make_plan_event(subtask("a")),
-        make_start_event("a"),
-        make_faulty_result(doubts=("is it?",)),
-    )
+    state = job(*RUNNING_LOG, make_faulty_result(doubts=("is it?",)))
     assert ask(state).run.answer == "try 1"
     assert [(one.what, one.why) for one in ask(state).decisions] == [("accepted in doubt", "is it?")]
 
 
 def test_what_is_wrong_is_quoted_to_the_specialist_and_the_rest_is_capped() -> None:
-    state = job(make_request_event(), make_plan_event(subtask("a")), make_start_event("a"))
+    state = job(*RUNNING_LOG)
     for attempt in range(1, MAX_FAULTY_RESULTS):
         state = apply_event(state, make_faulty_result(f"“try {attempt}”: no", attempt=attempt))
         notes = {note.source: note.text for note in make_subtask_handoff(state, to_run(state)).context}
@@ -257,9 +253,7 @@ def test_what_is_wrong_is_quoted_to_the_specialist_and_the_rest_is_capped() -> N
 
 
 def test_the_best_of_the_rounds_is_taken_also_where_the_last_attempt_fails() -> None:
-    state = job(
-        make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), make_faulty_result("“try 1”: no")
-    )
+    state = job(*RUNNING_LOG, make_faulty_result("“try 1”: no"))
     state = apply_event(
         apply_event(state, make_start_event("a", 2)), make_faulty_result("“try 2”: no", "and that", attempt=2)
     )
@@ -272,12 +266,7 @@ WORDS = Result(summary="s", content="I will look.", confidence=50, doubts=("It w
 
 
 def test_words_that_are_found_wanting_are_a_failed_attempt_and_never_the_best_of_the_rounds() -> None:
-    state = job(
-        make_request_event(),
-        make_plan_event(subtask("a")),
-        make_start_event("a"),
-        make_faulty_result("“I will look.”: nothing was done", result=WORDS),
-    )
+    state = job(*RUNNING_LOG, make_faulty_result("“I will look.”: nothing was done", result=WORDS))
     assert [one.what for one in ask(state).decisions] == ["sent back", "refine"]
     state = apply_event(state, ev.BriefRefined(at=7, request=R, subtask="a", attempt=1, intent=""))
     for attempt in (2, 3):
@@ -290,9 +279,7 @@ def test_words_that_are_found_wanting_are_a_failed_attempt_and_never_the_best_of
 
 
 def test_words_without_a_fault_are_a_result_that_the_verifier_reads() -> None:
-    state = job(
-        make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), make_faulty_result(result=WORDS)
-    )
+    state = job(*RUNNING_LOG, make_faulty_result(result=WORDS))
     assert ask(state).run.draft == "I will look."
     assert VerifyAnswer(R) in effects(state)
 
@@ -301,12 +288,7 @@ def test_words_without_a_fault_are_a_result_that_the_verifier_reads() -> None:
 
 
 def test_a_rewritten_brief_is_the_next_attempts() -> None:
-    state = job(
-        make_request_event(),
-        make_plan_event(subtask("a")),
-        make_start_event("a"),
-        make_failure_event("a", kind="bad_reply"),
-    )
+    state = job(*RUNNING_LOG, make_failure_event("a", kind="bad_reply"))
     assert next(e for e in effects(state) if isinstance(e, RefineBrief)).error == "the model broke"
     state = apply_event(state, ev.BriefRefined(at=6, request=R, subtask="a", attempt=1, intent="Do half of it"))
     effect = to_run(state)
@@ -331,12 +313,7 @@ def test_a_person_is_asked_of_a_critical_part_and_may_let_it_go() -> None:
 
 
 def test_all_attempts_share_the_deadline_of_their_subtask() -> None:
-    state = under(
-        make_request_event(),
-        make_plan_event(subtask("a")),
-        make_start_event("a"),
-        make_failure_event("a", transient=True, took=45.0),
-    )
+    state = under(*RUNNING_LOG, make_failure_event("a", transient=True, took=45.0))
     effect = to_run(state)
     assert make_subtask_handoff(state, effect).constraints.timeout == effect.timeout == 14.0, (
         "the pause before it counts too"
@@ -367,14 +344,7 @@ def test_pauses_that_a_provider_asks_for_never_exceed_the_deadline(turns: list[t
 
 def test_what_an_attempt_had_when_its_call_failed_is_not_thrown_away() -> None:
     half = Result(summary="Half of it", content="19 of them.", confidence=0)
-    work = ask(
-        under(
-            make_request_event(),
-            make_plan_event(subtask("a")),
-            make_start_event("a"),
-            make_failure_event("a", partial=half),
-        )
-    ).subtasks["a"]
+    work = ask(under(*RUNNING_LOG, make_failure_event("a", partial=half))).subtasks["a"]
     assert (work.state, require(work.result).content) == ("complete", "19 of them.")
     assert any("the model broke" in gap for gap in require(work.result).gaps)
 
@@ -408,12 +378,7 @@ def test_at_the_jobs_deadline_the_answer_is_what_is_there() -> None:
 
 
 def test_waiting_for_people_and_being_away_cost_no_time() -> None:
-    state = under(
-        make_request_event(),
-        make_plan_event(subtask("a")),
-        make_start_event("a"),
-        make_escalation_event("a", "ambiguous_input", at=102.0),
-    )
+    state = under(*RUNNING_LOG, make_escalation_event("a", "ambiguous_input", at=102.0))
     assert ask(state).run.deadline is None
     state = apply_event(state, ev.QuestionAnswered(at=90_000.0, request=R, subtask="a", user="U1", text="x"))
     assert ask(state).run.deadline == 90_500.0
@@ -424,15 +389,7 @@ def test_waiting_for_people_and_being_away_cost_no_time() -> None:
 def test_a_check_that_a_specialist_stands_against_is_only_a_doubt() -> None:
     wrong = "A tool said “41,207”, and the result says “42,107”."
     again = (make_start_event("a", attempt=2, at=7.0), make_faulty_result(wrong, attempt=2, at=8.0))
-    work = ask(
-        under(
-            make_request_event(),
-            make_plan_event(subtask("a")),
-            make_start_event("a"),
-            make_faulty_result(wrong),
-            *again,
-        )
-    ).subtasks["a"]
+    work = ask(under(*RUNNING_LOG, make_faulty_result(wrong), *again)).subtasks["a"]
     assert (work.state, require(work.result).gaps) == ("complete", ())
 
 

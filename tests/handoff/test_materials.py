@@ -17,6 +17,7 @@ from handoff.text.context_budget import MAX_FILL_SHARE
 from tests.handoff.kit import (
     NOW,
     PLACE,
+    RUNNING_LOG,
     R,
     ask,
     job,
@@ -214,7 +215,7 @@ def test_the_planner_of_a_crew_sees_what_its_subtask_needs() -> None:
 
 def test_a_file_that_was_made_before_goes_to_who_names_it() -> None:
     made = make_result_event("a", artifacts=(Artifact(id="n", name="note.docx", publish_as="file"),))
-    before = ask(job(make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), made))
+    before = ask(job(*RUNNING_LOG, made))
     again = ask(state())
     again = replace(again, spec=again.spec.model_copy(update={"id": "2.0", "at": 2.0}))
     both = Job(place=PLACE, requests=(before, again))

@@ -40,6 +40,7 @@ from handoff.state.job_state import Job, replace
 from handoff.state.state_values import Provenance, make_reply_source
 from tests.handoff.kit import (
     MEMBERS,
+    RUNNING_LOG,
     R,
     job,
     make_answer_event,
@@ -106,15 +107,7 @@ def test_what_follows_others_or_an_earlier_answer_holds_more() -> None:
 @pytest.mark.parametrize(("text", "counts"), [("see acme.example", True), ("Option one", False)])
 def test_what_people_type_counts_and_a_click_on_what_a_model_offered_does_not(text: str, *, counts: bool) -> None:
     asking = make_escalation_event("a", "ambiguous_input", options=["Option one", "Option two"])
-    words, _ = words_and_derivation(
-        job(
-            make_request_event(),
-            make_plan_event(subtask("a")),
-            make_start_event("a"),
-            asking,
-            make_answer_event(text, number=1),
-        )
-    )
+    words, _ = words_and_derivation(job(*RUNNING_LOG, asking, make_answer_event(text, number=1)))
     assert (text in words) is counts
 
 

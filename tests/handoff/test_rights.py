@@ -36,6 +36,7 @@ from handoff.summaries.audit_events import (
 )
 from tests.handoff.kit import (
     PLACE,
+    RUNNING_LOG,
     R,
     ask,
     effects,
@@ -52,7 +53,6 @@ from tests.handoff.kit import (
 
 BEN = "2.0"
 OF_BEN = make_request_event(BEN, 4.0, user="U2", text="also say hello")
-TEAM: tuple[ev.Event, ...] = (make_request_event(), make_plan_event(subtask("a")), make_start_event("a"))
 
 
 def make_heard_event(user: str, text: str = "hm") -> ev.MessageHeard:
@@ -70,9 +70,9 @@ def make_heard_event(user: str, text: str = "hm") -> ev.MessageHeard:
     ],
 )
 def test_a_stop_ends_what_its_person_asked_for_and_an_admins_all(actor: Actor, ends: set[str]) -> None:
-    before = job(*TEAM, OF_BEN)
+    before = job(*RUNNING_LOG, OF_BEN)
     stop = ev.CancelRequested(at=9.0, user=actor.user, groups=actor.groups, admin=actor.is_admin)
-    after = job(*TEAM, OF_BEN, stop)
+    after = job(*RUNNING_LOG, OF_BEN, stop)
     assert {request.id for request in rights.list_stoppable_requests(before, actor)} == ends
     assert {request.id for request in after.requests if request.cancelled_by} == ends
     owners = {R: "U1", BEN: "U2"}
@@ -81,17 +81,17 @@ def test_a_stop_ends_what_its_person_asked_for_and_an_admins_all(actor: Actor, e
 
 def test_what_is_answered_cannot_be_stopped_any_more_and_an_aside_job_stays_for_others() -> None:
     of_ben_ends = ev.CancelRequested(at=9.0, user="U2")
-    done = job(*TEAM, OF_BEN, of_ben_ends)
+    done = job(*RUNNING_LOG, OF_BEN, of_ben_ends)
     assert rights.list_stoppable_requests(done, Actor("U2")) == ()
     assert rights.list_other_requesters(done, Actor("U2")) == ("U1",)
     aside = ev.SetAside(at=6.0, step="planning", reason="it broke")
-    assert job(*TEAM, OF_BEN, aside, of_ben_ends).quarantine is not None
-    assert job(*TEAM, OF_BEN, aside, ev.CancelRequested(at=9.0, user="U9", admin=True)).quarantine is None
-    assert job(*TEAM, aside, ev.CancelRequested(at=9.0, user="U1")).quarantine is None
+    assert job(*RUNNING_LOG, OF_BEN, aside, of_ben_ends).quarantine is not None
+    assert job(*RUNNING_LOG, OF_BEN, aside, ev.CancelRequested(at=9.0, user="U9", admin=True)).quarantine is None
+    assert job(*RUNNING_LOG, aside, ev.CancelRequested(at=9.0, user="U1")).quarantine is None
 
 
 def test_who_spoke_may_see_and_who_asked_may_trace_that_alone() -> None:
-    state = job(*TEAM, OF_BEN, make_heard_event("U3"))
+    state = job(*RUNNING_LOG, OF_BEN, make_heard_event("U3"))
     assert [rights.may_see_thread(state, Actor(user)) for user in ("U1", "U2", "U3", "U4")] == [True, True, True, False]
     assert rights.may_see_thread(state, Actor("U4", is_admin=True))
     assert [rights.list_traceable_request_ids(state, Actor(user)) for user in ("U1", "U2", "U3")] == [
@@ -104,7 +104,7 @@ def test_who_spoke_may_see_and_who_asked_may_trace_that_alone() -> None:
 
 def test_the_steps_of_ben_hold_nothing_of_ana() -> None:
     log: tuple[ev.Event, ...] = (
-        *TEAM,
+        *RUNNING_LOG,
         OF_BEN,
         make_heard_event("U1"),
         make_heard_event("U2"),
@@ -129,8 +129,8 @@ def test_the_steps_of_ben_hold_nothing_of_ana() -> None:
 
 def test_only_the_author_edits_a_request() -> None:
     edit = {"at": 9.0, "message": R, "text": "something else"}
-    assert job(*TEAM, ev.RequestEdited(**edit, user="U2")).requests[0].spec.text == "why did churn rise"
-    assert job(*TEAM, ev.RequestEdited(**edit, user="U1")).requests[0].spec.text != "why did churn rise"
+    assert job(*RUNNING_LOG, ev.RequestEdited(**edit, user="U2")).requests[0].spec.text == "why did churn rise"
+    assert job(*RUNNING_LOG, ev.RequestEdited(**edit, user="U1")).requests[0].spec.text != "why did churn rise"
 
 
 # ---------------------------------------------------------------- from one place into another
@@ -223,9 +223,7 @@ def test_a_request_that_is_turned_away_is_refused_and_one_that_is_made_twice_is_
 
 def test_answers_that_count_and_answers_that_do_not() -> None:
     entries = audit_of(
-        make_request_event(),
-        make_plan_event(subtask("a")),
-        make_start_event("a"),
+        *RUNNING_LOG,
         ESCALATED,
         make_answer_event(CANARY),
         make_answer_event(CANARY, user="U2"),
@@ -262,14 +260,7 @@ def test_writes_are_told_with_the_tool() -> None:
     intent = ev.ToolStarted(at=4.2, request=R, subtask="a", attempt=1, call="w", tool="post_note", what=CANARY)
     fetch = ToolCall(id="f", name="fetch_page", arguments={"url": f"https://example.com/{CANARY}"})
     calls = turn(fetch, ToolCall(id="w", name="post_note", arguments={"text": CANARY}))
-    log = (
-        make_request_event(),
-        make_plan_event(subtask("a")),
-        make_start_event("a"),
-        calls,
-        make_reply_event("f"),
-        intent,
-    )
+    log = (*RUNNING_LOG, calls, make_reply_event("f"), intent)
     assert brief(audit_of(*log))[1:] == [("wrote", "U1", "post_note", "done")]
 
 
@@ -294,13 +285,7 @@ def test_decisions_on_approvals_that_count_and_that_do_not(decision: str, deed: 
         digest=compute_call_digest("post_note", {"text": CANARY}),
     )  # fmt: skip
     of = {"request": R, "subtask": "a", "attempt": 1}
-    log = (
-        make_request_event(),
-        make_plan_event(subtask("a")),
-        make_start_event("a"),
-        turn(write),
-        ev.ApprovalAsked(at=4.5, **of, approval=asks),
-    )
+    log = (*RUNNING_LOG, turn(write), ev.ApprovalAsked(at=4.5, **of, approval=asks))
     late = (
         make_decision_event("U2"),
         make_decision_event("U1", digest="0"),
@@ -333,7 +318,7 @@ def test_a_message_that_becomes_a_request_is_asked_when_it_is_one() -> None:
 @pytest.mark.parametrize("kind", sorted(ev.Event.__args__[0].__args__, key=lambda one: one.__name__))
 def test_no_event_makes_the_audit_quote_anybody(kind: type[ev.EventBase]) -> None:
     """Each event with a canary in every text of it, after a log full of them."""
-    log = (make_request_event(), make_plan_event(subtask("a")), make_start_event("a"), turn(), ESCALATED)
+    log = (*RUNNING_LOG, turn(), ESCALATED)
     ids = {"request", "subtask", "type", "user", "owner", "key", "ts", "call", "tool"}
     texts = {name: CANARY for name, field in kind.model_fields.items() if field.annotation is str and name not in ids}
     given = {"at": 6.0, "request": R, "subtask": "a", "attempt": 1, "user": "U1", "call": "c", "tool": "t", **texts}

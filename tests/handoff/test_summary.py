@@ -46,6 +46,7 @@ from handoff.text.reply_text import extract_json, is_nested_within, replace_surr
 from tests.handoff.kit import (
     MEMBERS,
     PLACE,
+    RUNNING_LOG,
     R,
     ask,
     effects,
@@ -355,12 +356,7 @@ def test_its_question_is_a_question_and_any_other_specialist_that_hands_over_is_
         make_escalation_event(FIRST_RESPONDER_ID, "ambiguous_input"),
     )
     assert ask(state).subtasks[FIRST_RESPONDER_ID].state == "input_required"
-    other = job(
-        make_request_event(),
-        make_plan_event(subtask("a")),
-        make_start_event("a"),
-        make_escalation_event("a", "hand_over"),
-    )
+    other = job(*RUNNING_LOG, make_escalation_event("a", "hand_over"))
     assert ask(other).run.plan is not None
 
 
