@@ -52,12 +52,12 @@ def make_results_log(
     subtasks = [subtask(name, *(last_after if name == names[-1] else ()), title=name) for name in names]
     plan = Plan.model_validate({"goal": "g", "subtasks": subtasks, "strategy": strategy})
     card = ev.Posted(at=2.0, request=R, key=f"{R}:card", ts="1")
-    planned = make_plan_event(plan=plan, terms={"job_seconds": 1e6, **terms})
-    log: list[ev.Event] = [make_request_event(text="What of Norway?"), planned, card]
+    plan_event = make_plan_event(plan=plan, terms={"job_seconds": 1e6, **terms})
+    log: list[ev.Event] = [make_request_event(text="What of Norway?"), plan_event, card]
     for name, content in zip(names, contents, strict=True):
         result = Result(summary="s", content=content) if isinstance(content, str) else content
-        ended = ev.ResultReturned(at=4.0, request=R, subtask=name, attempt=1, result=result)
-        log += [make_start_event(name), ended]
+        result_event = ev.ResultReturned(at=4.0, request=R, subtask=name, attempt=1, result=result)
+        log += [make_start_event(name), result_event]
     return log
 
 

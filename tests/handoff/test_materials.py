@@ -232,10 +232,10 @@ def make_waiting_subtask(
     intent: str, *ends: ev.ResultReturned | ev.AttemptFailed, later: tuple[ev.Event, ...] = ()
 ) -> tuple[Job, RequestState, SubtaskState]:
     """The last subtask of a plan, which waits for those that end so."""
-    before = [end.subtask for end in ends]
-    last = subtask("last", *before, intent=intent, specialist="researcher")
-    plan = make_plan_event(*map(subtask, before), last)
-    state = job(make_request_event(), plan, *map(make_start_event, before), *ends, *later)
+    result_names = [end.subtask for end in ends]
+    last = subtask("last", *result_names, intent=intent, specialist="researcher")
+    plan = make_plan_event(*map(subtask, result_names), last)
+    state = job(make_request_event(), plan, *map(make_start_event, result_names), *ends, *later)
     return state, ask(state), ask(state).subtasks["last"]
 
 

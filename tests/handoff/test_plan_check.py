@@ -265,7 +265,7 @@ def faults_of(*subtasks: dict[str, Any]) -> tuple[str, ...]:
     return faults
 
 
-LEAVE_OUT = "A part that none of them can do is left out and named in `missing`."
+MISSING_ADVICE = "A part that none of them can do is left out and named in `missing`."
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ LEAVE_OUT = "A part that none of them can do is left out and named in `missing`.
         ([part("a", "zz"), part("a")], "Two subtasks are called 'a'"),
         (
             [part("a", specialist="wizard")],
-            f"unknown specialist 'wizard'; there are: {', '.join(MEMBERS)}. {LEAVE_OUT}",
+            f"unknown specialist 'wizard'; there are: {', '.join(MEMBERS)}. {MISSING_ADVICE}",
         ),
         ([part("a", intent=" ")], "has no brief"),
         ([part("a", title=" ")], "has no title"),

@@ -52,7 +52,7 @@ from tests.handoff.kit import (
 )
 
 BEN = "2.0"
-OF_BEN = make_request_event(BEN, 4.0, user="U2", text="also say hello")
+BENS_REQUEST = make_request_event(BEN, 4.0, user="U2", text="also say hello")
 
 
 def make_heard_event(user: str, text: str = "hm") -> ev.MessageHeard:
@@ -70,9 +70,9 @@ def make_heard_event(user: str, text: str = "hm") -> ev.MessageHeard:
     ],
 )
 def test_a_stop_ends_what_its_person_asked_for_and_an_admins_all(actor: Actor, ends: set[str]) -> None:
-    before = job(*RUNNING_LOG, OF_BEN)
+    before = job(*RUNNING_LOG, BENS_REQUEST)
     stop = ev.CancelRequested(at=9.0, user=actor.user, groups=actor.groups, admin=actor.is_admin)
-    after = job(*RUNNING_LOG, OF_BEN, stop)
+    after = job(*RUNNING_LOG, BENS_REQUEST, stop)
     assert {request.id for request in rights.list_stoppable_requests(before, actor)} == ends
     assert {request.id for request in after.requests if request.cancelled_by} == ends
     owners = {R: "U1", BEN: "U2"}
@@ -81,17 +81,17 @@ def test_a_stop_ends_what_its_person_asked_for_and_an_admins_all(actor: Actor, e
 
 def test_what_is_answered_cannot_be_stopped_any_more_and_an_aside_job_stays_for_others() -> None:
     of_ben_ends = ev.CancelRequested(at=9.0, user="U2")
-    done = job(*RUNNING_LOG, OF_BEN, of_ben_ends)
+    done = job(*RUNNING_LOG, BENS_REQUEST, of_ben_ends)
     assert rights.list_stoppable_requests(done, Actor("U2")) == ()
     assert rights.list_other_requesters(done, Actor("U2")) == ("U1",)
     aside = ev.SetAside(at=6.0, step="planning", reason="it broke")
-    assert job(*RUNNING_LOG, OF_BEN, aside, of_ben_ends).quarantine is not None
-    assert job(*RUNNING_LOG, OF_BEN, aside, ev.CancelRequested(at=9.0, user="U9", admin=True)).quarantine is None
+    assert job(*RUNNING_LOG, BENS_REQUEST, aside, of_ben_ends).quarantine is not None
+    assert job(*RUNNING_LOG, BENS_REQUEST, aside, ev.CancelRequested(at=9.0, user="U9", admin=True)).quarantine is None
     assert job(*RUNNING_LOG, aside, ev.CancelRequested(at=9.0, user="U1")).quarantine is None
 
 
 def test_who_spoke_may_see_and_who_asked_may_trace_that_alone() -> None:
-    state = job(*RUNNING_LOG, OF_BEN, make_heard_event("U3"))
+    state = job(*RUNNING_LOG, BENS_REQUEST, make_heard_event("U3"))
     assert [rights.may_see_thread(state, Actor(user)) for user in ("U1", "U2", "U3", "U4")] == [True, True, True, False]
     assert rights.may_see_thread(state, Actor("U4", is_admin=True))
     assert [rights.list_traceable_request_ids(state, Actor(user)) for user in ("U1", "U2", "U3")] == [
@@ -105,7 +105,7 @@ def test_who_spoke_may_see_and_who_asked_may_trace_that_alone() -> None:
 def test_the_steps_of_ben_hold_nothing_of_ana() -> None:
     log: tuple[ev.Event, ...] = (
         *RUNNING_LOG,
-        OF_BEN,
+        BENS_REQUEST,
         make_heard_event("U1"),
         make_heard_event("U2"),
         ev.MessageSorted(at=6.0, message=R, aim="correction"),
@@ -176,7 +176,7 @@ def test_who_may_read_both_places_may_allow_it_and_nobody_else() -> None:
 # ---------------------------------------------------------------- what the audit says
 
 CANARY = "zanzibar"
-ESCALATED = make_escalation_event("a", "ambiguous_input", message=CANARY)
+ESCALATION = make_escalation_event("a", "ambiguous_input", message=CANARY)
 
 
 def audit_of(*log: ev.Event) -> list[AuditEntry]:
@@ -224,7 +224,7 @@ def test_a_request_that_is_turned_away_is_refused_and_one_that_is_made_twice_is_
 def test_answers_that_count_and_answers_that_do_not() -> None:
     entries = audit_of(
         *RUNNING_LOG,
-        ESCALATED,
+        ESCALATION,
         make_answer_event(CANARY),
         make_answer_event(CANARY, user="U2"),
         make_answer_event(CANARY, number=7),
@@ -318,7 +318,7 @@ def test_a_message_that_becomes_a_request_is_asked_when_it_is_one() -> None:
 @pytest.mark.parametrize("kind", sorted(ev.Event.__args__[0].__args__, key=lambda one: one.__name__))
 def test_no_event_makes_the_audit_quote_anybody(kind: type[ev.EventBase]) -> None:
     """Each event with a canary in every text of it, after a log full of them."""
-    log = (*RUNNING_LOG, turn(), ESCALATED)
+    log = (*RUNNING_LOG, turn(), ESCALATION)
     ids = {"request", "subtask", "type", "user", "owner", "key", "ts", "call", "tool"}
     texts = {name: CANARY for name, field in kind.model_fields.items() if field.annotation is str and name not in ids}
     given = {"at": 6.0, "request": R, "subtask": "a", "attempt": 1, "user": "U1", "call": "c", "tool": "t", **texts}
@@ -326,7 +326,7 @@ def test_no_event_makes_the_audit_quote_anybody(kind: type[ev.EventBase]) -> Non
         "place": PLACE, "message": "m", "turn": Turn(text=CANARY, stop="end", usage=Usage()),
         "reply": ToolReply(call_id="c", text=CANARY), "result": Result(summary=CANARY, content=CANARY),
         "plan": make_plan_event(subtask("b")).plan, "verdict": "accepted", "aim": "request", "kind": "model",
-        "escalation": ESCALATED.escalation, "setting": {}, "specialist": "analyst", "tier": "fast",
+        "escalation": ESCALATION.escalation, "setting": {}, "specialist": "analyst", "tier": "fast",
         "receipt": "r", "key": "k", "ts": "1", "owner": "o", "lost": 1, "away": 1.0, "round": 1, "good": True,
         "faults": (CANARY,), "to": ("U1",), "number": 1, "count": 1, "decision": "approve",
         "approval": Approval(tool="post_note", what=CANARY, arguments={"text": CANARY}, leaves=CANARY, why=CANARY),
