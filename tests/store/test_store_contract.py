@@ -45,6 +45,7 @@ async def test_a_dedupe_id_seen_before_changes_nothing(kit: Kit) -> None:
     assert len(await kit.store.jobs.read_inbox(JOB)) == 1
     assert await kit.store.jobs.ingest(JOB, '{"n":4}', dedupe=["event 2"]), "a refused event leaves no id behind"
     assert await kit.store.jobs.ingest(OTHER_JOB, '{"n":1}', dedupe=["event 1"]), "ids belong to a job"
+    assert await kit.store.jobs.ingest(JobKey("T2", JOB.job), '{"n":1}', dedupe=["event 1"]), "and to a team"
 
 
 async def test_of_racing_deliveries_of_one_event_one_is_taken(kit: Kit) -> None:
@@ -388,7 +389,8 @@ async def test_blobs_are_kept_beside_their_job(kit: Kit) -> None:
     assert digest == hashlib.sha256(data).hexdigest()
     assert await kit.store.blobs.put(JOB, data) == digest
     assert await kit.store.blobs.get(JOB, digest) == data
-    for key, unknown in ((OTHER_JOB, digest), (JOB, "0" * 64), (JOB, "size")):
+    of_another_team = JobKey("T2", JOB.job)
+    for key, unknown in ((OTHER_JOB, digest), (of_another_team, digest), (JOB, "0" * 64), (JOB, "size")):
         with pytest.raises(KeyError):
             await kit.store.blobs.get(key, unknown)
 
@@ -599,6 +601,7 @@ async def test_a_team_is_forgotten_whole_and_its_neighbour_stays(kit: Kit) -> No
     assert await store.homes.read_rows("T1") == {}
     assert {key.team for key in await store.jobs.list_keys_under_way(limit=50)} == {"T11"}
     assert len(await store.jobs.read_heads_asked_by("T11", "U1")) == 2
+    assert await store.settings.read_team("T11") == {"C1": "{}"}
     assert await store.memories.read_place("T11", "C1") == {"a": "x"}
     assert await store.schedules.read("T11", "work:U1:S1") == ("x", now + 60)
     assert len([line async for line in store.audit.read()]) == 2, "the audit has a time of its own"

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import itertools
+import secrets
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bot import teams
+from bot.app import find_manifest
 from bot.limits.limit_rules import LimitRules, RateLimit, SpendingBudget
+from bot.settings import SettingsError
+from bot.slack.show import notices
 from bot.store.values import ANY_TEAM
 from bot.workspace import workspace_state
 from bot.workspace.identity import Identity
 from bot.workspace.workspace_server import Workspace
 from tests.store.kit import read_entries
 from tests.system.installing import Town, town_at
-from tests.system.scene import Scene, Talk, eventually, extract_shown_text
+from tests.system.scene import Scene, Talk, bot_in, eventually, extract_shown_text, scene_on
 from tests.system.settings_windows import change
 
 NORTH, SOUTH = "zephyr", "sirocco"
@@ -60,7 +65,10 @@ async def town(server_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 async def do_all(scene: Scene, mark: str) -> Talk:
-    """Ask, have something remembered, schedule, be refused, change a setting, open homes; every word has the mark."""
+    """Ask, have something remembered, schedule, be refused, change a setting, open homes; every word has the mark.
+
+    A guest and another bot, who have the same ids in both workspaces, are refused in both.
+    """
     table = (f"{mark}.csv", f"place,visits\n{mark},3\n".encode())
     talk = await scene.ask(f"Write a short note about {mark}", files=[table])
     await talk.over()
@@ -70,6 +78,13 @@ async def do_all(scene: Scene, mark: str) -> Talk:
     await change(scene, "work", who="cleo", instructions=f"Write of {mark}.")
     for name in ("ana", "cleo"):
         await scene.person(name).open_home()
+    gus, workspace = scene.person("gus"), scene.workspace
+    await gus.say("#sales", f"@leadhand write of {mark}")
+    await workspace.until(lambda: gus.ephemerals("#sales"))
+    workspace.post_as_other_bot("#sales", f"@leadhand write of {mark}")
+    await workspace.until(
+        lambda: [call for call in workspace.calls("chat.postMessage") if call.args["text"] == notices.PEOPLE_ONLY]
+    )
     return talk
 
 
@@ -88,7 +103,7 @@ async def test_each_key_and_each_call_is_of_one_team(town: Town) -> None:
         listed = [extract_shown_text(await scene.command("jobs all", who="cleo")) for scene in (north, south)]
         spent = [extract_shown_text(await scene.command("budget", who="cleo")) for scene in (north, south)]
         for text in spent:
-            assert "on 1 request" in text, "the other's request is not counted"
+            assert "on 2 requests" in text, "what the other workspace asks is not counted"
             assert "used this minute" not in text, "rates are of models, and both use them"
             assert "Model calls at once: 0 of 10" in text
         for talk, text in zip(talks, listed, strict=True):
@@ -163,3 +178,17 @@ async def test_what_one_workspace_erases_is_its_own(town: Town) -> None:
         assert len(await town.store.jobs.read_heads_asked_by(town.second.team_id, ana.id)) == 1
         assert talks[1].words(), "its messages stay"
         assert town.second.call_count("chat.delete") == 0
+
+
+async def test_a_bot_of_another_workspace_does_not_start_on_the_store(server_url: str) -> None:
+    """Its token could not post there, and it would take the jobs of the other all the same."""
+    async with scene_on(server_url) as scene, AsyncExitStack() as stack:
+        async with scene.bot():
+            pass
+        async with scene.bot():
+            pass
+        elsewhere = await Workspace.start(find_manifest())
+        stack.push_async_callback(elsewhere.stop)
+        with pytest.raises(SettingsError, match=f"another workspace .{scene.workspace.team_id}"):
+            await stack.enter_async_context(bot_in(elsewhere, server_url, prefix=scene.prefix))
+        await stack.enter_async_context(bot_in(elsewhere, server_url, prefix=f"s{secrets.token_hex(4)}"))
