@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -61,6 +63,18 @@ def keeper(request: WireRequest) -> Reply:
     return result("Said: " + " / ".join(" ".join(reply.split()) for reply in replies))
 
 
+@asynccontextmanager
+async def run_keeper(scene: Scene, folder: Path, **options: Any) -> AsyncIterator[OAuthServer]:
+    """Run a bot whose keeper has the tools of a server that wants a sign-in; `options` are those of the bot."""
+    words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper}
+    async with (
+        oauth_server() as server,
+        provider(**words) as models,
+        scene.bot(connect("chat", models), crew=crew_of(server, folder), **options),
+    ):
+        yield server
+
+
 async def card(talk: Talk, words: str) -> Json:
     """The first message with these words, once it is there."""
     return await talk.wait_until_seen(
@@ -81,46 +95,44 @@ async def test_a_person_signs_in_by_a_link_and_the_job_goes_on(
     scene: Scene, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper}
-    async with oauth_server() as server, provider(**words) as models:
-        async with scene.bot(connect("chat", models), crew=crew_of(server, tmp_path)):
-            talk = await scene.ask("When is the water high?")
-            message = await card(talk, "needs somebody to sign in to tides (`127.0.0.1`)")
-            assert server.paths == [], "nothing is asked of it before somebody wants to sign in"
-            ana, ben = scene.person(), scene.person("ben")
-            await ben.click(talk.channel, message["ts"], SIGN_IN)
-            await talk.wait_until_seen(lambda: ben.ephemerals(talk.channel))
-            assert "only" in extract_shown_text(ben.ephemerals(talk.channel)[-1])
-            direct, link = await link_of(scene, talk, message)
-            landed = await server.browser(link)
-            await ana.click(ana.dm, direct["ts"], PASTE)
-            view = str(ana.views()[-1]["id"])
-            for wrong in ("https://evil.example/?code=1&state=2", f"{LOCAL_RETURN_URL}?code=1&state=2"):
-                assert not await ana.submit(view, {"text": wrong})
-            assert (server.forms, server.calls) == ([], [])
-            await ana.submit(view, {"text": landed})
-            job = await talk.over()
-            token = server.calls[0][1]
-            assert server.calls == [("look", token)]
-            assert TIDES in talk.join_bot_texts()
-            closed = await card(talk, "signed in")
-            assert "Sign in" not in json.dumps(closed["blocks"][-1])
+    async with run_keeper(scene, tmp_path) as server:
+        talk = await scene.ask("When is the water high?")
+        message = await card(talk, "needs somebody to sign in to tides (`127.0.0.1`)")
+        assert server.paths == [], "nothing is asked of it before somebody wants to sign in"
+        ana, ben = scene.person(), scene.person("ben")
+        await ben.click(talk.channel, message["ts"], SIGN_IN)
+        await talk.wait_until_seen(lambda: ben.ephemerals(talk.channel))
+        assert "only" in extract_shown_text(ben.ephemerals(talk.channel)[-1])
+        direct, link = await link_of(scene, talk, message)
+        landed = await server.browser(link)
+        await ana.click(ana.dm, direct["ts"], PASTE)
+        view = str(ana.views()[-1]["id"])
+        for wrong in ("https://evil.example/?code=1&state=2", f"{LOCAL_RETURN_URL}?code=1&state=2"):
+            assert not await ana.submit(view, {"text": wrong})
+        assert (server.forms, server.calls) == ([], [])
+        await ana.submit(view, {"text": landed})
+        job = await talk.over()
+        token = server.calls[0][1]
+        assert server.calls == [("look", token)]
+        assert TIDES in talk.join_bot_texts()
+        closed = await card(talk, "signed in")
+        assert "Sign in" not in json.dumps(closed["blocks"][-1])
 
-            again = await scene.ask("And once more?")
-            await again.over()
-            assert server.calls == [("look", token)] * 2
-            assert "needs somebody to sign in" not in json.dumps(again.words())
+        again = await scene.ask("And once more?")
+        await again.over()
+        assert server.calls == [("look", token)] * 2
+        assert "needs somebody to sign in" not in json.dumps(again.words())
 
-            server.revoke()
-            third = await scene.ask("And after it was taken back?")
-            direct, link = await link_of(scene, third, await card(third, "needs somebody to sign in"))
-            await ana.click(ana.dm, direct["ts"], PASTE)
-            await ana.submit(str(ana.views()[-1]["id"]), {"text": await server.browser(link)})
-            await third.over()
-            assert "no longer accepts the sign-in" in third.join_bot_texts()
-            assert [one for one, _ in server.calls] == ["look"] * 3
-            assert server.calls[2][1] != token
-        entries = [one for each in (talk, again, third) for one in await scene.store.jobs.read_log(each.key)]
+        server.revoke()
+        third = await scene.ask("And after it was taken back?")
+        direct, link = await link_of(scene, third, await card(third, "needs somebody to sign in"))
+        await ana.click(ana.dm, direct["ts"], PASTE)
+        await ana.submit(str(ana.views()[-1]["id"]), {"text": await server.browser(link)})
+        await third.over()
+        assert "no longer accepts the sign-in" in third.join_bot_texts()
+        assert [one for one, _ in server.calls] == ["look"] * 3
+        assert server.calls[2][1] != token
+    entries = [one for each in (talk, again, third) for one in await scene.store.jobs.read_log(each.key)]
     kept = " ".join(one.payload for one in entries) + json.dumps([talk.replies(), third.replies()]) + caplog.text
     assert '"sign_in"' in kept
     secrets = [form[key] for form in server.forms for key in ("code", "code_verifier", "refresh_token") if key in form]
@@ -154,96 +166,78 @@ async def test_in_http_mode_the_browser_ends_on_our_page_and_the_job_goes_on(
     caplog.set_level(logging.WARNING, logger="httpx")  # of the browser that stands here for a person's
     scene, options = by_http
     lands = f"{options['public_url']}{LANDING_PATH}"
-    words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper}
-    async with oauth_server() as server, provider(**words) as models, httpx.AsyncClient(trust_env=False) as browser:
-        async with scene.bot(connect("chat", models), crew=crew_of(server, tmp_path), **options):
-            talk = await scene.ask("When is the water high?")
-            message = await card(talk, "needs somebody to sign in")
-            direct, link = await link_of(scene, talk, message)
-            assert "Close it: the thread goes on" in extract_shown_text(direct)
-            landed = await server.browser(link)
-            assert landed.startswith(f"{lands}?")
-            for wrong, code, told in (
-                (lands, 410, "was used, or is older"),
-                (f"{lands}?code=1&state=2", 410, "was used, or is older"),
-                (f"{landed}&state=3", 400, "is not whole"),
-                (f"{landed}&iss=https://evil.example/<b>", 400, "not from the page that the link leads to"),
-            ):
-                status, page = await seen_in(browser, wrong)
-                assert (status, "You are signed in" in page, told in page) == (code, False, True), page
-                assert "<b>" not in page
-            assert (await browser.head(landed)).status_code == 405
-            assert (server.forms, server.calls) == ([], [])
-            status, page = await seen_in(browser, landed)
-            assert (status, "<h1>You are signed in.</h1>" in page, "You can close this tab." in page) == (
-                200,
-                True,
-                True,
-            )
-            assert "Ana Duarte asked for this sign-in, in Slack. If that is not you, revoke it" in page
-            brought = [value for values in parse_qs(urlsplit(landed).query).values() for value in values]
-            assert not [one for one in (*brought, *server.access, *server.refresh) if one in page]
-            await talk.over()
-            assert TIDES in talk.join_bot_texts()
-            assert [form["redirect_uri"] for form in server.forms] == [lands]
-            status, page = await seen_in(browser, landed)
-            assert (status, "was used, or is older" in page) == (410, True)
-            assert len(server.forms) == 1
+    async with run_keeper(scene, tmp_path, **options) as server, httpx.AsyncClient(trust_env=False) as browser:
+        talk = await scene.ask("When is the water high?")
+        message = await card(talk, "needs somebody to sign in")
+        direct, link = await link_of(scene, talk, message)
+        assert "Close it: the thread goes on" in extract_shown_text(direct)
+        landed = await server.browser(link)
+        assert landed.startswith(f"{lands}?")
+        for wrong, code, told in (
+            (lands, 410, "was used, or is older"),
+            (f"{lands}?code=1&state=2", 410, "was used, or is older"),
+            (f"{landed}&state=3", 400, "is not whole"),
+            (f"{landed}&iss=https://evil.example/<b>", 400, "not from the page that the link leads to"),
+        ):
+            status, page = await seen_in(browser, wrong)
+            assert (status, "You are signed in" in page, told in page) == (code, False, True), page
+            assert "<b>" not in page
+        assert (await browser.head(landed)).status_code == 405
+        assert (server.forms, server.calls) == ([], [])
+        status, page = await seen_in(browser, landed)
+        assert (status, "<h1>You are signed in.</h1>" in page, "You can close this tab." in page) == (
+            200,
+            True,
+            True,
+        )
+        assert "Ana Duarte asked for this sign-in, in Slack. If that is not you, revoke it" in page
+        brought = [value for values in parse_qs(urlsplit(landed).query).values() for value in values]
+        assert not [one for one in (*brought, *server.access, *server.refresh) if one in page]
+        await talk.over()
+        assert TIDES in talk.join_bot_texts()
+        assert [form["redirect_uri"] for form in server.forms] == [lands]
+        status, page = await seen_in(browser, landed)
+        assert (status, "was used, or is older" in page) == (410, True)
+        assert len(server.forms) == 1
 
-            server.revoke()
-            again = await scene.ask("And after it was taken back?")
-            direct, link = await link_of(scene, again, await card(again, "needs somebody to sign in"))
-            ana = scene.person()
-            await ana.click(ana.dm, direct["ts"], PASTE)
-            view = str(ana.views()[-1]["id"])
-            assert not await ana.submit(view, {"text": f"{LOCAL_RETURN_URL}?code=1&state=2"})
-            assert await ana.submit(view, {"text": await server.browser(link)}), "where the page is not reached"
-            await again.over()
-        entries = [one for each in (talk, again) for one in await scene.store.jobs.read_log(each.key)]
+        server.revoke()
+        again = await scene.ask("And after it was taken back?")
+        direct, link = await link_of(scene, again, await card(again, "needs somebody to sign in"))
+        ana = scene.person()
+        await ana.click(ana.dm, direct["ts"], PASTE)
+        view = str(ana.views()[-1]["id"])
+        assert not await ana.submit(view, {"text": f"{LOCAL_RETURN_URL}?code=1&state=2"})
+        assert await ana.submit(view, {"text": await server.browser(link)}), "where the page is not reached"
+        await again.over()
+    entries = [one for each in (talk, again) for one in await scene.store.jobs.read_log(each.key)]
     kept = " ".join(one.payload for one in entries) + json.dumps([talk.replies(), again.replies()]) + caplog.text
     secrets = [form[key] for form in server.forms for key in ("code", "code_verifier") if key in form]
     assert not [one for one in (*server.access, *server.refresh, *secrets) if one in kept]
 
 
-async def test_a_page_says_so_where_nothing_waits_for_the_sign_in_any_more(
-    by_http: tuple[Scene, Json], tmp_path: Path
-) -> None:
-    scene, options = by_http
-    words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper}
-    async with oauth_server() as server, provider(**words) as models, httpx.AsyncClient(trust_env=False) as browser:
-        of_bot = scene.bot(connect("chat", models), crew=crew_of(server, tmp_path), **options)
-        async with of_bot:
-            talk = await scene.ask("When is the water high?")
-            message, ana = await card(talk, "needs somebody to sign in"), scene.person()
-            _, link = await link_of(scene, talk, message)
-            await ana.click(talk.channel, message["ts"], "approval:deny")
-            await ana.submit(str(ana.views()[-1]["id"]), {"text": "not from here"})
-            await talk.over()
-            status, page = await seen_in(browser, await server.browser(link))
-            assert (status, "Nothing waits for this sign-in any more" in page) == (409, True)
-        assert server.forms == [], "no code is used for what nobody waits for"
-
-
-async def test_a_page_says_so_when_the_server_said_no_or_the_person_may_not_any_more(
+async def test_a_page_says_so_where_a_sign_in_is_refused_or_not_needed_any_more(
     by_http: tuple[Scene, Json], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admission, "GROUPS_CACHE_SECONDS", 0.0)
     scene, options = by_http
-    words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": keeper}
-    async with oauth_server() as server, provider(**words) as models, httpx.AsyncClient(trust_env=False) as browser:
-        of_bot = scene.bot(connect("chat", models), crew=crew_of(server, tmp_path), **options)
-        async with of_bot:
-            talk = await scene.ask("When is the water high?")
-            message = await card(talk, "needs somebody to sign in")
-            _, link = await link_of(scene, talk, message)
-            state = parse_qs(urlsplit(link).query)["state"][0]
-            status, page = await seen_in(
-                browser, f"{options['public_url']}{LANDING_PATH}?error=access_denied&state={state}"
-            )
-            assert (status, "the page said “access_denied”" in page) == (400, True)
-            _, link = await link_of(scene, talk, message)
-            landed = await server.browser(link)
-            scene.workspace.deactivate("ana")
-            status, page = await seen_in(browser, landed)
-            assert (status, "You may not sign in for this any more." in page) == (403, True)
-        assert server.forms == []
+    ana, lands = scene.person(), f"{options['public_url']}{LANDING_PATH}"
+    async with run_keeper(scene, tmp_path, **options) as server, httpx.AsyncClient(trust_env=False) as browser:
+        talk = await scene.ask("When is the water high?")
+        message = await card(talk, "needs somebody to sign in")
+        _, link = await link_of(scene, talk, message)
+        state = parse_qs(urlsplit(link).query)["state"][0]
+        status, page = await seen_in(browser, f"{lands}?error=access_denied&state={state}")
+        assert (status, "the page said “access_denied”" in page) == (400, True)
+        _, link = await link_of(scene, talk, message)
+        await ana.click(talk.channel, message["ts"], "approval:deny")
+        await ana.submit(str(ana.views()[-1]["id"]), {"text": "not from here"})
+        await talk.over()
+        status, page = await seen_in(browser, await server.browser(link))
+        assert (status, "Nothing waits for this sign-in any more" in page) == (409, True)
+        again = await scene.ask("And once more?")
+        _, link = await link_of(scene, again, await card(again, "needs somebody to sign in"))
+        landed = await server.browser(link)
+        scene.workspace.deactivate("ana")
+        status, page = await seen_in(browser, landed)
+        assert (status, "You may not sign in for this any more." in page) == (403, True)
+    assert server.forms == [], "no code is used for what nobody waits for"
