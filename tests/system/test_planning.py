@@ -12,7 +12,6 @@ from handoff.engine.answer import list_answer_gaps
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import purpose_of, task_of
-from tests.providers.server import ProviderServer
 from tests.providers.wire import WireRequest
 from tests.system.brains import (
     Gate,
@@ -56,7 +55,7 @@ async def test_a_request_of_one_skill_goes_straight_there(scene: Scene) -> None:
     assert "rule figures-of-a-table: analyst alone" in str(trace)
 
 
-async def test_equals_share_the_work_and_the_planner_sees_one_of_them(scene: Scene, tmp_path: Path) -> None:
+async def test_equals_share_the_work_and_every_role_is_told_when_who_and_where(scene: Scene, tmp_path: Path) -> None:
     crew = crew_of(tmp_path, ["poet", "poet_b", "singer"], "confidence: 60\nequals:\n- [poet, poet_b]\n")
     parts = plan(subtask("a", "poet"), subtask("b", "poet"), subtask("c", "singer"))
     said = in_turn(result("A line.", 90))
@@ -72,6 +71,14 @@ async def test_equals_share_the_work_and_the_planner_sees_one_of_them(scene: Sce
     }
     assert job.latest_request.run.terms.confidence == 60, "the crew's own word comes before the settings'"
     assert any("b: poet_b of poet (1 under way" in decision.why for decision in job.latest_request.decisions)
+    first_lines = {purpose_of(one): one.messages[0].text.partition("\n")[0] for one in server.requests}
+    for role in ("planner", "synthesizer"):
+        line = first_lines[role]
+        assert re.search(r"^\w{3} \d{1,2} \w{3} 20\d\d, \d\d:\d\d UTC\. From Ana Duarte in #general\.$", line), line
+    setting = job.latest_request.setting
+    assert setting is not None
+    assert (setting.requester, setting.channel, setting.zone) == ("Ana Duarte", "#general", "UTC")
+    assert len(await talk.of(ev.SettingKnown)) == 1
 
 
 HELLO = "Hello! I plan work and give it to an analyst, a researcher, a reviewer and a writer."
@@ -128,27 +135,6 @@ async def test_the_planner_asks_once_and_plans_with_the_answer(scene: Scene) -> 
     assert f"<@{scene.person().id}> answered “Autumn”" in extract_shown_text(closed)
     assert "Come to the autumn fair!" in extract_shown_text(answer)
     assert job.latest_request.run.paused_seconds == 0.0, "the wait before the plan is not added to the time for it"
-
-
-def lines(server: ProviderServer) -> dict[str, str]:
-    """The first line of what each role was told."""
-    return {purpose_of(one): one.messages[0].text.partition("\n")[0] for one in server.requests}
-
-
-async def test_every_role_is_told_when_who_and_where(scene: Scene) -> None:
-    parts = plan(subtask("a", "writer"), subtask("b", "reviewer"))
-    async with bot_with_provider(scene, planner=in_turn(parts), specialist=in_turn(result("A line."))) as server:
-        talk = await scene.ask("two lines about the sea")
-        job = await talk.over()
-    told = lines(server)
-    name = "Ana Duarte"
-    day = r"^\w{3} \d{1,2} \w{3} 20\d\d, \d\d:\d\d UTC\. "
-    for role in ("planner", "synthesizer"):
-        assert re.search(f"{day}From {name} in #general\\.$", told[role]), told[role]
-    setting = job.latest_request.setting
-    assert setting is not None
-    assert (setting.requester, setting.channel, setting.zone) == (name, "#general", "UTC")
-    assert len(await talk.of(ev.SettingKnown)) == 1
 
 
 FINDING_TEXT = "No bug here: in billing.yml send_twice is on."
@@ -223,17 +209,13 @@ async def test_a_planner_that_fails_leaves_the_plan_as_it_was(scene: Scene) -> N
         "no usable reply": Reply("Bananas!"),
         "the rehearsal keeps to its plan": None,
     }
-    for fault, reply in replies.items():
-        async with bot_with_provider(
-            scene,
-            planner=lambda _: BILLS,
-            specialist=by_part(result("Said."), cause=doubting),
-            replanner=in_turn(reply),
-        ) as server:
+    work, replanner = by_part(result("Said."), cause=doubting), in_turn(*replies.values())
+    async with bot_with_provider(scene, planner=lambda _: BILLS, specialist=work, replanner=replanner) as server:
+        for count, fault in enumerate(replies, 1):
             talk = await scene.ask("find the bug")
             job = await talk.over()
-        assert [subtask.state for subtask in job.latest_request.subtasks.values()] == ["complete"] * 4
-        (looked,) = await talk.of(ev.PlanRevised)
-        assert looked.plan is None
-        assert fault in looked.faults[0]
-        assert purposes(server).count("replanner") == 1
+            assert [subtask.state for subtask in job.latest_request.subtasks.values()] == ["complete"] * 4
+            (looked,) = await talk.of(ev.PlanRevised)
+            assert looked.plan is None
+            assert fault in looked.faults[0]
+            assert purposes(server).count("replanner") == count
