@@ -15,6 +15,7 @@ from tests.system.brains import (
     bot_with_provider,
     connect,
     escalation,
+    in_turn,
     plan,
     provider,
     purposes,
@@ -143,8 +144,11 @@ def tone(request: WireRequest) -> Reply:
     return result(f"Tone: {chosen}; euros: {'euros' in brief}")
 
 
-async def test_what_do_you_mean_is_explained_and_answers_nothing(scene: Scene) -> None:
-    async with bot_with_provider(scene, planner=lambda _: LETTER, writer=tone, dispatcher=lambda _: takes("explain")):
+async def test_what_do_you_mean_is_explained_and_an_instruction_is_applied_and_neither_is_an_answer(
+    scene: Scene,
+) -> None:
+    aims = in_turn(takes("explain"), takes("correction"))
+    async with bot_with_provider(scene, planner=lambda _: LETTER, writer=tone, dispatcher=aims):
         talk = await scene.ask("Write the letter")
         question = await talk.question()
         ts = await talk.say("what do you mean?")
@@ -156,24 +160,6 @@ async def test_what_do_you_mean_is_explained_and_answers_nothing(scene: Scene) -
         assert job.latest_request.state == "input_required"
         assert buttons(question), "the question stays open"
         await talk.wait_until_seen(lambda: talk.reactions(ts) == ["eyes"])
-        await talk.say("Friendly")
-        job = await talk.over()
-
-    assert (
-        "*Do part letter* waits for your answer. Its task is: Write the letter with the price."
-        in extract_shown_text(told[0])
-    )
-    assert "*You can answer:* Formal · Friendly — or in your own words." in extract_shown_text(told[0])
-    assert job.latest_request.run.answer == "Tone: Friendly; euros: False"
-    assert len(told) == 1
-
-
-async def test_an_instruction_is_no_answer_and_is_applied(scene: Scene) -> None:
-    async with bot_with_provider(
-        scene, planner=lambda _: LETTER, writer=tone, dispatcher=lambda _: takes("correction")
-    ):
-        talk = await scene.ask("Write the letter")
-        await talk.question()
         ts = await talk.say("@leadhand use euros, not dollars")
         await talk.wait_until_seen(lambda: "memo" in talk.reactions(ts))
         job = await talk.job()
@@ -182,7 +168,12 @@ async def test_an_instruction_is_no_answer_and_is_applied(scene: Scene) -> None:
         await talk.say("@leadhand friendly, please")
         job = await talk.over()
 
-    assert len(job.requests) == 1
+    assert (
+        "*Do part letter* waits for your answer. Its task is: Write the letter with the price."
+        in extract_shown_text(told[0])
+    )
+    assert "*You can answer:* Formal · Friendly — or in your own words." in extract_shown_text(told[0])
+    assert len(told) == len(job.requests) == 1
     assert job.latest_request.run.answer == "Tone: friendly, please; euros: True"
 
 
@@ -211,9 +202,13 @@ async def about_ben(scene: Scene) -> Talk:
 
 
 async def test_a_question_for_a_colleague_says_so_everywhere_and_is_the_colleagues_to_answer(scene: Scene) -> None:
+    """The colleague spoke in the thread before, and so may be asked by name."""
     ana, ben = scene.person().id, scene.person("ben").id
+    ts = await scene.person("ben").say("#general", "We meet on Friday.")
     async with bot_with_provider(scene, planner=lambda _: plan(subtask("place", "writer")), writer=ask_ben):
-        talk = await about_ben(scene)
+        talk = scene.thread("#general", ts)
+        await talk.say("@leadhand Where shall we meet?")
+        await talk.question()
         question = talk.words()[0]
         assert f"<@{ben}>" in extract_shown_text(question)
         assert f"<@{ana}>" not in extract_shown_text(question)
@@ -233,19 +228,6 @@ async def test_a_question_for_a_colleague_says_so_everywhere_and_is_the_colleagu
         await talk.over()
     assert "Chosen: Bergen" in talk.join_bot_texts()
     assert [event.user for event in await talk.of(ev.QuestionAnswered)] == [ben]
-
-
-async def test_who_spoke_in_the_thread_before_may_be_asked_by_name(scene: Scene) -> None:
-    ben = scene.person("ben")
-    ts = await ben.say("#general", "We meet on Friday.")
-    async with bot_with_provider(scene, planner=lambda _: plan(subtask("place", "writer")), writer=ask_ben):
-        await scene.person().say("#general", "@leadhand Where shall we meet?", ts)
-        talk = scene.thread("#general", ts)
-        await talk.question()
-        assert f"<@{ben.id}>" in extract_shown_text(talk.words()[0])
-        await talk.say("Bergen", who="ben")
-        await talk.over()
-    assert "Chosen: Bergen" in talk.join_bot_texts()
 
 
 async def test_two_instances_remind_once_and_the_requester_next(scene: Scene) -> None:
