@@ -14,6 +14,7 @@ from bot.slack.views.home import USUAL_PROMPTS
 from handoff import events as ev
 from handoff.contracts import Audience, ChannelSpan, Material
 from tests.patience import patience
+from tests.store.kit import read_entries
 from tests.system.brains import bot_with_provider, in_turn, plan, result, subtask
 from tests.system.scene import Scene, Talk, eventually
 
@@ -43,20 +44,10 @@ async def reads(talk: Talk) -> tuple[ChannelSpan, ...]:
     return added.request.reads
 
 
-async def in_store(scene: Scene, text: str) -> list[str]:
-    """The keys of the store that have a text in their name or in anything that they hold."""
-    server = scene.store._server  # type: ignore[attr-defined]
-    found = []
-    for key in await server.run_command("KEYS", f"{scene.prefix}:*"):
-        dump = await server.run_command("DUMP", key)
-        kind = (await server.run_command("TYPE", key)).decode()
-        ways = {"hash": ("HGETALL",), "list": ("LRANGE", 0, -1), "set": ("SMEMBERS",), "zset": ("ZRANGE", 0, -1)}
-        ways |= {"stream": ("XRANGE", "-", "+"), "string": ("GET",), "none": ("EXISTS",)}  # none: it just expired
-        name, *more = ways[kind]
-        held = str(await server.run_command(name, key, *more)) + str(dump)
-        if text in f"{key!s} {held}":
-            found.append(key.decode())
-    return found
+async def list_keys_with(scene: Scene, text: str) -> list[bytes]:
+    """List the keys of the store that have a text in their name or in anything that they hold."""
+    names = await scene.store._server.run_command("KEYS", f"{scene.prefix}:*")
+    return [name for name in names if text in f"{name!r} {await read_entries(scene.store, name)}"]
 
 
 @pytest.mark.parametrize(
@@ -218,11 +209,13 @@ async def test_what_is_open_is_written_nowhere_unless_a_request_points_at_it(
             await ana.look_at("#sales")
             await eventually(lambda: _is_prompted(scene))
             for secret in (ids[0], ts, ids[1]):
-                assert await in_store(scene, secret) == [], secret
+                assert await list_keys_with(scene, secret) == [], secret
                 assert secret not in caplog.text, secret
             talk = await ask_until_end(scene, "Summarise this channel")
-            assert await in_store(scene, ids[1]) != [], "then it is part of the request, and this test can find it"
-            assert await in_store(scene, ids[0]) == []
+            assert await list_keys_with(scene, ids[1]) != [], (
+                "then it is part of the request, and this test can find it"
+            )
+            assert await list_keys_with(scene, ids[0]) == []
     assert (await reads(talk))[0].channel == ids[1]
 
 
