@@ -13,6 +13,7 @@ from bot.store.values import JobKey
 from tests.patience import patience
 from tests.system.brains import Gate, connect, in_turn, plan, provider, result, subtask, tool_call
 from tests.system.scene import Scene, Talk, eventually, extract_shown_text, scene_on
+from tests.system.test_schedules_whole import save_schedule, schedules
 
 CANARY = "zanzibar"
 
@@ -178,6 +179,7 @@ async def test_all_of_a_persons_jobs_but_those_that_others_asked_for_things_in(s
             await talk.over()
         await shared.say("@leadhand what can you do?", who="ben")
         await shared.over(2)
+        await save_schedule(scene, "every day at 9 list our rooms")
         assert (
             "You can have a job forgotten if nobody else" in (await scene.command(f"forget {shared.key.job}"))["text"]
         )
@@ -185,8 +187,11 @@ async def test_all_of_a_persons_jobs_but_those_that_others_asked_for_things_in(s
         view = await forget(scene, "me")
         text = json.dumps(view["blocks"])
         assert all(talk.key.job in text for talk in (*own, shared))
+        assert "1 schedule. They no longer run." in text
         told = await receipt(scene)
         assert "Forgotten: 2 jobs that you asked for" in told
+        assert "*Removed:* 1 schedule." in told
+        assert await schedules(scene) == ()
         assert shared.key.job in told
         for talk in own:
             assert await keys_of(scene, talk.key) == {"gone"}

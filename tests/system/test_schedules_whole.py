@@ -297,18 +297,6 @@ async def test_it_stops_with_a_word_to_its_owner_who_may_no_longer(scene: Scene)
     assert whys[failed.id] == "its last three runs failed"
 
 
-async def test_forget_me_removes_schedules(scene: Scene) -> None:
-    async with scene.bot():
-        await save_schedule(scene, "every day at 9 list our rooms")
-        await scene.command("forget me")
-        view = (await scene.workspace.until(lambda: scene.person().views(), timeout=patience()))[-1]
-        assert "1 schedule. They no longer run." in str(view["blocks"])
-        await scene.person().submit(view["id"])
-        (receipt,) = await scene.workspace.until(lambda: direct(scene), timeout=patience())
-    assert "*Removed:* 1 schedule." in receipt
-    assert await schedules(scene) == ()
-
-
 async def failing(scene: Scene, mark: str, due: float) -> Schedule:
     """A schedule whose last run failed, as two before it did."""
     desk, team, channel = ScheduleService(scene.store), scene.workspace.team_id, scene.workspace.channel_id("#general")
