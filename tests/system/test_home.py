@@ -16,8 +16,6 @@ from tests.system.brains import connect, plan, provider, subtask
 from tests.system.scene import Scene, extract_shown_text
 from tests.system.test_questions import ask_first
 
-WORDS = {"planner": lambda _: plan(subtask("place", "writer"))}
-
 
 def home(scene: Scene, who: str = "ana") -> str:
     view = scene.person(who).home()
@@ -29,7 +27,8 @@ async def right(scene: Scene, what: Callable[[], bool]) -> None:
 
 
 async def test_a_question_is_answered_in_the_home_and_two_instances_keep_it_right(scene: Scene) -> None:
-    async with provider(**WORDS, writer=ask_first) as server, AsyncExitStack() as stack:
+    words = {"planner": lambda _: plan(subtask("place", "writer")), "writer": ask_first}
+    async with provider(**words) as server, AsyncExitStack() as stack:
         app, _ = [await stack.enter_async_context(scene.bot(connect("chat", server))) for _ in range(2)]
         ana, ben = scene.person(), scene.person("ben")
         await ana.open_home()

@@ -11,9 +11,9 @@ from handoff import events as ev
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
-from tests.system.brains import Gate, Words, connect, plan, provider, result, subtask
+from tests.system.brains import Gate, Words, by_part, connect, in_turn, plan, provider, result, subtask
 from tests.system.scene import Scene, Talk, eventually, scene_on
-from tests.system.test_home import WORDS, ask_first
+from tests.system.test_questions import ask_first
 from tests.system.test_schedules_whole import schedules
 from tests.workspace_page.browser import OpenPage, browser, chromium, open_page
 
@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 RULE = "@leadhand every Monday at 9 summarise #sales here"
 BOTH = plan(subtask("sum", "analyst"), subtask("note", "writer"))
+PLACE = plan(subtask("place", "writer"))
 
 
 async def as_person(open_page: OpenPage, scene: Scene, name: str, **options: object) -> Page:
@@ -95,6 +96,22 @@ async def doubt_and_look(page: Page, talk: Talk) -> None:
     await expect(page.get_by_test_id("file").filter(has_text="html")).to_have_count(1)
 
 
+async def answer_in_home(page: Page, scene: Scene) -> None:
+    """Ana, whose home is open, is asked something there and answers in her own words."""
+    home = page.get_by_test_id("home")
+    await expect(home).to_contain_text("Nothing waits for you.")
+    talk = await scene.ask("Where shall we meet?")
+    await expect(home).to_contain_text("Which city is it?")
+    await home.get_by_role("button", name="Bergen").wait_for()
+    await home.get_by_role("button", name="In your own words").click()
+    await page.get_by_role("textbox", name="Your answer").fill("Neither: Tromsø")
+    await page.get_by_role("button", name="Answer", exact=True).click()
+    await talk.over()
+    await expect(home).to_contain_text("Nothing waits for you.")
+    await expect(home.get_by_role("link", name="Get it done")).to_be_visible()
+    assert [event.text for event in await talk.of(ev.QuestionAnswered)] == ["Neither: Tromsø"]
+
+
 async def two(talk: Talk) -> list[ev.FeedbackGiven] | None:
     found = await talk.of(ev.FeedbackGiven)
     return found if len(found) == 2 else None
@@ -106,8 +123,9 @@ async def test_three_people_live_with_it_on_the_page(server_url: str, open_page:
     async def analyst(request: WireRequest) -> Reply | Fault:
         return failing.pop() if failing else await gate(request)
 
-    words: dict[str, Words] = {"analyst": analyst, "writer": lambda _: result("Tea is a drink.", 90)}
-    async with scene_on(server_url) as scene, provider(planner=lambda _: BOTH, **words) as server:
+    writer = by_part(result("Tea is a drink.", 90), place=ask_first)
+    words: dict[str, Words] = {"planner": in_turn(BOTH, PLACE), "analyst": analyst, "writer": writer}
+    async with scene_on(server_url) as scene, provider(**words) as server:
         admins = frozenset({scene.person("cleo").id})
         async with scene.bot(connect("chat", server), admins=admins):
             ana, ben, cleo = [
@@ -116,26 +134,6 @@ async def test_three_people_live_with_it_on_the_page(server_url: str, open_page:
             await schedule_something(ana, scene)
             talk = await try_again(ben, scene, gate)
             await doubt_and_look(cleo, talk)
+            await answer_in_home(ana, scene)
             for page in (ana, ben, cleo):
                 await page.context.close()
-
-
-async def test_a_question_is_answered_in_the_home_on_the_page(server_url: str, open_page: OpenPage) -> None:
-    async with scene_on(server_url) as scene, provider(**WORDS, writer=ask_first) as server:
-        async with scene.bot(connect("chat", server)):
-            page = await open_page(scene.workspace.page_url)
-            await page.get_by_test_id("channel").filter(has_text="leadhand").click()
-            await page.get_by_test_id("tab-home").click()
-            home = page.get_by_test_id("home")
-            await expect(home).to_contain_text("Nothing waits for you.")
-            talk = await scene.ask("Where shall we meet?")
-            await expect(home).to_contain_text("Which city is it?")
-            await home.get_by_role("button", name="Bergen").wait_for()
-            await home.get_by_role("button", name="In your own words").click()
-            await page.get_by_role("textbox", name="Your answer").fill("Neither: Tromsø")
-            await page.get_by_role("button", name="Answer", exact=True).click()
-            await talk.over()
-            await expect(home).to_contain_text("Nothing waits for you.")
-            await expect(home.get_by_role("link", name="Get it done")).to_be_visible()
-            await page.context.close()
-        assert [event.text for event in await talk.of(ev.QuestionAnswered)] == ["Neither: Tromsø"]
