@@ -255,6 +255,12 @@ class Talk:
         """Reply in the thread."""
         return await self.scene.person(who).say(self.channel, text, thread_ts=self.ts, files=list(files))
 
+    async def press(self, label: str, who: str = "ana") -> None:
+        """Press the button with these words on the newest message of the bot's that has it, once there is one."""
+        message = (await self.wait_until_seen(lambda: [one for one in self.replies() if label in buttons(one)]))[-1]
+        button = buttons(message)[label]
+        await self.scene.person(who).click(self.channel, message["ts"], button["action_id"], button.get("value"))
+
     async def wait_for_question(self, number: int = 1) -> None:
         """Wait until so many questions are in the thread, and the job knows of them."""
         await self.until(

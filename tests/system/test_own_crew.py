@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,8 +10,8 @@ from bot.app import load_crew_of_settings
 from bot.command_line.check import run_checks
 from bot.settings import read_settings
 from tests.specialists.test_readme_example import files_of_the_page
-from tests.system.brains import after_calls, connect, plan, provider, subtask, tool_call
-from tests.system.scene import Scene, Talk, buttons, extract_shown_text
+from tests.system.brains import after_calls, plan, played_by, subtask, tool_call
+from tests.system.scene import Scene
 
 AGENT = """---
 name: proof-reader
@@ -35,26 +34,6 @@ TRANSLATOR = after_calls(
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return files_of_the_page(tmp_path)
-
-
-async def ask_own_crew(scene: Scene, folder: Path, decide: Callable[[Talk], object]) -> Talk:
-    """A thread with that crew: `decide` is what people do at the approval card."""
-    crew = load_crew_of_settings(read_settings({"LEADHAND_CREW": str(folder)}))
-    async with (
-        provider(planner=lambda _: plan(subtask("words", "translator")), translator=TRANSLATOR) as server,
-        scene.bot(connect("chat", server), crew=crew),
-    ):
-        talk = await scene.ask("Translate our words, and note those that are missing")
-        await talk.wait_for_question()
-        await decide(talk)  # type: ignore[misc]  # each is a coroutine function
-        await talk.over()
-        return talk
-
-
-async def click(scene: Scene, talk: Talk, words: str, action: str) -> None:
-    message = next(one for one in talk.words() if words in extract_shown_text(one))
-    button = buttons(message)[action]
-    await scene.person().click(talk.channel, message["ts"], button["action_id"], button.get("value"))
 
 
 async def test_the_crew_of_the_page_is_listed_with_its_tools(folder: Path) -> None:
@@ -81,7 +60,13 @@ async def test_the_crew_of_the_page_is_listed_with_its_tools(folder: Path) -> No
 
 
 async def test_its_tools_work_in_a_thread_and_what_they_write_is_approved(folder: Path, scene: Scene) -> None:
-    talk = await ask_own_crew(scene, folder, lambda talk: click(scene, talk, "wants to make a change", "Approve"))
+    crew = load_crew_of_settings(read_settings({"LEADHAND_CREW": str(folder)}))
+    async with played_by(scene, crew, planner=lambda _: plan(subtask("words", "translator")), translator=TRANSLATOR):
+        talk = await scene.ask("Translate our words, and note those that are missing")
+        await talk.wait_for_question()
+        assert "wants to make a change" in talk.join_bot_texts()
+        await talk.press("Approve")
+        await talk.over()
     assert (folder / "toolkits" / "glossary.csv").read_text().splitlines() == ["gateway,Zugang", "proxy,Vermittler"]
     assert "Said: Zugang / proxy is not in the glossary. / Done." in talk.join_bot_texts()
     trace = await talk.timeline()

@@ -150,13 +150,9 @@ async def test_what_was_written_is_listed_first_and_not_written_again_without_a_
         assert board.side.calls == 1, "nothing begins before people have decided"
         asked = await talk.until(lambda job: job.latest_request.open_questions)
         assert asked[""].whom == (board.scene.person().id,)
-        await board.scene.person("ben").click(
-            talk.channel, question[0]["ts"], buttons(question[0])[button_label]["action_id"]
-        )
+        await talk.press(button_label, "ben")
         await alone(talk, "ben", "nobody else can answer it")
-        await board.scene.person().click(
-            talk.channel, question[0]["ts"], buttons(question[0])[button_label]["action_id"]
-        )
+        await talk.press(button_label)
         job = await talk.over(2)
     assert board.side.notes == ["tea"] * notes
     assert set(states(job.latest_request).values()) == {"complete"}
@@ -235,8 +231,7 @@ async def test_a_word_without_a_mention_and_a_file_that_is_not_kept_any_more(sce
         job = await talk.over()
         (file,) = [one.file for one in job.latest_request.materials if one.file is not None]
         await scene.store.blobs.drop(talk.key, {file.id: b""})
-        end = await talk.wait_until_seen(lambda: [one for one in talk.words() if AGAIN in buttons(one)])
-        await scene.person().click(talk.channel, end[0]["ts"], TRY_AGAIN_ACTION)
+        await talk.press(AGAIN)
         (question,) = await talk.wait_until_seen(
             lambda: [one for one in talk.words() if "Go on without" in buttons(one)]
         )
@@ -244,8 +239,7 @@ async def test_a_word_without_a_mention_and_a_file_that_is_not_kept_any_more(sce
         await scene.person().click(talk.channel, question["ts"], buttons(question)["Stop"]["action_id"])
         await talk.over(2)
         await talk.say("continue")
-        asked = await talk.wait_until_seen(lambda: [one for one in talk.words() if "Go on without" in buttons(one)])
-        await scene.person().click(talk.channel, asked[0]["ts"], buttons(asked[0])["Go on without"]["action_id"])
+        await talk.press("Go on without")
         job = await talk.over(3)
     assert job.requests[1].state == "cancelled"
     assert job.requests[2].earlier_try == job.requests[0], "what was stopped before it began has nothing to take up"

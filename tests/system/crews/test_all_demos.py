@@ -22,7 +22,7 @@ from handoff.state.job_state import Job
 from specialists.loading import demo_file
 from specialists.registry import CREWS_FOLDER, list_crew_names
 from tests.own_tools import all_tools
-from tests.system.scene import Scene, Talk, buttons, scene_on
+from tests.system.scene import Scene, Talk, scene_on
 from tests.workspace_page.browser import OpenPage, browser, chromium, open_page
 
 __all__ = ["browser", "chromium", "open_page"]
@@ -78,17 +78,6 @@ Press = Callable[[str], Awaitable[None]]
 """Presses the button with these words in the thread."""
 
 
-def in_thread(talk: Talk) -> Press:
-    """As a person presses it."""
-
-    async def press(label: str) -> None:
-        message = [one for one in talk.replies() if label in buttons(one)][-1]
-        button = buttons(message)[label]
-        await talk.scene.person().click(talk.channel, message["ts"], button["action_id"], button.get("value"))
-
-    return press
-
-
 def on_page(page: Page) -> Press:
     """As it is pressed on the page."""
 
@@ -137,7 +126,7 @@ async def test_a_demo_ends_as_its_file_foresees(name: str, server_url: str) -> N
         scene.bot(demo.prepare_model(RehearsalModel()), crew=load_crew_of_settings(demo.settings)),
     ):
         talk = await scene.ask(demo.demo.ask, files=demo.files)
-        await say_yes(talk, in_thread(talk))
+        await say_yes(talk, talk.press)
         await ended_well(talk, demo)
 
 
