@@ -70,14 +70,8 @@ class BotProcess:
         return code, time.monotonic() - began
 
 
-@asynccontextmanager
-async def bot_process(
-    workspace: Workspace, redis_url: str, folder: Path, *, command: Sequence[str] = (), **more: str
-) -> AsyncIterator[BotProcess]:
-    """A bot in that workspace, on that store, once it listens. `more` are further settings.
-
-    It is forked with its imports there already, unless it has a `command` of its own, for Python.
-    """
+def make_environment(workspace: Workspace, redis_url: str, folder: Path, **more: str) -> dict[str, str]:
+    """Return the environment of a bot in that workspace, on that store. `more` are further settings."""
     settings = {
         "SLACK_BOT_TOKEN": workspace.bot_token,
         "SLACK_APP_TOKEN": workspace.app_token,
@@ -89,10 +83,20 @@ async def bot_process(
         "OLLAMA_HOST": "127.0.0.1:9",
         **more,
     }
-    plain = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    return {name: value for name, value in os.environ.items() if name not in VARIABLES} | settings
+
+
+@asynccontextmanager
+async def bot_process(
+    workspace: Workspace, redis_url: str, folder: Path, *, command: Sequence[str] = (), **more: str
+) -> AsyncIterator[BotProcess]:
+    """A bot in that workspace, on that store, once it listens. `more` are further settings.
+
+    It is forked with its imports there already, unless it has a `command` of its own, for Python.
+    """
     log = folder / "log"
     with log.open("wb") as lines:
-        env, pipe = {**plain, **settings}, subprocess.PIPE
+        env, pipe = make_environment(workspace, redis_url, folder, **more), subprocess.PIPE
         process = (
             await asyncio.create_subprocess_exec(sys.executable, *command, env=env, stdout=pipe, stderr=lines)
             if command

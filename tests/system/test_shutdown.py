@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -13,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from bot.settings import VARIABLES
 from tests.chaos.proxy import Proxy
 from tests.store.kit import tcp_server
 from tests.system.brains import Gate, plan, provider, result, subtask
-from tests.system.processes import PATIENCE, bot_process
+from tests.system.processes import PATIENCE, bot_process, make_environment
 from tests.system.scene import Scene, open_empty_store, scene_on
 
 ONE = plan(subtask("only", "writer"))
@@ -62,20 +60,10 @@ async def test_a_store_in_a_black_hole_holds_nobody_up(lone: Scene, port: int, t
 
 async def start(lone: Scene, folder: Path, redis_url: str, **more: str) -> asyncio.subprocess.Process:
     """A bot that is not waited for."""
-    settings = {
-        "SLACK_BOT_TOKEN": lone.workspace.bot_token,
-        "SLACK_APP_TOKEN": lone.workspace.app_token,
-        "SLACK_API_URL": lone.workspace.api_url,
-        "REDIS_URL": redis_url,
-        "LEADHAND_DATA": str(folder / "data"),
-        "LEADHAND_OPERATION": "off",
-        "LEADHAND_MODEL": "rehearsal",
-        **more,
-    }
-    plain = {name: value for name, value in os.environ.items() if name not in VARIABLES}
+    plain = {"LEADHAND_MODEL": "rehearsal", "LEADHAND_LOG": "text"}
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bot", "run"),
-        env={**plain, **settings},
+        env=make_environment(lone.workspace, redis_url, folder / "data", **plain, **more),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
