@@ -103,7 +103,7 @@ async def test_each_key_and_each_call_is_of_one_team(town: Town) -> None:
         listed = [extract_shown_text(await scene.command("jobs all", who="cleo")) for scene in (north, south)]
         spent = [extract_shown_text(await scene.command("budget", who="cleo")) for scene in (north, south)]
         for text in spent:
-            assert "on 2 requests" in text, "what the other workspace asks is not counted"
+            assert "on 1 request" in text, "neither what is refused nor what the other workspace asks is counted"
             assert "used this minute" not in text, "rates are of models, and both use them"
             assert "Model calls at once: 0 of 10" in text
         for talk, text in zip(talks, listed, strict=True):

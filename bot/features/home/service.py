@@ -130,14 +130,17 @@ class HomeService:
         self._queue_ended_requests(before, after)
 
     def _queue_ended_requests(self, before: Job, after: Job) -> None:
-        """Queue each request that just ended to be counted once. A lost owner may not have counted all of them."""
+        """Queue each request that just ended to be counted once; not those that the bot refused.
+
+        A lost owner may not have counted all of them.
+        """
         oldest_end = self._store.clock() - RECENT_END_SECONDS
         while self._counted_ends and next(iter(self._counted_ends.values())) <= oldest_end:
             self._counted_ends.popitem(last=False)
         earlier_job = before if after.takeover_count == before.takeover_count else None
         for request, was in after.list_changed_requests(earlier_job):
             at = request.ended_at or 0.0
-            if at <= oldest_end or not request.is_over or (was is not None and was.is_over):
+            if request.refusal or at <= oldest_end or not request.is_over or (was is not None and was.is_over):
                 continue
             mark = f"{after.id}:{request.id}"
             if mark not in self._counted_ends:
