@@ -34,6 +34,14 @@ def test_a_heading_stays_with_what_it_is_the_heading_of() -> None:
     assert sum(part.count("more") for part in alone) == 90
 
 
+@pytest.mark.parametrize("line", ["As follows:", "**As follows:**"])
+def test_a_line_that_ends_in_a_colon_stays_with_what_it_introduces(line: str) -> None:
+    rows = "\n".join(f"| {number} | value |" for number in range(200))
+    parts = split_answer(f"{line}\n\n| id | name |\n|----|------|\n{rows}", limit=600)
+    assert parts[0].startswith(f"{line}\n\n| id | name |\n|----|------|\n| 0 | value |")
+    assert [int(n) for part in parts for n in re.findall(r"^\| (\d+)", part, re.MULTILINE)] == list(range(200))
+
+
 def test_a_long_fence_is_closed_and_opened_again() -> None:
     code = "\n".join(f"line_{number} = {number}\n" for number in range(200))
     parts = split_answer(f"Before\n\n```python\n{code}\n```\n\nAfter", limit=800)

@@ -78,7 +78,8 @@ MAX_PART_CHARACTERS = 11_500
 """Maximum number of characters of Markdown in one message: Slack takes 12,000 in all markdown blocks together."""
 CONTINUED_NOTE = "\n\n_continued below_"
 
-_HEADING = re.compile(r"[ \t]*#{1,6}[ \t].*")
+_HEADING = re.compile(r"[ \t]*#{1,6}[ \t].*|.*:[*_ \t]*")
+"""A heading, or a line such as "As follows:"."""
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})(.*)")
 _LIST_NUMBER = re.compile(r"([ \t>]*)(\d{1,6})([.)])(?=[ \t])")
 """The indent, number and delimiter with which an item of a numbered list begins."""
@@ -107,7 +108,7 @@ def split_answer(markdown: str, limit: int = MAX_PART_CHARACTERS) -> list[str]:
 
 
 def _split_to_fit(markdown: str, room: int) -> Iterator[str]:
-    """Yield pieces of at most `room` characters. A heading stays in one piece with the start of its section."""
+    """Yield pieces of at most `room` characters. A heading, or a line with a colon at its end, stays with the next."""
     headings: list[str] = []
     for block in _split_blocks(markdown):
         headings.append(block)
