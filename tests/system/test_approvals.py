@@ -14,61 +14,28 @@ from pathlib import Path
 import pytest
 
 from bot.access.access_values import ChannelValues
-from bot.app import App
 from bot.command_line.one_job import run_one_job
 from bot.operation.audit_log import AuditQuery, read_entries
-from bot.settings import Settings
 from handoff import events as ev
-from handoff.contracts import Terms
 from handoff.engine.answer import list_answer_gaps
-from specialists.registry import load_crew
 from specialists.tools.tool import OutgoingData
 from specialists.turns import tool_calls
-from tests.providers.server import ProviderServer
 from tests.specialists.far_side import FarSide, far_side
-from tests.system.brains import (
-    after_calls,
-    connect,
-    make_rehearsal_brain,
-    plan,
-    provider,
-    subtask,
-    tool_call,
-    tool_calls_of,
-)
+from tests.system.brains import tool_call, tool_calls_of
+from tests.system.desk import Desk, list_cards, open_window, press, wait_for_card
 from tests.system.scene import Json, Scene, Talk, buttons, card_title, extract_shown_text, rows
 
-PAGE = """\
----
-name: clerk
-description: Puts notes on the board.
-tools: [post_note]
-model: fast
-{more}---
-You are the clerk."""
 ALL = ("Approve", "Approve similar", "Edit", "Deny")
 TEA = tool_call("post_note", text="tea")
 BOTH = tool_calls_of(("post_note", {"text": "tea"}), ("post_note", {"text": "cake"}))
 
 
-class Office:
-    """A scene with a clerk and a far side. `bot()` may be entered again and again, also side by side."""
+class Office(Desk):
+    """A clerk who puts notes on a far side's board."""
 
-    def __init__(self, scene: Scene, side: FarSide, server: ProviderServer, folder: Path) -> None:
-        self.scene = scene
+    def __init__(self, scene: Scene, folder: Path, side: FarSide) -> None:
+        super().__init__(scene, folder, side.tool(target=lambda _: "the board"))
         self.side = side
-        self.server = server
-        self.folder = folder
-        self.more = ""
-        self.tool = side.tool(target=lambda _: "the board")
-
-    @asynccontextmanager
-    async def bot(self, terms: Terms = Settings.terms, later: float = 0.0, **options: object) -> AsyncIterator[App]:
-        (self.folder / "clerk.md").write_text(PAGE.format(more=self.more))
-        crew = load_crew(self.folder, {self.tool.name: self.tool})
-        model = connect("chat", self.server)
-        async with self.scene.bot(model, crew=crew, later=later, terms=terms, **options) as app:
-            yield app
 
     @asynccontextmanager
     async def two_bots(self, **options: object) -> AsyncIterator[None]:
@@ -90,23 +57,10 @@ class Office:
 @pytest.fixture
 async def office(scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Office]:
     monkeypatch.setattr(tool_calls, "GRACE_SECONDS", 0.01)
-    planner = lambda _: plan(subtask("note", "clerk"))  # noqa: E731 - as the others of this kind
-    async with far_side() as side, provider(planner=planner, clerk=after_calls(TEA)) as server:
-        yield Office(scene, side, server, tmp_path)
-
-
-async def card(talk: Talk, number: int = 1) -> Json:
-    """The approval card of that number, once it is there and the job knows of it."""
-    await talk.wait_for_question(number)
-    return cards(talk)[number - 1]
-
-
-def cards(talk: Talk) -> list[Json]:
-    return [
-        one
-        for one in talk.words()
-        if "unless that is approved" in extract_shown_text(one) or "asked for approval" in extract_shown_text(one)
-    ]
+    async with far_side() as side:
+        desk = Office(scene, tmp_path, side)
+        async with desk.serve(TEA):
+            yield desk
 
 
 def row(talk: Talk) -> str:
@@ -114,24 +68,17 @@ def row(talk: Talk) -> str:
     return rows(talk.cards()[0]).get("note", ("", ""))[1] if talk.cards() else ""
 
 
-async def window(office: Office, talk: Talk, message: Json, action: str, who: str = "ana") -> str:
-    person = office.scene.person(who)
-    await person.click(talk.channel, message["ts"], f"approval:{action}")
-    (view,) = await office.scene.workspace.until(person.views)
-    return str(view["id"])
-
-
 async def wait_for_closed_card(talk: Talk, words: str) -> Json:
     """The card once it has no buttons and says so."""
     return await talk.wait_until_seen(
-        lambda: next((one for one in cards(talk) if not buttons(one) and words in extract_shown_text(one)), None)
+        lambda: next((one for one in list_cards(talk) if not buttons(one) and words in extract_shown_text(one)), None)
     )
 
 
 async def test_an_approved_call_is_made_and_the_card_says_who_approved_it(office: Office) -> None:
     async with office.bot():
         talk = await office.ask()
-        message = await card(talk)
+        message = await wait_for_card(talk)
         ana = office.scene.person()
         assert tuple(buttons(message)) == ALL
         text = extract_shown_text(message)
@@ -144,7 +91,7 @@ async def test_an_approved_call_is_made_and_the_card_says_who_approved_it(office
         assert office.side.calls == 0
         status = await office.scene.command(f"status {talk.key.job}")
         assert f"waiting for approval by <@{ana.id}>" in extract_shown_text(status)
-        await ana.click(talk.channel, message["ts"], "approval:approve")
+        await press(talk, message)
         job = await talk.over()
         await wait_for_closed_card(talk, f":white_check_mark: <@{ana.id}> approved this")
     assert office.side.notes == ["tea"]
@@ -160,24 +107,22 @@ async def test_an_approved_call_is_made_and_the_card_says_who_approved_it(office
 
 
 async def test_several_calls_of_a_turn_are_one_card_that_can_be_taken_apart(office: Office) -> None:
-    planner = lambda _: plan(subtask("note", "clerk"))  # noqa: E731 - as the others of this kind
-    office.server.brain = make_rehearsal_brain(planner=planner, clerk=after_calls(BOTH))
-    async with office.two_bots():
+    async with office.serve(BOTH), office.two_bots():
         talk = await office.ask()
-        message = await card(talk)
-        ana, ben = office.scene.person(), office.scene.person("ben")
+        message = await wait_for_card(talk)
+        ana = office.scene.person()
         assert tuple(buttons(message)) == ("Approve all 2", ALL[1], "Decide one by one", "Deny all")
         assert "wants to make 2 changes" in extract_shown_text(message)
-        await ana.click(talk.channel, message["ts"], "approval:apart")
-        second = await card(talk, 2)
+        await press(talk, message, "apart")
+        second = await wait_for_card(talk, 2)
         assert tuple(buttons(second)) == ALL
         await wait_for_closed_card(talk, f"<@{ana.id}> chose to decide on these one by one")
-        await ben.click(talk.channel, message["ts"], "approval:approve")
+        await press(talk, message, who="ben")
         await office.told_alone("ben", "decide on these one by one")
-        await ana.click(talk.channel, second["ts"], "approval:approve")
-        third = await card(talk, 3)
+        await press(talk, second)
+        third = await wait_for_card(talk, 3)
         assert "cake" in extract_shown_text(third)
-        await ana.click(talk.channel, third["ts"], "approval:approve")
+        await press(talk, third)
         job = await talk.over()
     assert office.side.notes == ["tea", "cake"]
     assert list_answer_gaps(job.latest_request, job.latest_request.run) == ()
@@ -186,7 +131,7 @@ async def test_several_calls_of_a_turn_are_one_card_that_can_be_taken_apart(offi
 async def test_a_denial_reaches_the_specialist_and_is_named_as_a_gap(office: Office) -> None:
     async with office.bot():
         talk = await office.ask()
-        view = await window(office, talk, await card(talk), "deny")
+        view = await open_window(talk, await wait_for_card(talk), "deny")
         assert await office.scene.person().submit(view, {"text": "Not <@U1> before noon."})
         job = await talk.over()
         message = await wait_for_closed_card(talk, "denied this")
@@ -202,20 +147,20 @@ async def test_a_denial_reaches_the_specialist_and_is_named_as_a_gap(office: Off
 async def test_foreign_and_late_clicks_are_told_why_alone_and_change_nothing(office: Office) -> None:
     async with office.bot():
         talk = await office.ask()
-        message = await card(talk)
+        message = await wait_for_card(talk)
         ben, ana = office.scene.person("ben"), office.scene.person()
-        await ben.click(talk.channel, message["ts"], "approval:approve")
+        await press(talk, message, who="ben")
         await office.told_alone("ben", f"only <@{ana.id}> may decide")
-        await ben.click(talk.channel, message["ts"], "approval:deny")
+        await press(talk, message, "deny", "ben")
         assert ben.views() == []
         await talk.say("yes, approve", who="ana")
         await talk.wait_until_seen(
             lambda: "A reply decides nothing here: please use the buttons" in talk.join_private_texts()
         )
         assert office.side.calls == 0, "words decide nothing"
-        await ana.click(talk.channel, message["ts"], "approval:approve")
+        await press(talk, message)
         await talk.over()
-        await ana.click(talk.channel, message["ts"], "approval:approve")
+        await press(talk, message)
         await office.told_alone("ana", "approved it")
     assert office.side.notes == ["tea"]
     assert len(await talk.of(ev.ApprovalDecided)) == 1
@@ -226,16 +171,16 @@ async def test_a_quorum_of_two_shows_how_far_it_is_and_nobody_approves_their_own
     office.more = f"approvers: [{', '.join(people)}]\nquorum: 2\nself: false\n"
     async with office.two_bots():
         talk = await office.ask()
-        message = await card(talk)
-        await office.scene.person("ana").click(talk.channel, message["ts"], "approval:approve")
+        message = await wait_for_card(talk)
+        await press(talk, message)
         await office.told_alone("ana", "you made this request")
-        await office.scene.person("ben").click(talk.channel, message["ts"], "approval:approve")
-        await talk.wait_until_seen(lambda: "1 of 2 have approved" in extract_shown_text(cards(talk)[0]))
+        await press(talk, message, who="ben")
+        await talk.wait_until_seen(lambda: "1 of 2 have approved" in extract_shown_text(list_cards(talk)[0]))
         await talk.wait_until_seen(lambda: "(1 of 2 so far)" in row(talk))
-        await office.scene.person("ben").click(talk.channel, message["ts"], "approval:approve")
+        await press(talk, message, who="ben")
         await office.told_alone("ben", "You have approved this already")
         assert office.side.calls == 0
-        await office.scene.person("cleo").click(talk.channel, message["ts"], "approval:approve")
+        await press(talk, message, who="cleo")
         await talk.over()
         await wait_for_closed_card(talk, f"<@{people[1]}> and <@{people[2]}> approved this")
     assert office.side.notes == ["tea"]
@@ -246,10 +191,10 @@ async def test_of_two_people_who_click_at_once_one_counts_and_the_other_is_told(
     office.more = f"approvers: [{', '.join(office.scene.person(name).id for name in names)}]\n"
     async with office.two_bots():
         talk = await office.ask()
-        message = await card(talk)
-        view = await window(office, talk, message, "deny", "ben")
+        message = await wait_for_card(talk)
+        view = await open_window(talk, message, "deny", "ben")
         await asyncio.gather(
-            office.scene.person("ana").click(talk.channel, message["ts"], "approval:approve"),
+            press(talk, message),
             office.scene.person("ben").submit(view, {"text": "No."}),
         )
         await talk.over()
@@ -264,11 +209,11 @@ async def test_of_two_people_who_click_at_once_one_counts_and_the_other_is_told(
 async def test_stop_while_it_waits_says_that_nothing_was_done(office: Office) -> None:
     async with office.bot():
         talk = await office.ask()
-        message = await card(talk)
+        message = await wait_for_card(talk)
         await talk.say("@leadhand stop")
         job = await talk.over()
         await wait_for_closed_card(talk, "ended before anybody decided, so it was not done")
-        await office.scene.person().click(talk.channel, message["ts"], "approval:approve")
+        await press(talk, message)
         await office.told_alone("ana", "ended before anybody decided")
     assert job.latest_request.state == "cancelled"
     assert office.side.calls == 0
@@ -305,7 +250,7 @@ async def test_an_approval_is_decided_in_the_home(office: Office) -> None:
         await ana.open_home()
         await office.scene.workspace.until(ana.home)
         talk = await office.ask()
-        await card(talk)
+        await wait_for_card(talk)
         view = await office.scene.workspace.until(
             lambda: (v := ana.home()) and "wants to make" in extract_shown_text(v) and v
         )
@@ -320,12 +265,12 @@ async def test_a_click_is_judged_by_whom_the_channel_names_at_that_moment(office
     ben, cleo = office.scene.person("ben"), office.scene.person("cleo")
     async with office.bot(access=ChannelValues(approvers=(ben.id, cleo.id))):
         talk = await office.ask()
-        asked = await card(talk)
+        asked = await wait_for_card(talk)
     async with office.bot(access=ChannelValues(approvers=(cleo.id,))):
-        await ben.click(talk.channel, asked["ts"], "approval:approve")
+        await press(talk, asked, who="ben")
         await office.told_alone("ben", f"only <@{cleo.id}> may decide")
         assert office.side.calls == 0
-        await cleo.click(talk.channel, asked["ts"], "approval:approve")
+        await press(talk, asked, who="cleo")
         await talk.over()
     assert office.side.notes == ["tea"]
 
@@ -333,11 +278,11 @@ async def test_a_click_is_judged_by_whom_the_channel_names_at_that_moment(office
 SALARIES = ("salaries.txt", b"SALARY OF J. DOE 184,200")
 
 
-async def approve(office: Office, talk: Talk, *who: str) -> None:
+async def approve(talk: Talk, *who: str) -> None:
     """Have people approve similar calls on the first card, and the job end."""
-    message = await card(talk)
+    message = await wait_for_card(talk)
     for name in who:
-        await office.scene.person(name).click(talk.channel, message["ts"], "approval:alike")
+        await press(talk, message, "alike", name)
     await talk.over()
 
 
@@ -345,7 +290,7 @@ async def asks_again(office: Office, talk: Talk, who: str) -> str:
     """Have somebody ask in the thread. Returns the card that the bot asks with; none was made without it."""
     made = office.side.calls
     await talk.say("@leadhand Tell everybody once more that there is tea", who=who)
-    second = await card(talk, 2)
+    second = await wait_for_card(talk, 2)
     assert office.side.calls == made
     return extract_shown_text(second)
 
@@ -356,10 +301,10 @@ async def test_a_yes_for_one_person_is_none_for_another(office: Office) -> None:
     office.more = f"approvers: [{ids['ben']}, {ids['cleo']}]\nquorum: 2\n"
     async with office.bot():
         talk = await office.ask()
-        await approve(office, talk, *approvers)
+        await approve(talk, *approvers)
         await talk.say("@leadhand Tell everybody once more that there is tea", who="ana")
         await talk.over(2)
-        assert len(cards(talk)) == 1, "for the same person similar calls are approved"
+        assert len(list_cards(talk)) == 1, "for the same person similar calls are approved"
         assert office.side.calls == 2
         told = await asks_again(office, talk, "cleo")
     assert "Similar calls were approved before" not in told, "they never were for this person"
@@ -376,7 +321,7 @@ async def test_a_yes_ends_when_its_approver_leaves(office: Office, leaves: str) 
     office.more = f"approvers: [{group}]\n"
     async with office.bot():
         talk = await office.ask()
-        await approve(office, talk, "ben")
+        await approve(talk, "ben")
     async with office.bot():  # which has asked Slack about nobody yet
         if leaves == "the group":
             office.scene.workspace.change_group("reviewers", remove=["ben"])
@@ -386,13 +331,12 @@ async def test_a_yes_ends_when_its_approver_leaves(office: Office, leaves: str) 
 
 
 async def test_what_became_private_since_is_asked_about_by_name(office: Office) -> None:
-    office.tool = office.side.tool(
-        target=lambda _: "the board", sends=lambda one: OutgoingData("board.example", one.text, in_arguments=True)
-    )
+    sends = lambda one: OutgoingData("board.example", one.text, in_arguments=True)  # noqa: E731
+    office.tools = (office.side.tool(target=lambda _: "the board", sends=sends),)
     async with office.bot():
         talk = await office.ask()
-        await approve(office, talk, "ana")
+        await approve(talk, "ana")
         await talk.say("@leadhand Tell everybody what this says", who="ana", files=[SALARIES])
-        told = extract_shown_text(await card(talk, 2))
+        told = extract_shown_text(await wait_for_card(talk, 2))
         assert office.side.calls == 1
     assert "Similar calls were approved before these could be seen: *salaries.txt*." in told

@@ -9,7 +9,8 @@ from pathlib import Path
 from specialists.registry import load_crew
 from tests.mcp_servers.harbour import TEXT, Harbour, make_tool_entry
 from tests.system.brains import after_calls, connect, plan, provider, subtask, tool_call
-from tests.system.scene import Json, Scene, Talk, extract_shown_text
+from tests.system.desk import press, wait_for_card
+from tests.system.scene import Scene, Talk, extract_shown_text
 
 PAGE = """\
 ---
@@ -33,25 +34,20 @@ async def harbour_talk(scene: Scene, harbour: Harbour, *calls: tuple[str, dict[s
         yield await scene.ask("Note when the water is high")
 
 
-async def card(talk: Talk, words: str) -> Json:
-    """The first message with these words, once the job knows that it is there."""
-    await talk.wait_for_question()
-    return next(one for one in talk.words() if words in extract_shown_text(one))
-
-
 async def test_a_tool_that_reads_is_called_and_one_that_writes_asks_and_is_called_once(
     scene: Scene, tmp_path: Path
 ) -> None:
     harbour = Harbour(tmp_path)
     harbour.has("look", make_tool_entry("note", TEXT), readOnly=["look"])
     async with harbour_talk(scene, harbour, ("look", {}), ("note", {"text": HIGH})) as talk:
-        message = await card(talk, "wants to make a change")
+        message = await wait_for_card(talk)
+        assert "wants to make a change" in extract_shown_text(message)
         assert harbour.notes == []
         assert "mcp__port__note" in extract_shown_text(message)
         assert f"text: \n{HIGH}" in extract_shown_text(message) or f"text: {HIGH}" in extract_shown_text(message)
         assert "*To:* MCP server port" in extract_shown_text(message)
         assert "what mcp__port__look gave" in extract_shown_text(message), "it goes to a server that may send it on"
-        await scene.person().click(talk.channel, message["ts"], "approval:approve")
+        await press(talk, message)
         await talk.over()
     assert harbour.notes == [HIGH]
     assert f"noted {HIGH}" in talk.join_bot_texts()

@@ -3,101 +3,48 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 import pytest
 
-from bot.app import App
-from bot.settings import Settings
 from handoff import events as ev
-from handoff.contracts import Terms
-from specialists.registry import load_crew
 from specialists.tools.messages import message_tools
 from specialists.turns import tool_calls
-from tests.providers.server import ProviderServer
-from tests.system.brains import after_calls, connect, plan, provider, subtask, tool_call
-from tests.system.scene import Json, Scene, Talk, extract_shown_text
+from tests.system.brains import tool_call
+from tests.system.desk import Desk, open_window, press, wait_for_card
+from tests.system.scene import Scene, Talk, extract_shown_text
 
-PAGE = """\
----
-name: teller
-description: Tells people.
-tools: [send_message]
-model: fast
-{more}---
-You are the teller."""
 NOTE = "The nightly export is **late**.\n\nWe look into it, @channel."
 
 
-class Desk:
-    """A scene with a teller. `bot()` may be entered again and again."""
+class MessageDesk(Desk):
+    """A clerk who sends messages."""
 
-    def __init__(self, scene: Scene, folder: Path) -> None:
-        self.scene = scene
-        self.folder = folder
-        self.more = ""
-        self.server: ProviderServer | None = None
-
-    @asynccontextmanager
-    async def serve_calls(self, *calls: dict[str, object]) -> AsyncIterator[None]:
-        planner = lambda _: plan(subtask("note", "teller"))  # noqa: E731 - as the others of this kind
-        sent = [tool_call("send_message", **call) for call in calls]
-        async with provider(planner=planner, teller=after_calls(*sent)) as self.server:
-            yield
-
-    @asynccontextmanager
-    async def bot(self, terms: Terms = Settings.terms, later: float = 0.0, **options: object) -> AsyncIterator[App]:
-        (self.folder / "teller.md").write_text(PAGE.format(more=self.more))
-        crew = load_crew(self.folder, {tool.name: tool for tool in message_tools.tools()})
-        assert self.server is not None
-        model = connect("chat", self.server)
-        async with self.scene.bot(model, crew=crew, later=later, terms=terms, **options) as app:
-            yield app
+    def serve_calls(self, *calls: dict[str, object]) -> AbstractAsyncContextManager[None]:
+        return self.serve(*(tool_call("send_message", **call) for call in calls))
 
     async def ask(self, channel: str = "#general") -> Talk:
         return await self.scene.ask("Tell sales that the export is late", channel=channel)
 
-    def list_posts(self, channel: str) -> list[Json]:
-        """What the bot posted at the top of a channel."""
-        bot = self.scene.workspace.bot_user_id
-        posted = self.scene.workspace.messages(channel)
-        return [one for one in posted if one["user"] == bot and one.get("thread_ts", one["ts"]) == one["ts"]]
-
 
 @pytest.fixture
-def desk(scene: Scene, tmp_path: Path) -> Desk:
-    return Desk(scene, tmp_path)
+def desk(scene: Scene, tmp_path: Path) -> MessageDesk:
+    return MessageDesk(scene, tmp_path, *message_tools.tools())
 
 
-async def card(talk: Talk, number: int = 1) -> Json:
-    """The approval card of that number, once it is there and the job knows of it."""
-    await talk.wait_for_question(number)
-    asked = [
-        one
-        for one in talk.words()
-        if "wants to" in extract_shown_text(one) or "asked for approval" in extract_shown_text(one)
-    ]
-    return asked[number - 1]
-
-
-async def press(desk: Desk, talk: Talk, message: Json, who: str = "ana", action: str = "approve") -> None:
-    await desk.scene.person(who).click(talk.channel, message["ts"], f"approval:{action}")
-
-
-async def test_an_approved_message_is_posted_once_where_the_card_says(desk: Desk) -> None:
+async def test_an_approved_message_is_posted_once_where_the_card_says(desk: MessageDesk) -> None:
     sales = desk.scene.workspace.channel_id("#sales")
     async with desk.serve_calls({"to": "sales", "text": NOTE}), desk.bot():
         talk = await desk.ask()
-        message = await card(talk)
+        message = await wait_for_card(talk)
         text = extract_shown_text(message)
         assert f"*To:* <#{sales}>" in text
         assert "#sales is a public channel" in text
         assert "everybody in the workspace may read it" in text
         assert "We look into it, @channel." in text
         assert desk.list_posts("#sales") == []
-        await press(desk, talk, message)
+        await press(talk, message)
         await talk.over()
     (posted,) = desk.list_posts("#sales")
     assert "The nightly export is **late**." in extract_shown_text(posted)
@@ -114,14 +61,16 @@ async def test_an_approved_message_is_posted_once_where_the_card_says(desk: Desk
     assert sorted(told) == [("approved", ana, "send_message"), ("wrote", ana, "send_message")]
 
 
-async def test_a_bot_that_died_while_it_sent_leaves_one_message(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bot_that_died_while_it_sent_leaves_one_message(
+    desk: MessageDesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tool_calls, "GRACE_SECONDS", 0.01)
     async with desk.serve_calls({"to": "#sales", "text": NOTE}):
         async with desk.bot():
             talk = await desk.ask()
-            message = await card(talk)
+            message = await wait_for_card(talk)
             desk.scene.workspace.faults.add("chat.postMessage", "slow_reply", seconds=60)
-            await press(desk, talk, message)
+            await press(talk, message)
             await desk.scene.workspace.until(lambda: desk.list_posts("#sales"))
         assert (await talk.job()).latest_request.state == "working"
         async with desk.bot(later=60.0):
@@ -133,19 +82,19 @@ async def test_a_bot_that_died_while_it_sent_leaves_one_message(desk: Desk, monk
 
 
 async def test_a_draft_is_for_who_asked_alone_and_once_though_the_bot_died(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: MessageDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tool_calls, "GRACE_SECONDS", 0.01)
     ana = desk.scene.person()
     async with desk.serve_calls({"to": "#sales", "text": NOTE, "draft": True}):
         async with desk.bot():
             talk = await desk.ask()
-            message = await card(talk)
+            message = await wait_for_card(talk)
             assert "It is a draft for #sales: only the person who made the request gets it." in extract_shown_text(
                 message
             )
             desk.scene.workspace.faults.add("chat.postMessage", "slow_reply", seconds=60)
-            await press(desk, talk, message)
+            await press(talk, message)
             await desk.scene.workspace.until(lambda: desk.list_posts(ana.dm))
         async with desk.bot(later=60.0):
             await talk.over()
@@ -160,38 +109,36 @@ async def test_a_draft_is_for_who_asked_alone_and_once_though_the_bot_died(
     )
 
 
-async def test_a_place_that_was_edited_in_is_shown_as_what_it_is_before_anything_is_sent(desk: Desk) -> None:
+async def test_a_place_that_was_edited_in_is_shown_as_what_it_is_before_anything_is_sent(desk: MessageDesk) -> None:
     async with desk.serve_calls({"to": "#sales", "text": NOTE}), desk.bot():
         talk = await desk.ask()
-        ana, message = desk.scene.person(), await card(talk)
-        await ana.click(talk.channel, message["ts"], "approval:edit")
-        (view,) = await desk.scene.workspace.until(ana.views)
-        assert await ana.submit(str(view["id"]), {"to": "leads", "text": NOTE})
-        second = await card(talk, 2)
+        view = await open_window(talk, await wait_for_card(talk), "edit")
+        assert await desk.scene.person().submit(view, {"to": "leads", "text": NOTE})
+        second = await wait_for_card(talk, 2)
         assert "#leads is a private channel of 4 members." in extract_shown_text(second)
         assert desk.list_posts("#sales") == desk.list_posts("#leads") == []
-        await press(desk, talk, second)
+        await press(talk, second)
         await talk.over()
     assert len(desk.list_posts("#leads")) == 1
     assert desk.list_posts("#sales") == []
 
 
-async def test_what_was_said_in_private_goes_elsewhere_by_the_yes_of_who_reads_both(desk: Desk) -> None:
+async def test_what_was_said_in_private_goes_elsewhere_by_the_yes_of_who_reads_both(desk: MessageDesk) -> None:
     ben, cleo = (desk.scene.person(name) for name in ("ben", "cleo"))
     desk.more = f"approve: {{send_message: never}}\napprovers: [{cleo.id}, {ben.id}]\n"
     async with desk.serve_calls({"to": "#sales", "text": NOTE}), desk.bot():
         talk = await desk.ask("#leads")
-        message = await card(talk)
+        message = await wait_for_card(talk)
         assert "It may tell #sales what was said in this private channel" in extract_shown_text(message)
         assert (await talk.job()).latest_request.open_questions["note"].whom == (ben.id,), "Cleo cannot read #leads"
-        await press(desk, talk, message, "ana")
+        await press(talk, message)
         assert desk.list_posts("#sales") == []
-        await press(desk, talk, message, "ben")
+        await press(talk, message, who="ben")
         await talk.over()
     assert len(desk.list_posts("#sales")) == 1
 
 
-async def test_the_like_is_the_same_place_however_it_is_called_and_a_shared_one_always_asks(desk: Desk) -> None:
+async def test_the_like_is_the_same_place_however_it_is_called_and_a_shared_one_always_asks(desk: MessageDesk) -> None:
     calls = (
         {"to": "#sales", "text": "A.", "draft": True},
         {"to": "#sales", "text": "One."},
@@ -200,18 +147,18 @@ async def test_the_like_is_the_same_place_however_it_is_called_and_a_shared_one_
     )
     async with desk.serve_calls(*calls), desk.bot():
         talk = await desk.ask()
-        await press(desk, talk, await card(talk), action="alike")
-        await press(desk, talk, await card(talk, 2), action="alike")  # a yes to drafts is none to what is sent
-        third = await card(talk, 3)
+        await press(talk, await wait_for_card(talk), "alike")
+        await press(talk, await wait_for_card(talk, 2), "alike")  # a yes to drafts is none to what is sent
+        third = await wait_for_card(talk, 3)
         assert f"*To:* <#{desk.scene.workspace.channel_id('#northwind')}>" in extract_shown_text(third)
         assert len(desk.list_posts("#sales")) == 2
-        await press(desk, talk, third)
+        await press(talk, third)
         await talk.over()
     assert len(desk.list_posts("#northwind")) == 1
     desk.more = "approve: {send_message: never}\n"
     async with desk.serve_calls(*calls[2:]), desk.bot():
         talk = await desk.ask()
-        asked = await card(talk)
+        asked = await wait_for_card(talk)
         assert "shared with another organisation" in extract_shown_text(asked)
         assert "It may tell #northwind what was said in this thread" in extract_shown_text(asked)
         assert len(desk.list_posts("#sales")) == 3, "the crew asks nobody for what stays here"
@@ -219,7 +166,7 @@ async def test_the_like_is_the_same_place_however_it_is_called_and_a_shared_one_
         assert cleo.id not in (await talk.job()).latest_request.open_questions["note"].whom
 
 
-async def test_where_nobody_who_approves_reads_both_nothing_is_asked_or_sent(desk: Desk) -> None:
+async def test_where_nobody_who_approves_reads_both_nothing_is_asked_or_sent(desk: MessageDesk) -> None:
     desk.more = f"approvers: [{desk.scene.person('cleo').id}]\n"
     async with desk.serve_calls({"to": "#sales", "text": NOTE}, {"to": "#nowhere", "text": NOTE}), desk.bot():
         talk = await desk.ask("#leads")
