@@ -61,52 +61,34 @@ async def test_an_approved_message_is_posted_once_where_the_card_says(desk: Mess
     assert sorted(told) == [("approved", ana, "send_message"), ("wrote", ana, "send_message")]
 
 
-async def test_a_bot_that_died_while_it_sent_leaves_one_message(
-    desk: MessageDesk, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_draft", [False, True])
+async def test_a_bot_that_died_while_it_sent_leaves_one_message_and_a_draft_is_for_who_asked_alone(
+    desk: MessageDesk, monkeypatch: pytest.MonkeyPatch, *, is_draft: bool
 ) -> None:
     monkeypatch.setattr(tool_calls, "GRACE_SECONDS", 0.01)
-    async with desk.serve_calls({"to": "#sales", "text": NOTE}):
+    sales, place = desk.scene.workspace.channel_id("#sales"), desk.scene.person().dm if is_draft else "#sales"
+    async with desk.serve_calls({"to": "#sales", "text": NOTE, "draft": is_draft}):
         async with desk.bot():
             talk = await desk.ask()
             message = await wait_for_card(talk)
+            for_requester = "It is a draft for #sales: only the person who made the request gets it."
+            assert (for_requester in extract_shown_text(message)) == is_draft
             desk.scene.workspace.faults.add("chat.postMessage", "slow_reply", seconds=60)
             await press(talk, message)
-            await desk.scene.workspace.until(lambda: desk.list_posts("#sales"))
+            await desk.scene.workspace.until(lambda: desk.list_posts(place))
         assert (await talk.job()).latest_request.state == "working"
         async with desk.bot(later=60.0):
             job = await talk.over()
-    assert len(desk.list_posts("#sales")) == 1
+    (posted,) = desk.list_posts(place)
     assert job.latest_request.state == "completed"
-    assert "Sent to #sales" in talk.join_bot_texts()
     assert await talk.of(ev.ToolInDoubt) == [], "it was looked up, and nobody was asked"
-
-
-async def test_a_draft_is_for_who_asked_alone_and_once_though_the_bot_died(
-    desk: MessageDesk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tool_calls, "GRACE_SECONDS", 0.01)
-    ana = desk.scene.person()
-    async with desk.serve_calls({"to": "#sales", "text": NOTE, "draft": True}):
-        async with desk.bot():
-            talk = await desk.ask()
-            message = await wait_for_card(talk)
-            assert "It is a draft for #sales: only the person who made the request gets it." in extract_shown_text(
-                message
-            )
-            desk.scene.workspace.faults.add("chat.postMessage", "slow_reply", seconds=60)
-            await press(talk, message)
-            await desk.scene.workspace.until(lambda: desk.list_posts(ana.dm))
-        async with desk.bot(later=60.0):
-            await talk.over()
-    (draft,) = desk.list_posts(ana.dm)
-    assert extract_shown_text(draft).startswith("A draft for #sales, for you to send. It was not sent to them.")
-    assert "The nightly export is **late**." in extract_shown_text(draft)
-    assert desk.list_posts("#sales") == []
-    sales = desk.scene.workspace.channel_id("#sales")
-    assert (
-        f"The draft for #sales ({sales}) is in the requester's direct messages. It was not sent on."
-        in talk.join_bot_texts()
-    )
+    assert "The nightly export is **late**." in extract_shown_text(posted)
+    receipt = f"Sent to #sales ({sales})."
+    if is_draft:
+        receipt = f"The draft for #sales ({sales}) is in the requester's direct messages. It was not sent on."
+        assert desk.list_posts("#sales") == []
+        assert extract_shown_text(posted).startswith("A draft for #sales, for you to send. It was not sent to them.")
+    assert receipt in talk.join_bot_texts()
 
 
 async def test_a_place_that_was_edited_in_is_shown_as_what_it_is_before_anything_is_sent(desk: MessageDesk) -> None:
