@@ -183,36 +183,3 @@ async def test_what_was_reported_is_kept_where_a_job_is_left_to_a_newer_release(
     assert head is not None
     assert (head.schema, head.owner, head.lost_owners) == (ev.SCHEMA + 1, "", 0)
     assert len(await store.jobs.read_inbox(KEY)) == 1, "what it cannot read it leaves there"
-
-
-class EndlessPlanning(Planning):
-    """Its work never ends."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.begin_event = asyncio.Event()
-
-    async def run(self, effect: Effect, runner: JobRunner) -> ev.Event | None:
-        del effect, runner
-        self.begin_event.set()
-        await asyncio.Event().wait()
-        return None
-
-
-async def test_handed_over_in_the_middle_of_its_work_a_job_keeps_its_count_of_lost_owners(
-    store: Store,
-) -> None:
-    effects = EndlessPlanning()
-    await runner_of(store, effects)
-    MovedClock(store).advance(60)
-    claim = await store.jobs.claim("other", lease=30, schema=ev.SCHEMA)
-    assert claim is not None
-    assert claim.lost_owners == 1
-    runner = JobRunner(claim, store, effects, lease=30)
-    work = asyncio.create_task(runner.run())
-    await effects.begin_event.wait()
-    runner.stop()
-    await asyncio.wait_for(work, patience())
-    head = await store.jobs.read_head(KEY)
-    assert head is not None
-    assert (head.owner, head.lost_owners) == ("", 1)

@@ -19,6 +19,7 @@ from handoff.contracts import Place, Request
 from handoff.effects import Effect, MakePlan
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.summaries.summary import TrialNotice
+from tests.store.kit import read_head
 from tests.system.scene import eventually
 from tests.system.test_poison import Breaking
 
@@ -159,8 +160,7 @@ async def test_others_do_not_wait_for_a_trial_that_proves_nothing(
             return effects.at_work == {key_of(place) for place in (SUSPECT, *OTHERS)}
 
         await eventually(all_at_work)
-        head = await store.jobs.read_head(key_of(SUSPECT))
-        assert head is not None
+        head = await read_head(store, key_of(SUSPECT))
         assert (head.lost_owners, head.fields[TRIAL_FIELD]) == (MAX_LOST_OWNERS, ""), (
             "if it is lost again, it is tried again"
         )
@@ -173,5 +173,7 @@ async def test_an_owner_that_is_told_to_end_during_a_trial_proves_nothing(store:
     for _ in range(2):
         async with at_work(store, effects, 1):
             await on_trial(effects)
+        head = await read_head(store, key_of(SUSPECT))
+        assert (head.owner, head.lost_owners) == ("", MAX_LOST_OWNERS), "let go of at work, it keeps its count"
     assert len(effects.trial_notices) == 1
     assert not effects.quarantine_notices
