@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from itertools import product
 from typing import Any
@@ -19,7 +18,6 @@ from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import (
-    Words,
     bot_with_provider,
     connect,
     in_turn,
@@ -185,43 +183,31 @@ async def test_calls_written_as_text_do_the_work_all_the_same(scene: Scene) -> N
 
 SALES = plan(subtask("sales", "analyst", intent="Work out the revenue by region from sales.csv."))
 REFUSAL = "I cannot calculate the median because the pandas module is missing."
+INNER_CALL = json.dumps({"name": "query_table", "arguments": {"query": "select 1"}})
+WRITTEN_RESULT = json.dumps({"name": "return_result", "arguments": {"content": INNER_CALL, "confidence": 90}})
 
 
-def write_tool_call(name: str, **arguments: Any) -> Reply:
-    call = json.dumps({"name": name, "arguments": arguments})
-    return Reply(f"<tool_call>\n{call}\n</tool_call>")
-
-
-def no_talk(talk: Talk, *words: str) -> None:
-    """Nothing that people see holds a tool call, a schema or any of these words."""
-    said = talk.join_bot_texts()
-    for sign in ("tool_call", '"name"', '"arguments"', "return_result", "{", *words):
-        assert sign not in said, said
-
-
-async def ask_question(scene: Scene, words: Words) -> tuple[Talk, Job, list[str]]:
-    async with bot_with_provider(scene, planner=lambda _: SALES, specialist=words) as server:
+@pytest.mark.parametrize(
+    ("reply_text", "words", "gap"),
+    [
+        (REFUSAL, REFUSAL, "No tool was used for it"),
+        (f"<tool_call>\n{WRITTEN_RESULT}\n</tool_call>", "select 1", ""),
+    ],
+    ids=["talk without work", "a call as the content of a result"],
+)
+async def test_what_is_no_work_ends_as_a_failure_and_people_see_none_of_it(
+    scene: Scene, reply_text: str, words: str, gap: str
+) -> None:
+    async with bot_with_provider(scene, planner=lambda _: SALES, specialist=lambda _: Reply(reply_text)) as server:
         talk = await scene.ask("What comes of it?", files=[SAMPLE])
         job = await talk.over()
         await talk.wait_until_seen(lambda: len(talk.words()) == 1)
-    return talk, job, purposes(server)
-
-
-async def test_talk_without_work_is_sent_back_and_ends_as_a_failure(scene: Scene) -> None:
-    talk, job, asked_by = await ask_question(scene, lambda _: Reply(REFUSAL))
     assert job.latest_request.state == "failed"
     assert card_title(talk.cards()[0]).startswith("Failed after ")
-    assert "No tool was used for it" in talk.join_bot_texts()
-    no_talk(talk, REFUSAL)
     assert not await talk.of(ev.ResultReturned)
-    assert "verifier" not in asked_by
-
-
-async def test_a_call_as_the_content_of_a_result_ends_in_one_message_without_it(scene: Scene) -> None:
-    inside = json.dumps({"name": "query_table", "arguments": {"query": "select 1"}})
-    talk, job, _ = await ask_question(scene, lambda _: write_tool_call("return_result", content=inside, confidence=90))
-    assert job.latest_request.is_over
-    assert job.latest_request.state == "failed"
-    assert len(talk.words()) == 1
-    assert re.search(r"I could not answer this|Answered in part", extract_shown_text(talk.words()[0]))
-    no_talk(talk, "select 1")
+    assert "verifier" not in purposes(server)
+    said = talk.join_bot_texts()
+    assert "I could not answer this" in said
+    assert gap in said
+    for sign in ("tool_call", '"name"', '"arguments"', "return_result", "{", words):
+        assert sign not in said, said
