@@ -16,7 +16,6 @@ from specialists.tools.tool import Tool
 from tests.own_tools import all_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
-from tests.providers.wire import WireRequest
 from tests.system.brains import (
     bot_with_provider,
     connect,
@@ -160,25 +159,6 @@ async def test_a_tool_that_breaks(scene: Scene, request: pytest.FixtureRequest) 
     assert job.latest_request.state == "completed"
     assert "the tool publish_document broke" in str(await talk.of(ev.AttemptFailed))
     assert len(talk.words()) == 1
-
-
-async def test_calls_written_as_text_do_the_work_all_the_same(scene: Scene) -> None:
-    """A server that does not recognise its model's calls: the first is read, the next are held by a schema."""
-    step = {"name": "return_result", "arguments": {"summary": "Tea.", "content": "Tea is calm.", "confidence": 90}}
-    held = {"tool": step["name"], "arguments": step["arguments"]}
-    both = plan(subtask("a", "writer"), subtask("b", "writer", ["a"]))
-
-    def writes(request: WireRequest) -> Reply:
-        return Reply(json.dumps(held) if request.answer_schema else f"<tool_call>{json.dumps(step)}</tool_call>")
-
-    async with bot_with_provider(scene, planner=lambda _: both, specialist=writes) as server:
-        talk = await scene.ask("Draft a short note about tea")
-        job = await talk.over()
-    assert job.latest_request.state == "completed"
-    assert "tool_call" not in "".join(map(extract_shown_text, talk.words()))
-    first, second = (request for request in server.requests if request.system.count("return_result"))
-    assert first.tools
-    assert second.answer_schema is not None
 
 
 SALES = plan(subtask("sales", "analyst", intent="Work out the revenue by region from sales.csv."))
