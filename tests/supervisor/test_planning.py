@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from bot.supervisor.crew_planner import CrewPlanner
-from bot.supervisor.planner import ask_planner, build_brief
+from bot.supervisor.planner import CUT_OFF_FAULT, ask_planner, build_brief
 from bot.supervisor.roles import call_within_context
 from bot.supervisor.track_record import TrackRecord
 from handoff.contracts import Artifact, Member, Note, Terms, Tier, Turn, Usage
 from handoff.effects import MakePlan
-from handoff.events import PlanProposed, RequestFailed
+from handoff.events import PlanProposed, PlanRejected, RequestFailed
 from handoff.planning.plan_brief import PlanBrief
 from specialists.crew import Crew
 from specialists.model import ModelCall, ModelError
@@ -96,9 +96,22 @@ async def test_rules_come_before_the_pipeline(tmp_path: Path) -> None:
     assert (event.rule, event.pipeline, event.plan.subtasks[0].specialist) == ("", True, "reader")
 
 
-# ---------------------------------------------------------------- decisions are dated when they are there
-
+TERMS = Terms()
 WRITER = Member(name="writer", description="Writes texts.")
+TO_WRITER: dict[str, Any] = {"members": (WRITER,), "default": "writer", "now": lambda: 1.0, "terms": TERMS}
+
+
+async def test_a_plan_that_was_cut_off_is_rejected_and_the_next_call_holds_each_fault() -> None:
+    model = ScriptedModel([make_text_turn('{"goal": "half a plan", "subtasks": [{"id": "a"', "max_tokens"), GARBAGE])
+    rejected = await ask_planner(MakePlan(R), PlanBrief("Write."), model=model, **TO_WRITER)
+    assert isinstance(rejected, PlanRejected)
+    assert rejected.faults == (CUT_OFF_FAULT,)
+    faults = (*rejected.faults, *FAULTS)
+    await ask_planner(MakePlan(R, faults), PlanBrief("Write."), model=model, **TO_WRITER)
+    assert all(f"- {fault}" in model.calls[1].messages[0].text for fault in faults)
+
+
+# ---------------------------------------------------------------- decisions are dated when they are there
 
 
 @pytest.mark.parametrize(
@@ -123,11 +136,8 @@ async def test_each_decision_has_the_time_at_which_it_was_there(next_step: dict[
     event = await ask_planner(
         MakePlan("1.0"),
         PlanBrief("Thanks!", may_answer=True, may_ask=True),
-        members=(WRITER,),
-        default="writer",
         model=ScriptedModel([think]),
-        now=lambda: clock[0],
-        terms=Terms(),
+        **{**TO_WRITER, "now": lambda: clock[0]},
     )
     assert event.at == 107.0
 
@@ -135,7 +145,6 @@ async def test_each_decision_has_the_time_at_which_it_was_there(next_step: dict[
 # ---------------------------------------------------------------- calls that are too long for their model
 
 NOTES = "A note that is longer than the rest. " * 600
-TERMS = Terms()
 
 
 async def plan_with_notes(model: ScriptedModel) -> PlanProposed | RequestFailed:
@@ -143,9 +152,7 @@ async def plan_with_notes(model: ScriptedModel) -> PlanProposed | RequestFailed:
     event = await call_within_context(
         model,
         TERMS,
-        lambda model, terms: ask_planner(
-            MakePlan("1.0"), brief, members=(WRITER,), default="writer", model=model, now=lambda: 1.0, terms=terms
-        ),
+        lambda model, terms: ask_planner(MakePlan("1.0"), brief, model=model, **{**TO_WRITER, "terms": terms}),
     )
     assert isinstance(event, PlanProposed | RequestFailed)
     return event
