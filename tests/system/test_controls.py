@@ -10,7 +10,7 @@ from bot.features.job_controls.service import StopOutcome
 from bot.features.job_controls.view import describe_stop
 from handoff import events as ev
 from tests.system.brains import Gate, Words, connect, plan, provider, purposes, result, subtask
-from tests.system.scene import Scene, Talk, block_of, buttons, card_title, eventually, extract_shown_text, rows
+from tests.system.scene import Scene, Talk, buttons, card_title, extract_shown_text, rows
 
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"), subtask("third", "writer", ["second"]))
 
@@ -172,27 +172,3 @@ async def test_trace_gives_a_timeline_a_picture_a_page_and_the_whole_log_as_json
     assert {"request", "plan", "attempt", "chat", "tool", "post"} <= {span["kind"] for span in trace["spans"]}
     assert [span["state"] for span in trace["spans"]] == ["done"] * len(trace["spans"])
     assert len(talk.replies()) == 2, "the thread is left alone"
-
-
-async def test_thumbs_count_once_a_person(scene: Scene) -> None:
-    ana, ben = scene.person("ana"), scene.person("ben")
-    async with scene.bot():
-        talk = await scene.ask("What is 3 * 4?")
-        await talk.over()
-        (answer,) = talk.words()
-        thumbs = block_of(answer, "context_actions")
-        assert thumbs is not None
-        up, down = (thumbs["elements"][0][f"{name}_button"]["value"] for name in ("positive", "negative"))
-        for person, value in [*[(ben, up)] * 5, (ben, down), (ana, up), *[(ben, up), (ben, down)] * 4]:
-            await person.click(talk.channel, answer["ts"], "feedback", value)
-
-        async def is_recorded() -> bool:
-            return len(await talk.of(ev.FeedbackGiven)) == 6
-
-        await eventually(is_recorded)
-        given = await talk.of(ev.FeedbackGiven)
-    assert {one.request for one in given} == {talk.ts}
-    assert [one.good for one in given if one.user == ana.id] == [True]
-    assert [one.good for one in given if one.user == ben.id] == [True, False, True, False, True], (
-        "a few changes of mind"
-    )

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from bot.features.feedback.actions import ASK_REASON_TEXT, REASON_FIELD, REASON_KEPT_TEXT, SEND_REASON
-from bot.features.feedback.service import ThumbOutcome, record_feedback_event
+from bot.features.feedback.service import MAX_THUMBS, ThumbOutcome, record_feedback_event
 from bot.jobs.job_records import JobRecords
 from bot.slack.show import notices
 from bot.store.redis.redis_store import Store
@@ -49,20 +49,24 @@ async def test_thumbs_by_button_and_emoji_are_kept_and_a_reason_is_asked_for_onc
         await ana.react(talk.channel, talk.ts, "-1")  # her own request, which is no answer
         thumbs = block_of(answer, "context_actions")
         assert thumbs is not None
+        await ana.click(*where, "feedback", thumbs["elements"][0]["positive_button"]["value"])
+        await wait_for_feedback(talk, 5)
         await ben.click(*where, "feedback", thumbs["elements"][0]["negative_button"]["value"])
         await workspace.until(lambda: notices.FEEDBACK_RECORDED in str(ben.ephemerals("#sales")))
-        said = await wait_for_feedback(talk, 5)
-        assert [(one.good, bool(one.reason), one.withdrawn) for one in said] == [
+        feedback = await wait_for_feedback(talk, 6)
+        assert [(one.good, bool(one.reason), one.withdrawn) for one in feedback] == [
             (False, False, False),
             (False, True, False),
             (False, False, True),
             (True, False, False),
+            (True, False, False),
             (False, False, False),
         ]
-        assert said[1].reason.startswith("wrong sign x")
-        assert len(said[1].reason) == 300
+        assert feedback[1].reason.startswith("wrong sign x")
+        assert len(feedback[1].reason) == 300
         assert str(ben.ephemerals("#sales")).count("What was wrong") == 0, "the question is gone, and not put again"
-        assert {one.user for one in said} == {ben.id}
+        assert [one.user for one in feedback] == [*[ben.id] * 4, ana.id, ben.id]
+        assert {one.request for one in feedback} == {talk.ts}
         assert gus.ephemerals("#sales") == []
 
 
@@ -112,7 +116,7 @@ async def test_a_thumb_that_the_runner_takes_in_meanwhile_is_neither_missed_nor_
         await jobs.release(claim, due=0)
 
     async def say(store: Store, at: float, **what: Any) -> ThumbOutcome:
-        thumb = ev.FeedbackGiven(at=at, request="1.0", user="U2", good=False, **what)
+        thumb = ev.FeedbackGiven.model_validate({"at": at, "request": "1.0", "user": "U2", "good": False, **what})
         return await record_feedback_event(
             JobRecords(store, lambda _: None, admins=frozenset()), key, thumb, (f"said at {at}",)
         )
@@ -124,3 +128,10 @@ async def test_a_thumb_that_the_runner_takes_in_meanwhile_is_neither_missed_nor_
     assert await say(beside, 4.0, withdrawn=True) == "recorded"
     assert len([line for line in await jobs.read_log(key) if "FeedbackGiven" in line.payload]) == 2
     assert len(await jobs.read_inbox(key)) == 1
+    await take()
+    for number in range(MAX_THUMBS - 1):
+        assert await say(scene.store, 5.0 + number, good=number % 2 == 0) == "recorded"
+        assert await say(scene.store, 5.5 + number, good=number % 2 == 0) == "again", "it stands already"
+        await take()
+    assert await say(scene.store, 20.0, good=True) == "again", "a few changes of mind"
+    assert await say(scene.store, 21.0, user="U3") == "ask"
