@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from bot.models.rehearsal.rehearsal import RehearsalModel
 from handoff.contracts import Terms, ToolCall
 from specialists.crew import Crew
 from specialists.registry import load_crew
+from specialists.tools.tool import Tool
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import brain_from_model, purpose_of, task_of
@@ -134,14 +135,17 @@ async def played_by(scene: Scene, crew: Crew, **words: Words) -> AsyncIterator[P
         yield server
 
 
-def crew_of(folder: Path, names: Sequence[str], crew_file: str = "") -> Crew:
-    """A crew of specialists without tools, written into a folder."""
+def crew_of(
+    folder: Path, names: Sequence[str], crew_file: str = "", tools: Mapping[str, Tool] | None = None, **uses: str
+) -> Crew:
+    """A crew of specialists, written into a folder. `uses` are the tools of some by their name; others have none."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
-        page = f"---\nname: {name}\ndescription: Writes.\ntools: []\nmodel: fast\n---\nYou are the {name}.\n"
+        held = uses.get(name, "")
+        page = f"---\nname: {name}\ndescription: Writes.\ntools: [{held}]\nmodel: fast\n---\nYou are the {name}.\n"
         (folder / f"{name}.md").write_text(page)
     (folder / "crew.yml").write_text(crew_file)
-    return load_crew(folder, {})
+    return load_crew(folder, tools or {})
 
 
 def purposes(server: ProviderServer) -> list[str]:

@@ -12,34 +12,24 @@ from handoff import events as ev
 from handoff.engine.answer import list_answer_gaps
 from handoff.summaries.summary import TITLE_SEPARATOR
 from specialists.crew import Crew
-from specialists.registry import load_crew
 from tests.handoff.kit import level
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
-from tests.system.brains import Gate, Words, plan, played_by, purposes, result, subtask
+from tests.system.brains import Gate, Words, crew_of, plan, played_by, purposes, result, subtask
 from tests.system.scene import Scene, block_of, card_title, extract_shown_text, rows
 
 ROOT, LEGAL, CONTRACTS = ("- legal:", "- legal/reader:", "- legal/contracts/clerk:")
 """What only the planner of that crew sees."""
 
 
-def folder_of(path: Path, names: list[str], crew_file: str = "") -> Path:
-    path.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        front = f"name: {name}\ndescription: Does what a {name} does.\ntools: []\nmodel: fast"
-        (path / f"{name}.md").write_text(f"---\n{front}\n---\nYou are the {name}.\n")
-    (path / "crew.yml").write_text(crew_file)
-    return path
-
-
 def crew_in(folder: Path, *, legal: str = "") -> Crew:
     """`analyst`, `writer` and the crew `legal`, which has a `reader`, a `checker` and the crew `contracts`."""
-    folder_of(folder, ["analyst", "writer"])
-    folder_of(folder / "legal", ["reader", "checker"], f"description: Reads and judges legal texts.\n{legal}")
-    folder_of(folder / "legal" / "contracts", ["clerk", "archivist"], "description: Knows every contract.\n")
-    return load_crew(folder, {})
+    contracts = folder / "legal" / "contracts"
+    crew_of(contracts, ["clerk", "archivist"], "description: Knows every contract.\n")
+    crew_of(folder / "legal", ["reader", "checker"], f"description: Reads and judges legal texts.\n{legal}")
+    return crew_of(folder, ["analyst", "writer"])
 
 
 OUTER = plan(

@@ -14,12 +14,22 @@ from bot.supervisor.track_record import TrackRecord
 from handoff import events as ev
 from handoff.contracts import Plan, Terms, Tier
 from specialists.crew import Crew
-from specialists.registry import load_crew
 from tests.own_tools import all_tools
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.specialists.scripted_model import ScriptedModel
-from tests.system.brains import Gate, connect, in_turn, played_by, provider, purposes, result, subtask, tool_call
+from tests.system.brains import (
+    Gate,
+    connect,
+    crew_of,
+    in_turn,
+    played_by,
+    provider,
+    purposes,
+    result,
+    subtask,
+    tool_call,
+)
 from tests.system.scene import Scene, rows
 
 
@@ -38,13 +48,9 @@ FACTOR = "12 km are 1.2 mil."
 DONE_RESULT = result("Done.", 90)
 
 
-def crew_of(folder: Path, crew_file: str = MAKE) -> Crew:
+def crew_in(folder: Path, crew_file: str = MAKE) -> Crew:
     """A writer and an analyst who owns the tool that is lent."""
-    for name, tools in (("writer", "[]"), ("analyst", "[calculate]")):
-        page = f"---\nname: {name}\ndescription: Is {name}.\ntools: {tools}\nmodel: fast\n---\nYou are the {name}.\n"
-        (folder / f"{name}.md").write_text(page)
-    (folder / "crew.yml").write_text(crew_file)
-    return load_crew(folder, all_tools())
+    return crew_of(folder, ["writer", "analyst"], crew_file, all_tools(), analyst="calculate")
 
 
 def wish(**more: Any) -> dict[str, Any]:
@@ -66,16 +72,10 @@ def plan(*subtasks: dict[str, Any], made_specialists: list[dict[str, Any]] | Non
     )
 
 
-def crew_folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "crew"
-    folder.mkdir(exist_ok=True)
-    return folder
-
-
 async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path) -> None:
     words = {"planner": in_turn(plan(PART)), "unitsmith": in_turn(SUM, result(FACTOR, 90))}
     metrics = Metrics()
-    async with played_by(scene, meter_crew(crew_of(tmp_path), metrics), **words) as server:
+    async with played_by(scene, meter_crew(crew_in(tmp_path), metrics), **words) as server:
         talk = await scene.ask("what are 12 km and 3 kg in old Norwegian units?")
         job = await talk.over()
         card = await talk.wait_until_seen(
@@ -117,7 +117,7 @@ async def test_its_name_leaves_nothing_in_the_shared_counters(scene: Scene, tmp_
     }
     async with (
         provider(**words) as server,
-        scene.bot(connect("chat", server), crew=crew_of(tmp_path)) as app,
+        scene.bot(connect("chat", server), crew=crew_in(tmp_path)) as app,
     ):
         talk = await scene.ask("what are 12 km in old Norwegian units?")
         job = await talk.over()
@@ -131,7 +131,7 @@ async def test_its_name_leaves_nothing_in_the_shared_counters(scene: Scene, tmp_
 
 async def test_where_those_made_keep_failing_they_are_left_alone_together(scene: Scene, tmp_path: Path) -> None:
     words = {"planner": in_turn(plan(PART)), "unitsmith": in_turn(result(FACTOR, 90)), "writer": lambda _: DONE_RESULT}
-    async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew_of(tmp_path)) as app:
+    async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew_in(tmp_path)) as app:
         for number in range(BREAKER_RULES["made"].threshold):
             await app.store.counters.record_breaker_failure(ADHOC_BREAKER, f"op{number}", BREAKER_RULES["made"])
         talk = await scene.ask("what are 12 km in old Norwegian units?")
@@ -147,12 +147,12 @@ async def test_an_instance_whose_crew_lends_no_more_has_it_stood_in_for(scene: S
     gate = Gate(DONE_RESULT)
     parts = plan(subtask("text", "analyst"), {**PART, "after": ["text"]})
     async with provider(planner=in_turn(parts), analyst=gate, writer=lambda _: DONE_RESULT) as server:
-        async with scene.bot(connect("chat", server), crew=crew_of(tmp_path)):
+        async with scene.bot(connect("chat", server), crew=crew_in(tmp_path)):
             talk = await scene.ask("what are 12 km in old Norwegian units?")
             await gate.arrival_event.wait()
             await talk.until(lambda job: job.latest_request.run.plan is not None)
         gate.open()
-        async with scene.bot(connect("chat", server), crew=crew_of(tmp_path, "")):
+        async with scene.bot(connect("chat", server), crew=crew_in(tmp_path, "")):
             job = await talk.over()
     (failed,) = await talk.of(ev.AttemptFailed)
     assert (failed.kind, failed.failed_calls) == ("unavailable", 0)
@@ -166,16 +166,11 @@ INNER = f"description: Knows old units.\n{MAKE.replace('fallback: writer', 'fall
 
 
 async def test_a_crew_inside_the_crew_may_have_its_own_made(scene: Scene, tmp_path: Path) -> None:
-    inner = tmp_path / "archive"
-    inner.mkdir()
-    (inner / "keeper.md").write_text(
-        "---\nname: keeper\ndescription: Keeps.\ntools: []\nmodel: fast\n---\nYou are the keeper.\n"
-    )
-    (inner / "crew.yml").write_text(INNER)
+    crew_of(tmp_path / "archive", ["keeper"], INNER, all_tools())
     outer = plan(subtask("old", "archive", intent=PART["intent"]), made_specialists=[])
     plans = in_turn(outer, plan(PART))
     async with played_by(
-        scene, crew_of(tmp_path, ""), planner=plans, unitsmith=in_turn(SUM, result(FACTOR, 90))
+        scene, crew_in(tmp_path, ""), planner=plans, unitsmith=in_turn(SUM, result(FACTOR, 90))
     ) as server:
         talk = await scene.ask("what are 12 km in old Norwegian units?")
         job = await talk.over()
@@ -187,7 +182,7 @@ async def test_a_crew_inside_the_crew_may_have_its_own_made(scene: Scene, tmp_pa
 
 def test_what_a_part_is_likely_to_take_is_said_even_where_nothing_is_lent_any_more(tmp_path: Path) -> None:
     made = json.loads(plan(PART).text)
-    lent, refused = crew_of(crew_folder(tmp_path)), crew_of(crew_folder(tmp_path), "")
+    lent, refused = crew_in(tmp_path), crew_in(tmp_path, "")
     expected = [
         CrewPlanner(crew, Priceless([]), TrackRecord(), Terms()).estimate_plan(Plan.model_validate(made))[0]
         for crew in (lent, refused)
