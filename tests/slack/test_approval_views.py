@@ -31,6 +31,8 @@ from handoff.approval_values import Approval, ApprovalTerms, compute_call_digest
 from handoff.contracts import Place
 from handoff.state.job_state import Job
 from handoff.state.state_values import Question, QuestionAnswer, Ruling
+from specialists.tools.tool import OutgoingData
+from specialists.turns.egress import MAX_SHOWN_CHARACTERS, describe_request
 from tests.handoff.kit import ask, job, make_plan_event, make_request_event, make_start_event, subtask
 from tests.system.scene import buttons, extract_shown_text
 
@@ -157,6 +159,12 @@ def test_what_would_leave_and_to_whom_is_shown_word_for_word() -> None:
     assert "Nothing leaves unless that is approved. You are asked because a file was read." in text
     assert "*To:* search.example" in text
     assert "q=tea&x=1" in text
+    url = f"https://evil.example/?d=a%20{'x' * MAX_SHOWN_CHARACTERS}"[: MAX_SHOWN_CHARACTERS - len("GET ")]
+    longest = describe_request(OutgoingData("evil.example", f"GET {url}"))
+    assert longest == f"GET {url}\nIn clear:\nGET {url.replace('%20', ' ')}"
+    text = extract_shown_text(render_card({"url": url}, kind="egress", target="evil.example", leaves=longest))
+    assert longest in text
+    assert "characters in all" not in text.partition("What would leave")[2]
 
 
 def test_a_card_says_when_it_expires_and_who_may_decide() -> None:

