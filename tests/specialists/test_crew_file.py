@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,9 @@ def test_small_keys_are_read(tmp_path: Path) -> None:
     assert (crew.default, crew.requests) == ("b", ("Translate nda.docx", "Is this German?"))
     assert crew.contact == "S034CD"
     assert load_two(tmp_path, "contact: it-help@acme.org").contact == "it-help@acme.org"
+    crew = load_two(tmp_path, "first: b")
+    assert (crew.first, [*crew.without_first_responder().specialists]) == ("b", ["a"])
+    assert load_two(tmp_path, "first: none").first == ""
     crew = load_two(tmp_path, "roles: {planner: deep, verifier: fast}")
     assert (crew.roles, crew.terms) == ({"planner": "deep", "verifier": "fast"}, {})
 
@@ -126,6 +130,7 @@ FAULTS = {
     "out: near": ("allow_out: [web_serch]", "did you mean web_search"),
     "out: address": ("allow_out: ['https://docs.python.org/3']", "neither a tool that sends something out nor a host"),
     "no such default": ("default: zz", "there is no specialist zz"),
+    "no such first": ("first: nobody", "1: there is no specialist nobody; there are a, b"),
     "two defaults": ("default: [a, b]", "default names one specialist"),
     "request no list": ("requests: Translate", "requests must be a list"),
     "many requests": ("requests: [a, b, c, d]", "requests has 4 items; at most 3 are allowed"),
@@ -200,6 +205,12 @@ APPROVAL_FAULTS = [
 def test_a_fault_is_named_with_its_line_and_what_to_do(tmp_path: Path, text: str, expected: str) -> None:
     lines = list_faults(tmp_path, ALL_TOOLS, **make_pair(text, tools="[look]"))
     assert any(expected in line.removeprefix("crew.yml:") for line in lines), lines
+
+
+def test_the_tools_of_a_first_responder_only_read(tmp_path: Path) -> None:
+    tools = {"look": replace(TOOLS["look"], access="write")}
+    lines = list_faults(tmp_path, tools, **make_pair("first: a", tools="[look]"))
+    assert lines == ["crew.yml:1: the first responder a has look, which writes: it may only have tools that read"]
 
 
 def test_the_rules_of_the_crew_general_are_narrow() -> None:

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from handoff import events as ev
-from specialists.registry import CrewError, load_crew
-from tests.own_tools import all_tools
 from tests.providers.wire import WireRequest
 from tests.system.brains import escalation, in_turn, plan, purposes, result, subtask, tool_call
 from tests.system.crews.crew_stage import crew_at_work, join_call_bodies
@@ -78,21 +72,3 @@ async def test_what_people_answered_it_reaches_those_who_come_after_it(scene: Sc
         await talk.over()
     assert "Autumn" in join_call_bodies(server, "planner")
     assert "Autumn" in join_call_bodies(server, "specialist:writer")
-
-
-def test_its_tools_only_read_and_it_is_one_of_the_crew(tmp_path: Path) -> None:
-    head = "---\nname: {0}\ndescription: Does it.\ncannot: [fly]\ntools: [{1}]\nmodel: fast\n---\nYou do it.\n"
-    (tmp_path / "clerk.md").write_text(head.format("clerk", "send_mail"))
-    (tmp_path / "poet.md").write_text(head.format("poet", ""))
-    (tmp_path / "crew.yml").write_text("first: clerk\n")
-    with pytest.raises(CrewError, match=r"crew.yml:1: the first responder clerk has send_mail, which writes"):
-        load_crew(tmp_path, all_tools())
-    (tmp_path / "crew.yml").write_text("first: nobody\n")
-    with pytest.raises(CrewError, match="nobody"):
-        load_crew(tmp_path, all_tools())
-    (tmp_path / "crew.yml").write_text("first: poet\n")
-    crew = load_crew(tmp_path, all_tools())
-    assert crew.first == "poet"
-    assert list(crew.without_first_responder().specialists) == ["clerk"]
-    (tmp_path / "crew.yml").write_text("first: none\n")
-    assert load_crew(tmp_path, all_tools()).first == ""
