@@ -109,37 +109,31 @@ async def test_a_specialist_is_made_used_and_shown(scene: Scene, tmp_path: Path)
     assert "unitsmith" not in counted
 
 
-async def test_its_name_leaves_nothing_in_the_shared_counters(scene: Scene, tmp_path: Path) -> None:
+async def test_those_made_share_one_breaker_and_are_left_alone_together_where_they_keep_failing(
+    scene: Scene, tmp_path: Path
+) -> None:
     words = {
         "planner": in_turn(plan(PART)),
         "unitsmith": lambda _: Fault("bad_request"),
         "writer": lambda _: DONE_RESULT,
     }
-    async with (
-        provider(**words) as server,
-        scene.bot(connect("chat", server), crew=crew_in(tmp_path)) as app,
-    ):
-        talk = await scene.ask("what are 12 km in old Norwegian units?")
-        job = await talk.over()
-        known = await app.store.counters.read_breakers()
-    assert job.latest_request.subtasks["units"].specialist == "writer"
-    assert [name for name in known if not name.startswith("model:")] == [ADHOC_BREAKER], "one for all that are made"
-    assert known[ADHOC_BREAKER].get_state(app.store.clock()) == "closed", (
-        "one job alone does not take them from the others"
-    )
-
-
-async def test_where_those_made_keep_failing_they_are_left_alone_together(scene: Scene, tmp_path: Path) -> None:
-    words = {"planner": in_turn(plan(PART)), "unitsmith": in_turn(result(FACTOR, 90)), "writer": lambda _: DONE_RESULT}
+    rules = BREAKER_RULES["made"]
     async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew_in(tmp_path)) as app:
-        for number in range(BREAKER_RULES["made"].threshold):
-            await app.store.counters.record_breaker_failure(ADHOC_BREAKER, f"op{number}", BREAKER_RULES["made"])
-        talk = await scene.ask("what are 12 km in old Norwegian units?")
+        counters = app.store.counters
+        job = await (await scene.ask("what are 12 km in old Norwegian units?")).over()
+        assert job.latest_request.subtasks["units"].specialist == "writer"
+        known = await counters.read_breakers()
+        assert [name for name in known if not name.startswith("model:")] == [ADHOC_BREAKER], "one for all that are made"
+        assert known[ADHOC_BREAKER].get_state(app.store.clock()) == "closed", "one job alone does not take them away"
+        for number in range(1, rules.threshold):
+            await counters.record_breaker_failure(ADHOC_BREAKER, f"op{number}", rules)
+        asked = purposes(server).count("specialist:unitsmith")
+        talk = await scene.ask("what are 12 km in old Norwegian units?", channel="#sales")
         job = await talk.over()
     (failed,) = await talk.of(ev.AttemptFailed)
     assert failed.kind == "unavailable"
     assert failed.message.startswith("All specialists made for one job are paused for another ")
-    assert "specialist:unitsmith" not in purposes(server)
+    assert purposes(server).count("specialist:unitsmith") == asked
     assert job.latest_request.subtasks["units"].specialist == "writer"
 
 
