@@ -111,6 +111,9 @@ async def test_a_job_is_forgotten_in_the_store_and_in_slack(scene: Scene) -> Non
 
 async def test_what_is_late_does_not_bring_it_back_and_a_new_mention_begins_anew(scene: Scene) -> None:
     async with scene.bot():
+        for text in ("", "@nobody", "JX", "everything"):
+            assert (await scene.command(f"forget {text}"))["text"] != forget_window.CONFIRM_TEXT
+        assert scene.person().views() == [], "what names nothing opens no window"
         talk = await scene.ask("what can you do?")
         await talk.over()
         await forget(scene, talk.key.job)
@@ -208,11 +211,3 @@ async def test_all_of_a_persons_jobs_but_those_that_others_asked_for_things_in(s
         await eventually(lambda: _is_gone(scene, shared.key), 10)
     refused = [json.loads(line) async for line in scene.store.audit.read() if '"refused"' in line]
     assert [(one["deed"], one["user"]) for one in refused] == [("forgot", ana), ("forgot", ana)]
-
-
-async def test_what_names_nothing_is_said_so(scene: Scene) -> None:
-    async with scene.bot():
-        for text in ("", "@nobody", "JX", "everything"):
-            answer = await scene.command(f"forget {text}")
-            assert answer["text"] != forget_window.CONFIRM_TEXT
-    assert scene.person().views() == []
