@@ -18,6 +18,8 @@ from bot.store.redis.redis_store import Store
 from bot.store.redis_server import Server
 from bot.store.script import Arg, Script
 from bot.store.values import Claim, Commit, Head, JobKey
+from handoff import events as ev
+from handoff.contracts import Place, Request
 from tests.patience import patience
 
 JOB = JobKey("T1", "J0000000001")
@@ -53,6 +55,16 @@ class Kit:
         claim = await take_job(self.store, lease=lease)
         assert claim.key == key
         return claim
+
+
+async def add_request(store: Store, place: Place, user: str = "U1", *, has_fields: bool = True) -> JobKey:
+    """Put a person's request into the inbox of the job of a place, whose head it gives its first fields."""
+    request = Request(id=place.thread_ts, user=user, text="do", at=store.clock())
+    event = ev.RequestAdded(at=request.at, place=place, request=request)
+    key = JobKey(place.team, place.job_id)
+    fields = {"channel": place.channel, "thread_ts": place.thread_ts, "user": user, "title": request.text}
+    assert await store.jobs.ingest(key, ev.dump_event(event), dedupe=(), user=user, fields=fields if has_fields else {})
+    return key
 
 
 async def take_job(store: Store, owner: str = "me", *, lease: float = 10, schema: int = 1, **more: Any) -> Claim:

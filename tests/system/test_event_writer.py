@@ -11,11 +11,11 @@ from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Commit, JobKey, Retention
 from handoff import events as ev
-from handoff.contracts import Place, Request
+from handoff.contracts import Place
 from handoff.effects import Effect, MakePlan
 from handoff.state.job_state import Job
 from tests.patience import patience
-from tests.store.kit import MovedClock
+from tests.store.kit import MovedClock, add_request, read_head, take_job
 from tests.system.scene import eventually
 from tests.system.test_poison import Breaking
 
@@ -106,7 +106,7 @@ class RobbedPlanning(Planning):
 
     async def plan(self, runner: JobRunner) -> ev.Event | None:
         MovedClock(self._store).advance(60)
-        assert await self._jobs.claim("other", lease=30, schema=ev.SCHEMA) is not None
+        await take_job(self._store, "other", lease=30)
         runner.report_soon(FAULT)
         try:
             await asyncio.Event().wait()
@@ -122,18 +122,16 @@ def jobs(store: Store) -> NotedJobs:
     return made
 
 
-async def runner_of(store: Store, effects: Planning) -> JobRunner:
-    event = ev.RequestAdded(at=0.0, place=PLACE, request=Request(id="100.1", user="U1", text="do", at=0.0))
-    await store.jobs.ingest(KEY, ev.dump_event(event), dedupe=("1",))
-    claim = await store.jobs.claim("me", lease=30, schema=1)
-    assert claim is not None
-    return JobRunner(claim, store, effects, lease=30)
+async def run_job(store: Store, effects: Planning) -> JobRunner:
+    """Have a request run until its runner returns."""
+    await add_request(store, PLACE, has_fields=False)
+    runner = JobRunner(await take_job(store, lease=30), store, effects, lease=30)
+    await asyncio.wait_for(runner.run(), patience())
+    return runner
 
 
 async def test_a_noted_event_goes_with_the_next_report_and_before_it(store: Store, jobs: NotedJobs) -> None:
-    effects = Planning()
-    runner = await runner_of(store, effects)
-    await asyncio.wait_for(runner.run(), patience())
+    await run_job(store, Planning())
     together = next(commit for commit in jobs.commits if "PlanRejected" in commit)
     assert [name for name in together if name != "Posted"] == ["PlanRejected", "RequestFailed"]
 
@@ -141,45 +139,38 @@ async def test_a_noted_event_goes_with_the_next_report_and_before_it(store: Stor
 async def test_what_is_noted_within_a_moment_shares_a_write_and_is_kept_though_nothing_is_reported(
     store: Store, jobs: NotedJobs
 ) -> None:
-    runner = await runner_of(store, Noting(store, jobs))
-    await asyncio.wait_for(runner.run(), patience())
+    await run_job(store, Noting(store, jobs))
     assert ["PlanRejected", "PlanRejected"] in jobs.commits
 
 
 async def test_of_the_head_only_what_changed_is_written(store: Store, jobs: NotedJobs) -> None:
-    runner = await runner_of(store, Planning())
-    await asyncio.wait_for(runner.run(), patience())
+    await run_job(store, Planning())
     first, *later = jobs.fields
     assert {"state", "channel", "thread_ts", "title", "user"} <= first.keys()
     assert later
     assert all(fields.keys() <= {"state", "step"} for fields in later)
-    head = await store.jobs.read_head(KEY)
-    assert head is not None
+    head = await read_head(store, KEY)
     assert (head.fields["state"], head.fields["channel"]) == ("failed", "C1")
 
 
 async def test_people_are_shown_the_last_state(store: Store) -> None:
     effects = Planning()
-    runner = await runner_of(store, effects)
-    await asyncio.wait_for(runner.run(), patience())
+    runner = await run_job(store, effects)
     assert effects.shown_jobs[-1] == runner.job
     assert effects.shown_jobs[-1].latest_request.state == "failed"
 
 
 async def test_all_work_stops_where_a_noted_event_cannot_be_kept(store: Store, jobs: NotedJobs) -> None:
     effects = RobbedPlanning(store, jobs)
-    runner = await runner_of(store, effects)
-    await asyncio.wait_for(runner.run(), patience())
+    runner = await run_job(store, effects)
     assert effects.is_stopped
     assert not runner.is_idle
     assert "PlanRejected" not in [ev.load_event(entry.payload).type for entry in await store.jobs.read_log(KEY)]
 
 
 async def test_what_was_reported_is_kept_where_a_job_is_left_to_a_newer_release(store: Store, jobs: NotedJobs) -> None:
-    runner = await runner_of(store, SurprisedPlanning(store, jobs))
-    await asyncio.wait_for(runner.run(), patience())
+    await run_job(store, SurprisedPlanning(store, jobs))
     assert "PlanRejected" in [ev.load_event(entry.payload).type for entry in await store.jobs.read_log(KEY)]
-    head = await store.jobs.read_head(KEY)
-    assert head is not None
+    head = await read_head(store, KEY)
     assert (head.schema, head.owner, head.lost_owners) == (ev.SCHEMA + 1, "", 0)
     assert len(await store.jobs.read_inbox(KEY)) == 1, "what it cannot read it leaves there"

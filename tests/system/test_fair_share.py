@@ -13,8 +13,9 @@ from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
 from bot.store.values import DEFAULT_RETENTION, Claim, JobKey
 from handoff import events as ev
-from handoff.contracts import Place, Request
+from handoff.contracts import Place
 from handoff.effects import Effect, PostMessage
+from tests.store.kit import add_request
 from tests.system.scene import eventually
 from tests.system.test_poison import Breaking
 
@@ -69,13 +70,7 @@ class CountingJobs(Jobs):
 async def ask(store: Store, team: str, count: int) -> None:
     """So many requests of a team, each of another person; the people of all teams have the same ids."""
     for number in range(count):
-        place = Place(team=team, channel="C1", thread_ts=f"{number}.1")
-        request = Request(id=place.thread_ts, user=f"U{number}", text="do it", at=store.clock())
-        event = ev.RequestAdded(at=request.at, place=place, request=request)
-        fields = {"user": request.user, "channel": "C1", "thread_ts": place.thread_ts}
-        await store.jobs.ingest(
-            JobKey(team, place.job_id), ev.dump_event(event), dedupe=(), user=request.user, fields=fields
-        )
+        await add_request(store, Place(team=team, channel="C1", thread_ts=f"{number}.1"), f"U{number}")
 
 
 async def test_a_busy_team_leaves_the_others_their_share(store: Store) -> None:

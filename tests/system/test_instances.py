@@ -15,11 +15,11 @@ from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
 from bot.store.values import DEFAULT_RETENTION, Claim, JobKey
 from handoff import events as ev
-from handoff.contracts import Place, Request
+from handoff.contracts import Place
 from handoff.effects import Effect, PostMessage
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from tests.patience import patience
-from tests.store.kit import MovedClock
+from tests.store.kit import MovedClock, add_request, read_head, take_job
 from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, result, subtask
 from tests.system.scene import Scene, eventually, extract_shown_text
 from tests.system.test_poison import KEY, Breaking, ingest_request, until_quarantined
@@ -122,8 +122,7 @@ async def test_work_that_gets_on_is_renewed_again_and_again(store: Store) -> Non
     store.jobs = jobs = LongLeaseJobs(store._calls, DEFAULT_RETENTION)
     clock, effects = MovedClock(store), Endless()
     await ingest_request(store)
-    claim = await jobs.claim("me", lease=jobs.lease, schema=ev.SCHEMA)
-    assert claim is not None
+    claim = await take_job(store, "me", lease=jobs.lease)
     runner = JobRunner(claim, store, effects, lease=0.1)
     work = asyncio.create_task(runner.run())
     await effects.begin_event.wait()
@@ -138,8 +137,7 @@ async def test_work_that_gets_on_is_renewed_again_and_again(store: Store) -> Non
         await eventually(is_renewed, patience())
     runner.stop()
     await asyncio.wait_for(work, patience())
-    left = await store.jobs.read_head(KEY)
-    assert left is not None
+    left = await read_head(store, KEY)
     assert (left.owner, left.lost_owners) == ("", 0)
     assert left.due is not None
     assert left.due <= store.clock()
@@ -157,14 +155,12 @@ class Hanging(Jobs):
 async def test_an_owner_that_hangs_itself_is_stalled_too(caplog: pytest.LogCaptureFixture, store: Store) -> None:
     store.jobs = Hanging(store._calls, DEFAULT_RETENTION)
     await ingest_request(store)
-    claim = await store.jobs.claim("me", lease=0.1, schema=ev.SCHEMA)
-    assert claim is not None
+    claim = await take_job(store, "me", lease=0.1)
     await asyncio.wait_for(
         JobRunner(claim, store, Endless(), lease=0.1, stuck_limits=StuckLimits(step_seconds=0.2)).run(), patience()
     )
     assert "its owner is stuck" in caplog.text
-    head = await store.jobs.read_head(KEY)
-    assert head is not None
+    head = await read_head(store, KEY)
     assert (head.owner, head.lost_owners) == ("", 1)
 
 
@@ -173,11 +169,9 @@ async def test_an_owner_that_lost_its_lease_unseen_starts_nothing(
 ) -> None:
     clock, effects = MovedClock(store), Endless()
     await ingest_request(store)
-    claim = await store.jobs.claim("me", lease=30, schema=ev.SCHEMA)
-    assert claim is not None
+    claim = await take_job(store, "me", lease=30)
     clock.advance(31)
-    taken = await store.jobs.claim("other", lease=30, schema=ev.SCHEMA)
-    assert taken is not None
+    await take_job(store, "other", lease=30)
     # Its lease is over by its own clock: it asks before it begins anything.
     runner = JobRunner(claim, store, effects, lease=30, claimed_at=read_boot_clock() - 31)
     with pytest.raises(Fenced):
@@ -252,16 +246,8 @@ async def test_an_instance_does_not_spin_for_a_job_that_it_is_not_given(store: S
 
 
 async def test_one_person_leaves_slots_to_others(store: Store) -> None:
-    async def ingested_by(user: str, *names: str) -> None:
-        for name in names:
-            key = JobKey("T1", name)
-            request = Request(id="1.1", user=user, text="do it", at=store.clock())
-            event = ev.RequestAdded(
-                at=request.at, place=Place(team="T1", channel="C1", thread_ts=name), request=request
-            )
-            await store.jobs.ingest(key, ev.dump_event(event), dedupe=[], user=user, fields={"user": user})
-
-    await ingested_by("UANA", *(f"A{number}" for number in range(30)))
+    for number in range(30):
+        await add_request(store, Place(team="T1", channel="C1", thread_ts=f"{number}.1"), "UANA")
     instance = Instance(store, Endless(), slots=8, lease=30.0)
     work = asyncio.create_task(instance.run())
 
@@ -272,13 +258,12 @@ async def test_one_person_leaves_slots_to_others(store: Store) -> None:
         return look
 
     await eventually(owning(6))
-    await ingested_by("UBEN", "B1")
-    instance.nudge(JobKey("T1", "B1"))
+    of_ben = await add_request(store, Place(team="T1", channel="C2", thread_ts="1.1"), "UBEN")
+    instance.nudge(of_ben)
     await eventually(owning(7))
-    head = await store.jobs.read_head(JobKey("T1", "B1"))
+    head = await read_head(store, of_ben)
     await instance.stop()
     await work
-    assert head is not None
     assert head.owner, "while 24 jobs of Ana wait"
 
 
@@ -324,8 +309,7 @@ async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over(store: Stor
     await work
     kinds = [ev.load_event(entry.payload).type for entry in await store.jobs.read_log(KEY)]
     assert kinds == ["RequestAdded", "Posted"], "its id is known, so that nobody has to look for it"
-    head = await store.jobs.read_head(KEY)
-    assert head is not None
+    head = await read_head(store, KEY)
     assert (head.owner, head.lost_owners) == ("", 0)
     assert effects.told_to_end == 1, "all else is cut off at once"
 
@@ -338,8 +322,7 @@ async def test_stubborn_work_does_not_keep_a_job_from_being_handed_over(store: S
     await effects.begin_event.wait()
     await instance.stop()
     await work
-    head = await store.jobs.read_head(KEY)
-    assert head is not None
+    head = await read_head(store, KEY)
     assert head.owner == ""
-    assert await store.jobs.claim("other", lease=5, schema=ev.SCHEMA) is not None
+    await take_job(store, "other")
     effects.give_up.set()

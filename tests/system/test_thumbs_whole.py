@@ -13,7 +13,8 @@ from bot.slack.show import notices
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, LogEntry
 from handoff import events as ev
-from handoff.contracts import Place, Request
+from handoff.contracts import Place
+from tests.store.kit import add_request, take_job
 from tests.system.scene import Scene, Talk, block_of, eventually, extract_shown_text
 
 
@@ -102,15 +103,11 @@ class TakenMeanwhile:
 async def test_a_thumb_that_the_runner_takes_in_meanwhile_is_neither_missed_nor_counted_twice(
     scene: Scene, first: str
 ) -> None:
-    jobs, key = scene.store.jobs, JobKey("T1", "J0000000001")
-    request = Request(id="1.0", user="U1", text="how many", at=1.0)
-    added = ev.RequestAdded(at=1.0, place=Place(team="T1", channel="C1", thread_ts="1.0"), request=request)
-    assert await jobs.ingest(key, ev.dump_event(added), dedupe=["first"])
+    jobs, key = scene.store.jobs, await add_request(scene.store, Place(team="T1", channel="C1", thread_ts="1.0"))
 
     async def take() -> None:
         waiting = await jobs.read_inbox(key)
-        claim = await jobs.claim("runner", lease=10, schema=ev.SCHEMA)
-        assert claim is not None
+        claim = await take_job(scene.store)
         after, lines = len(await jobs.read_log(key)), [entry.payload for entry in waiting]
         await jobs.commit(claim, f"takes {after}", after, lines, taken_entries=[entry.seq for entry in waiting])
         await jobs.release(claim, due=0)

@@ -15,11 +15,11 @@ from bot.jobs.job_runner import JobRunner
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, JobKey
 from handoff import events as ev
-from handoff.contracts import Place, Request
+from handoff.contracts import Place
 from handoff.effects import Effect, MakePlan
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.summaries.summary import TrialNotice
-from tests.store.kit import read_head
+from tests.store.kit import add_request, read_head
 from tests.system.scene import eventually
 from tests.system.test_poison import Breaking
 
@@ -61,16 +61,9 @@ class WaitingEffects(Breaking):
         await asyncio.gather(*(self.begin_events[key].wait() for key in self.first))
 
 
-async def ask_in(store: Store, place: Place) -> None:
-    request = Request(id=place.thread_ts, user=f"U{place.thread_ts[0]}", text="do", at=0.0)
-    fields = {"channel": place.channel, "thread_ts": place.thread_ts, "user": request.user, "title": "do"}
-    event = ev.RequestAdded(at=0.0, place=place, request=request)
-    await store.jobs.ingest(key_of(place), ev.dump_event(event), dedupe=(request.id,), user=request.user, fields=fields)
-
-
 async def make_suspect_job(store: Store) -> None:
     """A job that three owners in a row have lost, and its lease with it."""
-    await ask_in(store, SUSPECT)
+    await add_request(store, SUSPECT)
 
     for number in range(MAX_LOST_OWNERS):
 
@@ -108,7 +101,7 @@ async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: Store,
     effects.first = frozenset(others)  # they go on while people are told, and during the pause behind it
     await make_suspect_job(store)
     for place in OTHERS:
-        await ask_in(store, place)
+        await add_request(store, place)
     async with at_work(store, effects, count) as instances:
         await on_trial(effects)
         (alone,) = [one for one in instances if key_of(SUSPECT) in one._runners]
@@ -154,7 +147,7 @@ async def test_others_do_not_wait_for_a_trial_that_proves_nothing(
     async with at_work(store, effects, 1):
         await on_trial(effects)
         for place in OTHERS:
-            await ask_in(store, place)
+            await add_request(store, place)
 
         async def all_at_work() -> bool:
             return effects.at_work == {key_of(place) for place in (SUSPECT, *OTHERS)}
