@@ -6,9 +6,15 @@ machine are now than those the bounds were chosen on, and passes it on to worker
 
 from __future__ import annotations
 
+import asyncio
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+T = TypeVar("T")
 
 WALL, PROCESSOR = "TESTS_SLOWDOWN", "TESTS_SLOW_CORES"
 QUICK = 0.36
@@ -34,6 +40,20 @@ def slow_cores() -> float:
 def patience(seconds: float = 60.0) -> float:
     """Return that many seconds of a quick machine to itself, in seconds of this one beside other work."""
     return SHARED_FACTOR * seconds * slowdown()
+
+
+async def eventually(look: Callable[[], Awaitable[T] | T], seconds: float | None = None) -> T:
+    """Wait for the first true value of a look, which may be async. Raises TimeoutError after `patience()`."""
+    deadline, pause = time.monotonic() + (patience() if seconds is None else seconds), 0.01
+    while True:
+        found = look()
+        value = await found if isinstance(found, Awaitable) else found
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise TimeoutError("it never came true")
+        await asyncio.sleep(pause)
+        pause = min(1.5 * pause, 0.05)
 
 
 def count_cores() -> int:

@@ -16,10 +16,11 @@ from tests.crash.points import list_passages, whole
 from tests.crash.scenarios import SCENARIOS
 from tests.nursery.nursery import Nursery
 from tests.patience import patience
-from tests.system.scene import POLL, Scene, Talk
+from tests.system.scene import Scene, Talk
 
 PATIENCE = patience(60)
 LATER = 60.0
+POLL = 0.05
 
 
 @dataclass(frozen=True)

@@ -214,7 +214,7 @@ async def stops_the_answer(talk: Talk, _: Path) -> None:
     Where an owner died between its record of the stream and the start, no part is ever to be read: the next owner
     starts none. Then it is pressed while that one writes.
     """
-    await eventually(lambda: _half_written(talk), patience=600.0)
+    await eventually(lambda: _half_written(talk), 600.0)
     while True:
         with contextlib.suppress(ActionFailed):  # a dead bot, or one that does not say yet that it is at work
             await talk.scene.person().stop(talk.channel, talk.ts)

@@ -6,8 +6,7 @@ from pathlib import Path
 from handoff import events as ev
 from tests.failover.names import forwarder, is_primary, replicated_servers
 from tests.failover.servers import NEEDS_SIDES, watched_servers
-from tests.patience import patience
-from tests.store.kit import eventually
+from tests.patience import eventually, patience
 from tests.system.brains import Gate, connect, plan, provider, purposes, result, subtask
 from tests.system.scene import scene_on
 

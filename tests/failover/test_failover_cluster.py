@@ -7,7 +7,8 @@ from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, StoreError
 from tests.failover.servers import Cluster, cluster
 from tests.failover.writers import Writer, list_broken_promises, more, run_writers
-from tests.store.kit import eventually, hearing
+from tests.patience import eventually
+from tests.store.kit import hearing
 
 JOBS = [JobKey("T1", f"J{n:010}") for n in range(24)]
 """Enough for every primary to have some."""

@@ -18,7 +18,8 @@ from bot.store.values import JobKey
 from tests.failover.names import NAMES, Name, follows, forwarder, furthest, is_primary, replicated_servers
 from tests.failover.servers import Node
 from tests.failover.writers import Writer, list_broken_promises, more, run_writers
-from tests.store.kit import JOB, eventually, hearing, until
+from tests.patience import eventually
+from tests.store.kit import JOB, hearing, until
 
 JOBS = [JobKey("T1", f"J{n:010}") for n in range(8)]
 

@@ -9,7 +9,8 @@ from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, StoreError
 from tests.failover.servers import NEEDS_SIDES, WatchedServers, watched_servers
 from tests.failover.writers import PromiseRecord, Writer, list_broken_promises, more, run_writers
-from tests.store.kit import eventually, hearing
+from tests.patience import eventually
+from tests.store.kit import hearing
 
 pytestmark = NEEDS_SIDES
 

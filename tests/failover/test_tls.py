@@ -12,7 +12,8 @@ import pytest
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, StoreError
 from tests.failover.writers import Writer, list_broken_promises, more, run_writers
-from tests.store.kit import eventually, hearing
+from tests.patience import eventually
+from tests.store.kit import hearing
 
 CERTIFICATES = Path(__file__).parent / "certificates"
 JOBS = [JobKey("T1", f"J{n:010}") for n in range(3)]

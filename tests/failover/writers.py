@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Commit, JobKey, StoreError
-from tests.store.kit import eventually
+from tests.patience import eventually
 
 LEASE = 60.0
 """Seconds: longer than any test, so that no job may be given to two."""

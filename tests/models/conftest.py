@@ -20,11 +20,12 @@ from bot.store.redis.redis_store import Store
 from handoff.contracts import Tier, Turn
 from specialists.model import ModelCall, ModelError, ModelMessage
 from specialists.tools.tool import ToolSpec
+from tests.patience import eventually
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import Brain, Latency, ProviderServer
 from tests.providers.wire import Api, WireRequest
-from tests.store.kit import MovedClock, eventually, fresh_store
+from tests.store.kit import MovedClock, fresh_store
 
 CLAUDE: dict[Tier, str] = {"fast": "claude-haiku-5-5", "balanced": "claude-sonnet-5-5", "deep": "claude-opus-5-5"}
 GPT: dict[Tier, str] = {"fast": "gpt-6-luna", "balanced": "gpt-6.1-terra", "deep": "gpt-6.1-sol"}

@@ -18,10 +18,10 @@ from handoff.contracts import Turn
 from specialists.model import CallWithheld, ModelCall, ModelError
 from tests.models import conftest
 from tests.models.conftest import ANA, FINE, Desk, wait_for_calls
-from tests.patience import patience
+from tests.patience import eventually, patience
 from tests.providers.faults import Fault, FaultKind
 from tests.providers.rendering import Reply
-from tests.store.kit import eventually, tcp_server
+from tests.store.kit import tcp_server
 
 MODEL = "model:gpt-6.1-terra"
 WRITER = "specialist:writer"

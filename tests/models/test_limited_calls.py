@@ -15,10 +15,9 @@ from bot.store.counters import Counter
 from bot.store.redis.redis_counters import Counters
 from specialists.model import CallWithheld, ModelError
 from tests.models.conftest import ANA, FINE, HOME, Desk, ask, wait_for_calls
-from tests.patience import patience
+from tests.patience import eventually, patience
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
-from tests.store.kit import eventually
 
 TOKENS = Counter("person:T1/U1:tokens", "day", 1)
 COUNTERS = [Counter("gpt-6.1-terra:requests", "rate", 1), Counter("calls:T1", "slots", 2), TOKENS]

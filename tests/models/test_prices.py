@@ -22,11 +22,10 @@ from bot.store.redis.redis_store import Store
 from specialists.model import CallWithheld
 from tests.models.conftest import ANA, CLAUDE, GPT, ServerScript, ask, connect, open_pair
 from tests.models.price_lists import failing_price_list, held_price_list
-from tests.patience import patience
+from tests.patience import eventually, patience
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
 from tests.providers.wire import Api
-from tests.store.kit import eventually
 
 MODELS = {"anthropic": [*CLAUDE.values()], "openai": [*GPT.values()]}
 FINE = Reply("Fine.", tokens_out=400)

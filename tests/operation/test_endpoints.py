@@ -12,7 +12,8 @@ from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT, Running, environment, leadhand
 from tests.command_line.test_command_run import check_failure, slack
 from tests.operation.probe import Samples, look, until, url_of
-from tests.store.kit import eventually, free_port, tcp_server
+from tests.patience import eventually
+from tests.store.kit import free_port, tcp_server
 
 APPEND = ("--appendonly", "yes")
 

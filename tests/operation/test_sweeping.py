@@ -16,8 +16,9 @@ from specialists.sandbox import scratch_folder
 from specialists.tools.tables.table_cache import TableCache
 from tests.command_line.command import ROOT, Running, environment
 from tests.command_line.test_command_run import slack
+from tests.patience import eventually
 from tests.providers.server import ProviderServer
-from tests.store.kit import eventually, tcp_server
+from tests.store.kit import tcp_server
 from tests.system.brains import make_rehearsal_brain, plan, subtask, tool_call
 
 HOLDER = """

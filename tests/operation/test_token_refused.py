@@ -9,8 +9,8 @@ from bot.workspace.workspace_server import Workspace
 from tests.command_line.command import ROOT, Running, environment
 from tests.command_line.test_command_run import CONTEXT, slack
 from tests.operation.probe import Samples, look, url_of
-from tests.patience import patience
-from tests.store.kit import eventually, free_port, tcp_server
+from tests.patience import eventually, patience
+from tests.store.kit import free_port, tcp_server
 
 
 @pytest.mark.parametrize("mode", ["socket", "http"])

@@ -13,11 +13,11 @@ from tests.command_line.command import ROOT, Running, environment
 from tests.command_line.test_command_run import slack
 from tests.operation.collector import Collector, attributes, collecting
 from tests.operation.probe import ProbeAnswer, Samples, look, url_of
-from tests.patience import patience
+from tests.patience import eventually, patience
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.server import ProviderServer
-from tests.store.kit import eventually, tcp_server
+from tests.store.kit import tcp_server
 from tests.system.brains import in_turn, make_rehearsal_brain, plan, result, subtask, tool_call
 from tests.system.scene import extract_shown_text
 

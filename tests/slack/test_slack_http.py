@@ -19,11 +19,11 @@ from bot.slack.token_monitor import REFUSED_TOKEN_ADVICE, TokenMonitor, TokenRef
 from bot.store.values import PayloadTooLarge, StoreError
 from bot.workspace.fault_injection import FaultKind
 from bot.workspace.workspace_server import Workspace
+from tests.patience import eventually
 from tests.slack.gates import MemoryGate
 from tests.slack.memory_service import MemoryService, listening
 from tests.slack.signed import SECRET, serve_app, signature
 from tests.slack.workspaces import workspace_and_client
-from tests.store.kit import eventually
 
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"

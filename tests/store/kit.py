@@ -213,15 +213,6 @@ def until(condition: Callable[[], bool], fault: str) -> None:
         time.sleep(0.01)
 
 
-async def eventually(condition: Callable[[], Any]) -> Any:
-    """The first true value of an async condition."""
-    deadline = time.monotonic() + patience()
-    while not (value := await condition()):
-        assert time.monotonic() < deadline, "it never came true"
-        await asyncio.sleep(0.01)
-    return value
-
-
 def is_alive(pid: int) -> bool:
     """Whether a process runs; one that ended and that nobody asked after counts as gone."""
     try:

@@ -4,7 +4,8 @@ import pytest
 
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey, Retention
-from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, open_store, take_job
+from tests.patience import eventually
+from tests.store.kit import JOB, OTHER_JOB, Kit, open_store, take_job
 
 
 async def read(kit: Kit, since: float = 0.0) -> list[str]:

@@ -21,7 +21,8 @@ from bot.store.values import (
     LogEntry,
     PayloadTooLarge,
 )
-from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, hearing, read_head, take_job
+from tests.patience import eventually
+from tests.store.kit import JOB, OTHER_JOB, Kit, hearing, read_head, take_job
 
 
 async def test_what_comes_in_makes_a_job_that_is_due_at_once(kit: Kit) -> None:

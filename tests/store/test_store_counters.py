@@ -4,7 +4,8 @@ import asyncio
 import math
 
 from bot.store.counters import CLOSED_BREAKER, DAY_SECONDS, AdmitReply, BreakerRule, Counter, Settlement
-from tests.store.kit import Kit, eventually
+from tests.patience import eventually
+from tests.store.kit import Kit
 
 RULE = BreakerRule(3, rest_seconds=30.0, longest_rest_seconds=100.0, forget_seconds=600.0)
 REQUESTS = Counter("model", "rate", 3)

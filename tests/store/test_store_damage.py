@@ -7,7 +7,8 @@ import pytest
 from bot.store.redis import layout
 from bot.store.redis.redis_store import Store
 from bot.store.values import Claim, Commit, LogBroken, LogEntry, StoreError
-from tests.store.kit import JOB, Kit, ask, eventually, read_head, take_job, tcp_server
+from tests.patience import eventually
+from tests.store.kit import JOB, Kit, ask, read_head, take_job, tcp_server
 
 LARGE = "x" * 20_000
 

@@ -13,7 +13,8 @@ from bot.store.address import parse_url
 from bot.store.redis.redis_store import Store
 from bot.store.server_diagnosis import explain_error, list_faults
 from bot.store.values import Commit, JobKey, LogEntry, Retention, StoreError
-from tests.store.kit import JOB, Kit, ask, eventually, free_port, hearing, take_job, tcp_server, until
+from tests.patience import eventually
+from tests.store.kit import JOB, Kit, ask, free_port, hearing, take_job, tcp_server, until
 
 AT_ONCE = ("--repl-diskless-sync-delay", "0")
 

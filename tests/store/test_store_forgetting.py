@@ -6,7 +6,8 @@ import pytest
 
 from bot.store.counters import DAY_SECONDS, Counter
 from bot.store.values import Commit, JobForgotten, JobKey, Retention
-from tests.store.kit import JOB, OTHER_JOB, Kit, eventually, open_store, take_job
+from tests.patience import eventually
+from tests.store.kit import JOB, OTHER_JOB, Kit, open_store, take_job
 
 BIG = '{"n":"' + "x" * 20_000 + '"}'
 

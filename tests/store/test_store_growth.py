@@ -10,7 +10,8 @@ import pytest
 from bot.store.redis import layout
 from bot.store.redis.redis_store import Store
 from bot.store.values import DEFAULT_RETENTION, JobKey, Retention
-from tests.store.kit import Kit, eventually, redis_kit, take_job
+from tests.patience import eventually
+from tests.store.kit import Kit, redis_kit, take_job
 
 T = TypeVar("T")
 BAR = 4096

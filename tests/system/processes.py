@@ -19,9 +19,8 @@ from typing import Any
 from bot.settings import VARIABLES
 from bot.workspace.workspace_server import Workspace
 from tests.nursery import forked
-from tests.patience import patience
+from tests.patience import eventually, patience
 from tests.store.kit import until
-from tests.system.scene import eventually
 
 PATIENCE = patience(60)
 """Seconds that a process gets to start, or to end, on a busy machine."""
@@ -46,11 +45,7 @@ class BotProcess:
 
     async def wait_for_record(self, event: str) -> dict[str, Any]:
         """The first record of that event."""
-
-        async def look() -> list[dict[str, Any]]:
-            return self.records(event)
-
-        return (await eventually(look, PATIENCE))[0]
+        return (await eventually(lambda: self.records(event)))[0]
 
     def freeze(self) -> None:
         """Stop it in the middle of whatever it does."""

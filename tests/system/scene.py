@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +29,7 @@ from handoff.engine.engine import fold_log
 from handoff.state.job_state import Job
 from specialists.crew import Crew
 from specialists.crew_set import CrewSet
-from tests.patience import patience
+from tests.patience import eventually, patience
 
 E = TypeVar("E")
 T = TypeVar("T")
@@ -40,7 +38,6 @@ Json = dict[str, Any]
 SAMPLE = Path(__file__).parent.parent.parent / "specialists" / "samples" / "sales.csv"
 PATIENCE = patience(60)
 """Seconds that a test waits for what must come: far longer than it takes, for machines that have other work."""
-POLL = 0.05
 
 
 def planned_at_once(settings: Settings) -> CrewSet:
@@ -272,16 +269,6 @@ class Talk:
         await self.wait_for_question(number)
         asks = ("Waits for ", "Was this carried out?")
         return [message for message in self.words() if any(words in extract_shown_text(message) for words in asks)][-1]
-
-
-async def eventually(look: Callable[[], Awaitable[T | None]], patience: float = PATIENCE) -> T:
-    """The first true value of an async look. Raises TimeoutError."""
-    deadline = time.monotonic() + patience
-    while not (value := await look()):
-        if time.monotonic() > deadline:
-            raise TimeoutError("it never came true")
-        await asyncio.sleep(POLL)
-    return value
 
 
 def block_of(message: Json, kind: str) -> Json | None:

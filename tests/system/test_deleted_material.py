@@ -8,7 +8,8 @@ import pytest
 
 from handoff import events as ev
 from specialists.tools.tables.table_cache import TableCache, find_cache_folder, make_entry_key
-from tests.system.scene import Scene, Talk, eventually, scene_on
+from tests.patience import eventually
+from tests.system.scene import Scene, Talk, scene_on
 
 CANARY = "zanzibar"
 TABLE = f"place,visits\n{CANARY},3\n{CANARY} East,4\n".encode()

@@ -14,9 +14,8 @@ from handoff import events as ev
 from handoff.contracts import Place
 from handoff.effects import Effect, MakePlan
 from handoff.state.job_state import Job
-from tests.patience import patience
+from tests.patience import eventually, patience
 from tests.store.kit import MovedClock, add_request, read_head, take_job
-from tests.system.scene import eventually
 from tests.system.test_poison import Breaking
 
 PLACE = Place(team="T1", channel="C1", thread_ts="100.1")
@@ -68,7 +67,7 @@ class Noting(Planning):
         self._store, self._jobs = store, jobs
 
     async def plan(self, runner: JobRunner) -> ev.Event | None:
-        async def is_kept(name: str, times: int) -> bool:
+        def is_kept(name: str, times: int) -> bool:
             return sum(commit.count(name) for commit in self._jobs.commits) == times
 
         await eventually(lambda: is_kept("Posted", 1))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from bot.jobs.instance import Instance
@@ -15,8 +14,8 @@ from bot.store.values import DEFAULT_RETENTION, Claim, JobKey
 from handoff import events as ev
 from handoff.contracts import Place
 from handoff.effects import Effect, PostMessage
+from tests.patience import eventually
 from tests.store.kit import add_request
-from tests.system.scene import eventually
 from tests.system.test_poison import Breaking
 
 BUSY, OTHER, THIRD = "T0BUSY", "T0OTHER", "T0THIRD"
@@ -45,11 +44,8 @@ class LastingEffects(Breaking):
     def end_oldest(self) -> None:
         next(end for end in self._ends.values() if not end.is_set()).set()
 
-    def has_begun(self, count: int) -> Callable[[], Awaitable[bool]]:
-        async def look() -> bool:
-            return len(self.begun_keys) >= count
-
-        return look
+    async def wait_until_begun(self, count: int) -> None:
+        await eventually(lambda: len(self.begun_keys) >= count)
 
 
 class CountingJobs(Jobs):
@@ -61,10 +57,6 @@ class CountingJobs(Jobs):
         claim = await super().claim(owner, **how)
         self.fruitless = 0 if claim is not None else self.fruitless + 1
         return claim
-
-    async def is_left(self) -> bool:
-        """Whether every try of a look at the jobs that wait found none."""
-        return self.fruitless >= 8
 
 
 async def ask(store: Store, team: str, count: int) -> None:
@@ -79,16 +71,16 @@ async def test_a_busy_team_leaves_the_others_their_share(store: Store) -> None:
     instance = Instance(store, effects, slots=SLOTS, lease=30.0, has_several_teams=lambda: True)
     await ask(store, BUSY, 40)
     work = asyncio.create_task(instance.run())
-    await eventually(effects.has_begun(5))
-    await eventually(jobs.is_left)
+    await effects.wait_until_begun(5)
+    await eventually(lambda: jobs.fruitless >= 8)  # every try of a look at the jobs that wait
     assert instance.owned_job_count == 5, "while 35 wait"
     await ask(store, OTHER, 12)
-    await eventually(effects.has_begun(6))
+    await effects.wait_until_begun(6)
     assert Counter(key.team for key in effects.begun_keys) == {BUSY: 5, OTHER: 1}, "a slot was free for who comes later"
     await ask(store, THIRD, 12)
     for number in range(7, 25):
         effects.end_oldest()
-        await eventually(effects.has_begun(number))
+        await effects.wait_until_begun(number)
         held = Counter(key.team for key in effects.begun_keys[-SLOTS:])  # those before have ended
         assert held[OTHER] >= 1, number
         assert held[THIRD] >= 1, number
@@ -103,7 +95,7 @@ async def test_a_team_alone_has_all_slots(store: Store) -> None:
     instance = Instance(store, effects, slots=SLOTS, lease=30.0)
     await ask(store, BUSY, SLOTS)
     work = asyncio.create_task(instance.run())
-    await eventually(effects.has_begun(SLOTS))
+    await effects.wait_until_begun(SLOTS)
     assert instance.owned_job_count == SLOTS
     await instance.stop()
     await work

@@ -141,14 +141,10 @@ async def test_work_under_way_is_stopped_and_posts_nothing_more(scene: Scene) ->
         await scene.person().submit(view["id"])
         await receipt(scene)
         gate.open()
-        await eventually(lambda: _idle(app), 10)
+        await eventually(lambda: app.instance.owned_job_count == 0, 10)
         await scene.barrier()
         assert await keys_of(scene, talk.key) == {"gone"}
         assert talk.replies() == []
-
-
-async def _idle(app: Any) -> bool:
-    return app.instance.owned_job_count == 0
 
 
 async def _is_gone(scene: Scene, key: JobKey) -> bool:

@@ -13,9 +13,10 @@ from bot import teams
 from bot.jobs import instance
 from bot.slack.installation.records import InstallationRecords, TokenCipher
 from bot.slack.show import notices
+from tests.patience import eventually
 from tests.store.kit import free_port
 from tests.system.installing import KEY, OTHER_KEY, Town, town_at
-from tests.system.scene import block_of, eventually
+from tests.system.scene import block_of
 
 ASKS = "write a short note to the board"
 
@@ -84,7 +85,7 @@ async def test_instances_with_the_former_key_alone_lose_nothing_while_the_keys_a
     async with town.bot():
         await town.install("Local workspace")
         async with town.bot(port=free_port(), keys=(OTHER_KEY, KEY)):
-            await eventually(lambda: _is_logged(caplog, "cannot be read"))
+            await eventually(lambda: "cannot be read" in caplog.text)
             talk = await town.scene(town.first).ask(ASKS)
             await talk.over()
             assert talk.words(), "it goes on with what it knows"
@@ -180,7 +181,7 @@ async def test_an_expiring_token_is_refreshed_once_by_one_of_two_instances(serve
                 talk = await town.scene(town.first).ask(ASKS)
                 await talk.over()
                 assert talk.words()
-                await eventually(lambda: refreshes(town, 3))
+                await eventually(lambda: has_refreshed(town, 3))
         calls = town.first.calls("oauth.v2.access")
         assert [call.error for call in calls if not call.ok] == []
         assert [call.error for call in town.first.calls() if not call.ok] == []
@@ -225,15 +226,11 @@ async def test_an_instance_that_dies_before_it_asks_for_a_token_leaves_that_to_a
     assert await records.replace(team, dead, former_row=row)
     async with town.bot():
         assert town.first.calls("oauth.v2.access")[-1].ok, "while another may be at it, nobody else is"
-        await eventually(lambda: refreshes(town, 1))
-        await eventually(lambda: _is_logged(caplog, "install the app again at /slack/install"))
+        await eventually(lambda: has_refreshed(town, 1))
+        await eventually(lambda: "install the app again at /slack/install" in caplog.text)
         talk = await town.scene(town.first).ask(ASKS)
         await talk.over()
         assert talk.words(), "the old token is good until its time is over"
-
-
-async def _is_logged(caplog: pytest.LogCaptureFixture, words: str) -> bool:
-    return words in caplog.text
 
 
 async def token_of(town: Town) -> str:
@@ -242,7 +239,7 @@ async def token_of(town: Town) -> str:
     return str(record.fields["bot_token"]) if record is not None and record.fields else ""
 
 
-async def refreshes(town: Town, number: int) -> bool:
+def has_refreshed(town: Town, number: int) -> bool:
     """Whether tokens were asked for so often by a refresh token."""
     asked = [call.args.get("refresh_token") for call in town.first.calls("oauth.v2.access")]
     named = [each for each in asked if each]

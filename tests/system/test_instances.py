@@ -18,10 +18,10 @@ from handoff import events as ev
 from handoff.contracts import Place
 from handoff.effects import Effect, PostMessage
 from handoff.engine.ladder import MAX_LOST_OWNERS
-from tests.patience import patience
+from tests.patience import eventually, patience
 from tests.store.kit import MovedClock, add_request, read_head, take_job
 from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, result, subtask
-from tests.system.scene import Scene, eventually, extract_shown_text
+from tests.system.scene import Scene, extract_shown_text
 from tests.system.test_poison import KEY, Breaking, ingest_request, until_quarantined
 
 ONE = plan(subtask("only", "writer"))
@@ -129,12 +129,8 @@ async def test_work_that_gets_on_is_renewed_again_and_again(store: Store) -> Non
     for _ in range(5):  # without renewals the second one would find the lease run out
         clock.advance(jobs.lease - 120)
         assert await jobs.claim("other", lease=5, schema=ev.SCHEMA) is None
-        before = jobs.renewals
-
-        async def is_renewed(before: int = before) -> bool:
-            return jobs.renewals > before + 1  # the first one may have been under way when the clock moved
-
-        await eventually(is_renewed, patience())
+        enough = jobs.renewals + 2  # the first one may have been under way when the clock moved
+        await eventually(lambda enough=enough: jobs.renewals >= enough)
     runner.stop()
     await asyncio.wait_for(work, patience())
     left = await read_head(store, KEY)
@@ -194,11 +190,7 @@ class Full(Store):
 
     async def wait_for_looks(self, times: int) -> None:
         """Wait until it was asked so many times."""
-
-        async def look() -> bool:
-            return self.ask_count >= times
-
-        await eventually(look)
+        await eventually(lambda: self.ask_count >= times)
 
 
 async def test_a_store_that_is_nearly_full_gets_no_new_work(
@@ -250,17 +242,10 @@ async def test_one_person_leaves_slots_to_others(store: Store) -> None:
         await add_request(store, Place(team="T1", channel="C1", thread_ts=f"{number}.1"), "UANA")
     instance = Instance(store, Endless(), slots=8, lease=30.0)
     work = asyncio.create_task(instance.run())
-
-    def owning(count: int) -> Any:
-        async def look() -> bool:
-            return instance.owned_job_count == count
-
-        return look
-
-    await eventually(owning(6))
+    await eventually(lambda: instance.owned_job_count == 6)
     of_ben = await add_request(store, Place(team="T1", channel="C2", thread_ts="1.1"), "UBEN")
     instance.nudge(of_ben)
-    await eventually(owning(7))
+    await eventually(lambda: instance.owned_job_count == 7)
     head = await read_head(store, of_ben)
     await instance.stop()
     await work

@@ -13,10 +13,11 @@ import pytest
 from bot.store.redis.redis_store import Store
 from handoff import events as ev
 from handoff.engine.ladder import RETRY_DELAY_SECONDS
+from tests.patience import eventually
 from tests.providers.faults import Fault
 from tests.system.brains import Gate, connect, in_turn, plan, provider, purposes, result, subtask
 from tests.system.processes import BotProcess, bot_process
-from tests.system.scene import Scene, Talk, bot_in, eventually, scene_on
+from tests.system.scene import Scene, Talk, bot_in, scene_on
 
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
 

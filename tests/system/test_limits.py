@@ -13,11 +13,12 @@ from handoff import events as ev
 from handoff.engine.answer import list_answer_gaps
 from handoff.text.counts import format_short_number
 from specialists.turns import finish_tools
+from tests.patience import eventually
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
 from tests.system.brains import Words, bot_with_provider, connect, plan, provider, purposes, result, subtask, tool_call
-from tests.system.scene import Scene, block_of, eventually, extract_shown_text
+from tests.system.scene import Scene, block_of, extract_shown_text
 
 ONE = plan(subtask("sum", "analyst", intent="Add up the two numbers of the request: 19 and 23."))
 PAIR = plan(subtask("sum", "analyst"), subtask("text", "writer"))

@@ -7,10 +7,11 @@ from bot.features.memory import commands as remembering
 from bot.features.memory.view import ADD_BUTTON, FORGET_BUTTON, PAGE_BUTTON, ROW_MENU
 from handoff import events as ev
 from handoff.contracts import Material
+from tests.patience import eventually
 from tests.providers.scripts import purpose_of
 from tests.providers.wire import WireRequest
 from tests.system.brains import bot_with_provider, plan, result, subtask
-from tests.system.scene import Scene, Talk, buttons, eventually, extract_shown_text
+from tests.system.scene import Scene, Talk, buttons, extract_shown_text
 
 FACT = "our fiscal year starts in April"
 WORK = "Write one sentence about our quarters."

@@ -19,8 +19,8 @@ from handoff.contracts import Place
 from handoff.effects import Effect, MakePlan
 from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.summaries.summary import TrialNotice
+from tests.patience import eventually
 from tests.store.kit import add_request, read_head
-from tests.system.scene import eventually
 from tests.system.test_poison import Breaking
 
 LEASE = 0.5
@@ -87,11 +87,7 @@ async def at_work(store: Store, effects: WaitingEffects, count: int) -> AsyncIte
 
 async def on_trial(effects: WaitingEffects) -> None:
     """Wait until the suspect is worked on."""
-
-    async def look() -> bool:
-        return key_of(SUSPECT) in effects.at_work
-
-    await eventually(look)
+    await eventually(lambda: key_of(SUSPECT) in effects.at_work)
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -109,20 +105,12 @@ async def test_an_instance_holds_nothing_else_while_it_tries_a_job(store: Store,
         assert effects.trial_notices
         assert all(effects.begin_counts[key] >= 1 for key in others)
         if count > 1:
-
-            async def elsewhere() -> bool:
-                return others <= effects.at_work
-
-            await eventually(elsewhere)
+            await eventually(lambda: others <= effects.at_work)
             assert alone.owned_job_count == 1
         else:
             assert not others & effects.at_work
         effects.goes_on[key_of(SUSPECT)].set()
-
-        async def all_back() -> bool:
-            return others <= effects.at_work
-
-        await eventually(all_back)
+        await eventually(lambda: others <= effects.at_work)
 
         async def got_on() -> bool:
             head = await store.jobs.read_head(key_of(SUSPECT))
@@ -148,11 +136,7 @@ async def test_others_do_not_wait_for_a_trial_that_proves_nothing(
         await on_trial(effects)
         for place in OTHERS:
             await add_request(store, place)
-
-        async def all_at_work() -> bool:
-            return effects.at_work == {key_of(place) for place in (SUSPECT, *OTHERS)}
-
-        await eventually(all_at_work)
+        await eventually(lambda: effects.at_work == {key_of(place) for place in (SUSPECT, *OTHERS)})
         head = await read_head(store, key_of(SUSPECT))
         assert (head.lost_owners, head.fields[TRIAL_FIELD]) == (MAX_LOST_OWNERS, ""), (
             "if it is lost again, it is tried again"
