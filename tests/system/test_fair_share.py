@@ -6,7 +6,6 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.store.redis.redis_jobs import Jobs
 from bot.store.redis.redis_store import Store
@@ -16,7 +15,7 @@ from handoff.contracts import Place
 from handoff.effects import Effect, PostMessage
 from tests.patience import eventually
 from tests.store.kit import add_request
-from tests.system.test_poison import Breaking
+from tests.system.test_poison import Breaking, running
 
 BUSY, OTHER, THIRD = "T0BUSY", "T0OTHER", "T0THIRD"
 SLOTS = 6
@@ -68,34 +67,28 @@ async def ask(store: Store, team: str, count: int) -> None:
 async def test_a_busy_team_leaves_the_others_their_share(store: Store) -> None:
     store.jobs = jobs = CountingJobs(store._calls, DEFAULT_RETENTION)
     effects = LastingEffects()
-    instance = Instance(store, effects, slots=SLOTS, lease=30.0, has_several_teams=lambda: True)
     await ask(store, BUSY, 40)
-    work = asyncio.create_task(instance.run())
-    await effects.wait_until_begun(5)
-    await eventually(lambda: jobs.fruitless >= 8)  # every try of a look at the jobs that wait
-    assert instance.owned_job_count == 5, "while 35 wait"
-    await ask(store, OTHER, 12)
-    await effects.wait_until_begun(6)
-    assert Counter(key.team for key in effects.begun_keys) == {BUSY: 5, OTHER: 1}, "a slot was free for who comes later"
-    await ask(store, THIRD, 12)
-    for number in range(7, 25):
-        effects.end_oldest()
-        await effects.wait_until_begun(number)
-        held = Counter(key.team for key in effects.begun_keys[-SLOTS:])  # those before have ended
-        assert held[OTHER] >= 1, number
-        assert held[THIRD] >= 1, number
-        if number >= 6 + SLOTS:
-            assert held == {BUSY: 2, OTHER: 2, THIRD: 2}, (number, "more than 20 of the busy team's wait before them")
-    await instance.stop()
-    await work
+    async with running(store, effects, slots=SLOTS, has_several_teams=lambda: True) as instance:
+        await effects.wait_until_begun(5)
+        await eventually(lambda: jobs.fruitless >= 8)  # every try of a look at the jobs that wait
+        assert instance.owned_job_count == 5, "while 35 wait"
+        await ask(store, OTHER, 12)
+        await effects.wait_until_begun(6)
+        assert Counter(key.team for key in effects.begun_keys) == {BUSY: 5, OTHER: 1}, "a slot was free for the next"
+        await ask(store, THIRD, 12)
+        for number in range(7, 25):
+            effects.end_oldest()
+            await effects.wait_until_begun(number)
+            held = Counter(key.team for key in effects.begun_keys[-SLOTS:])  # those before have ended
+            assert held[OTHER] >= 1, number
+            assert held[THIRD] >= 1, number
+            if number >= 6 + SLOTS:
+                assert held == {BUSY: 2, OTHER: 2, THIRD: 2}, (number, "more than 20 of the busy team wait before them")
 
 
 async def test_a_team_alone_has_all_slots(store: Store) -> None:
     effects = LastingEffects()
-    instance = Instance(store, effects, slots=SLOTS, lease=30.0)
     await ask(store, BUSY, SLOTS)
-    work = asyncio.create_task(instance.run())
-    await effects.wait_until_begun(SLOTS)
-    assert instance.owned_job_count == SLOTS
-    await instance.stop()
-    await work
+    async with running(store, effects, slots=SLOTS) as instance:
+        await effects.wait_until_begun(SLOTS)
+        assert instance.owned_job_count == SLOTS

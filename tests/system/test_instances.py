@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from bot.jobs.effect_tasks import StuckLimits
-from bot.jobs.instance import Instance
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.lease import Fenced, read_boot_clock
 from bot.store.redis.redis_jobs import Jobs
@@ -22,7 +21,7 @@ from tests.patience import eventually, patience
 from tests.store.kit import MovedClock, add_request, read_head, take_job
 from tests.system.brains import Gate, connect, escalation, in_turn, plan, provider, result, subtask
 from tests.system.scene import Scene, extract_shown_text
-from tests.system.test_poison import KEY, Breaking, ingest_request, until_quarantined
+from tests.system.test_poison import KEY, Breaking, ingest_request, running, until_quarantined
 
 ONE = plan(subtask("only", "writer"))
 OTHER = plan(subtask("other", "reviewer"))
@@ -200,18 +199,15 @@ async def test_a_store_that_is_nearly_full_gets_no_new_work(
     store, effects = await Full.connect(server_url, prefix=scene.prefix), Endless()
     assert isinstance(store, Full)
     await ingest_request(store)
-    instance = Instance(store, effects, slots=1, lease=1.0)
-    work = asyncio.create_task(instance.run())
-    for looks in range(1, 5):
+    async with running(store, effects, slots=1, lease=1.0) as instance:
+        for looks in range(1, 5):
+            instance.nudge(KEY)
+            await store.wait_for_looks(looks)
+        assert effects.try_count == 0
+        assert instance.hold_reason == Full.line
+        store.line = ""
         instance.nudge(KEY)
-        await store.wait_for_looks(looks)
-    assert effects.try_count == 0
-    assert instance.hold_reason == Full.line
-    store.line = ""
-    instance.nudge(KEY)
-    await asyncio.wait_for(effects.begin_event.wait(), patience())
-    await instance.stop()
-    await work
+        await asyncio.wait_for(effects.begin_event.wait(), patience())
     await store.close()
     events = [record for record in caplog.records if getattr(record, "event", "") == "memory_full"]
     assert [record.getMessage() for record in events] == [f"no job is claimed: {Full.line}"]
@@ -229,27 +225,20 @@ async def test_an_instance_does_not_spin_for_a_job_that_it_is_not_given(store: S
 
     store.jobs = elusive = Elusive(store._calls, DEFAULT_RETENTION)
     await ingest_request(store)
-    instance = Instance(store, Endless(), slots=1, lease=1.0)
-    work = asyncio.create_task(instance.run())
-    await asyncio.sleep(0.6)
-    await instance.stop()
-    await work
+    async with running(store, Endless(), slots=1, lease=1.0):
+        await asyncio.sleep(0.6)
     assert 1 <= elusive.looks <= 4
 
 
 async def test_one_person_leaves_slots_to_others(store: Store) -> None:
     for number in range(30):
         await add_request(store, Place(team="T1", channel="C1", thread_ts=f"{number}.1"), "UANA")
-    instance = Instance(store, Endless(), slots=8, lease=30.0)
-    work = asyncio.create_task(instance.run())
-    await eventually(lambda: instance.owned_job_count == 6)
-    of_ben = await add_request(store, Place(team="T1", channel="C2", thread_ts="1.1"), "UBEN")
-    instance.nudge(of_ben)
-    await eventually(lambda: instance.owned_job_count == 7)
-    head = await read_head(store, of_ben)
-    await instance.stop()
-    await work
-    assert head.owner, "while 24 jobs of Ana wait"
+    async with running(store, Endless(), slots=8) as instance:
+        await eventually(lambda: instance.owned_job_count == 6)
+        of_ben = await add_request(store, Place(team="T1", channel="C2", thread_ts="1.1"), "UBEN")
+        instance.nudge(of_ben)
+        await eventually(lambda: instance.owned_job_count == 7)
+        assert (await read_head(store, of_ben)).owner, "while 24 jobs of Ana wait"
 
 
 async def test_a_job_that_is_heard_of_several_times_is_claimed_once(store: Store) -> None:
@@ -263,13 +252,10 @@ async def test_a_job_that_is_heard_of_several_times_is_claimed_once(store: Store
     store.jobs = asked = JobsThatRecord(store._calls, DEFAULT_RETENTION)
     asked.preferred_jobs, effects = [], Endless()
     await ingest_request(store)
-    instance = Instance(store, effects, slots=4, lease=30.0)
-    for _ in range(3):  # Slack sends two events for a mention, and the store tells of it too
-        instance.nudge(KEY)
-    work = asyncio.create_task(instance.run())
-    await effects.begin_event.wait()
-    await instance.stop()
-    await work
+    async with running(store, effects, slots=4) as instance:
+        for _ in range(3):  # Slack sends two events for a mention, and the store tells of it too
+            instance.nudge(KEY)
+        await effects.begin_event.wait()
     assert asked.preferred_jobs == [KEY]
 
 
@@ -287,11 +273,8 @@ class Posting(Endless):
 async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over(store: Store) -> None:
     effects = Posting()
     await ingest_request(store)
-    instance = Instance(store, effects, slots=1, lease=30.0)
-    work = asyncio.create_task(instance.run())
-    await effects.begin_event.wait()
-    await instance.stop()
-    await work
+    async with running(store, effects, slots=1):
+        await effects.begin_event.wait()
     kinds = [ev.load_event(entry.payload).type for entry in await store.jobs.read_log(KEY)]
     assert kinds == ["RequestAdded", "Posted"], "its id is known, so that nobody has to look for it"
     head = await read_head(store, KEY)
@@ -302,11 +285,8 @@ async def test_a_post_on_its_way_arrives_before_a_job_is_handed_over(store: Stor
 async def test_stubborn_work_does_not_keep_a_job_from_being_handed_over(store: Store) -> None:
     effects = Endless(stubborn=True)
     await ingest_request(store)
-    instance = Instance(store, effects, slots=1, lease=30.0)
-    work = asyncio.create_task(instance.run())
-    await effects.begin_event.wait()
-    await instance.stop()
-    await work
+    async with running(store, effects, slots=1):
+        await effects.begin_event.wait()
     head = await read_head(store, KEY)
     assert head.owner == ""
     await take_job(store, "other")

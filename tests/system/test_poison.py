@@ -8,6 +8,7 @@ import json
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -208,6 +209,18 @@ async def ingest_request(store: Store) -> None:
     await store.jobs.ingest(KEY, ev.dump_event(event), dedupe=("1",), user="U1", fields=fields)
 
 
+@asynccontextmanager
+async def running(store: Store, effects: Breaking, **options: Any) -> AsyncIterator[Instance]:
+    """An instance at work, which is stopped at the end of the block. `options` are those of `Instance`."""
+    instance = Instance(store, effects, **{"lease": 30.0, **options})
+    work = asyncio.create_task(instance.run())
+    try:
+        yield instance
+    finally:
+        await instance.stop()
+        await work
+
+
 async def until_quarantined(
     store: Store, effects: Breaking, lease: float = 30.0, bounds: StuckLimits | None = None
 ) -> None:
@@ -215,10 +228,8 @@ async def until_quarantined(
 
     The lease is too long to run out on a busy machine: who takes up again what it held itself is not counted as lost.
     """
-    instance = Instance(store, effects, slots=2, lease=lease, stuck_limits=bounds)
     clock = MovedClock(store)
-    work = asyncio.create_task(instance.run())
-    try:
+    async with running(store, effects, slots=2, lease=lease, stuck_limits=bounds) as instance:
 
         async def look() -> bool:
             head = await store.jobs.read_head(KEY)
@@ -228,9 +239,6 @@ async def until_quarantined(
             return head is not None and head.is_quarantined
 
         await eventually(look)
-    finally:
-        await instance.stop()
-        await work
 
 
 async def test_work_that_breaks_its_owner_again_and_again(store: Store) -> None:

@@ -21,7 +21,7 @@ from handoff.engine.ladder import MAX_LOST_OWNERS
 from handoff.summaries.summary import TrialNotice
 from tests.patience import eventually
 from tests.store.kit import add_request, read_head
-from tests.system.test_poison import Breaking
+from tests.system.test_poison import Breaking, running
 
 LEASE = 0.5
 SUSPECT, *OTHERS = (Place(team="T1", channel="C1", thread_ts=f"{number}.1") for number in (100, 200, 300))
@@ -77,12 +77,8 @@ async def make_suspect_job(store: Store) -> None:
 async def at_work(store: Store, effects: WaitingEffects, count: int) -> AsyncIterator[list[Instance]]:
     """So many instances, one of which holds the suspect alone."""
     async with AsyncExitStack() as stack:
-        instances = [Instance(store, effects, slots=3, lease=LEASE) for _ in range(count)]
-        for instance in instances:
-            work = asyncio.create_task(instance.run())
-            stack.push_async_callback(asyncio.gather, work)
-            stack.push_async_callback(instance.stop)
-        yield instances
+        how = {"slots": 3, "lease": LEASE}
+        yield [await stack.enter_async_context(running(store, effects, **how)) for _ in range(count)]
 
 
 async def on_trial(effects: WaitingEffects) -> None:
