@@ -31,8 +31,8 @@ from tests.system.scene import Scene
 HOME = "home-server"
 """The name of the provider that speaks chat completions here."""
 QUICK = RetryPolicy(first_pause_seconds=0.02, max_pause_seconds=0.05)
-Words = Callable[[WireRequest], Awaitable[Reply | Fault | None] | Reply | Fault | None]
-"""What is said to a call; None leaves it to the rehearsal."""
+Words = Callable[[WireRequest], Awaitable[Reply | Fault | None] | Reply | Fault | None] | Reply | Fault
+"""What is said to a call, worked out from it or always the same; None leaves it to the rehearsal."""
 
 
 class Gate:
@@ -60,7 +60,7 @@ def make_rehearsal_brain(**words: Words) -> Brain:
     async def brain(request: WireRequest) -> Reply | Fault:
         kind, _, name = purpose_of(request).partition(":")
         chosen = words.get(name) or words.get(kind)
-        said = chosen(request) if chosen is not None else None
+        said = chosen(request) if callable(chosen) else chosen
         reply = await said if isinstance(said, Awaitable) else said
         return reply if reply is not None else await rehearsal(request)
 
@@ -92,7 +92,8 @@ def by_part(otherwise: Reply | None = None, /, **parts: Words) -> Words:
         text = request.messages[0].text
         name = next((name for name in parts if f"part {name}." in task_of(request)), "")
         name = name or next((name for name in parts if f"part-{name}" in text), "")
-        return parts[name](request) if name else otherwise
+        chosen = parts.get(name, otherwise)
+        return chosen(request) if callable(chosen) else chosen
 
     return say
 

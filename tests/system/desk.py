@@ -30,7 +30,7 @@ class Desk:
     @asynccontextmanager
     async def serve(self, *turns: Reply) -> AsyncIterator[None]:
         """A provider whose plan is the part `note` of the clerk, who takes these turns."""
-        async with provider(planner=lambda _: plan(subtask("note", "clerk")), clerk=after_calls(*turns)) as self.server:
+        async with provider(planner=plan(subtask("note", "clerk")), clerk=after_calls(*turns)) as self.server:
             yield
 
     @asynccontextmanager

@@ -62,10 +62,10 @@ async def test_of_two_specialists_on_one_question_one_is_chosen_and_the_other_st
     chosen = Reply(json.dumps({"chosen": "page", "reason": "It names its source."}))
     async with bot_with_provider(
         scene,
-        planner=lambda _: strategy("select", *TWO),
-        analyst=lambda _: make_finding_result("The office opens at nine, I believe."),
-        researcher=lambda _: make_finding_result("The office opens at 8:30 (handbook)."),
-        selector=lambda _: chosen,
+        planner=strategy("select", *TWO),
+        analyst=make_finding_result("The office opens at nine, I believe."),
+        researcher=make_finding_result("The office opens at 8:30 (handbook)."),
+        selector=chosen,
     ) as server:
         talk = await scene.ask("When does the office open?")
         job = await talk.over()
@@ -85,10 +85,10 @@ async def test_of_two_specialists_on_one_question_one_is_chosen_and_the_other_st
 async def test_a_choice_that_names_nobody_takes_the_surest_and_says_so(scene: Scene) -> None:
     async with bot_with_provider(
         scene,
-        planner=lambda _: strategy("select", *TWO),
-        analyst=lambda _: make_finding_result("Nine.", confidence=95),
-        researcher=lambda _: make_finding_result("Half past eight.", confidence=85),
-        selector=lambda _: Reply(json.dumps({"chosen": "nobody", "reason": ""})),
+        planner=strategy("select", *TWO),
+        analyst=make_finding_result("Nine.", confidence=95),
+        researcher=make_finding_result("Half past eight.", confidence=85),
+        selector=Reply(json.dumps({"chosen": "nobody", "reason": ""})),
     ):
         talk = await scene.ask("When does the office open?")
         job = await talk.over()
@@ -103,9 +103,9 @@ SALES_SENTENCE = "We sold 41,237 units at a price of $12."
 async def test_a_wrong_figure_in_the_answer_is_written_again_and_then_marked(scene: Scene) -> None:
     async with bot_with_provider(
         scene,
-        planner=lambda _: plan(*TWO),
-        analyst=lambda _: make_finding_result(SALES_SENTENCE, "sales.csv"),
-        researcher=lambda _: make_finding_result("The market is calm."),
+        planner=plan(*TWO),
+        analyst=make_finding_result(SALES_SENTENCE, "sales.csv"),
+        researcher=make_finding_result("The market is calm."),
         synthesizer=in_turn(
             Reply("All is calm there, they say.\n\nThey sold 47,231 units at $21.", piece=8, pause=0.1),
             Reply("They sold 41,237 units at $21."),
@@ -132,11 +132,11 @@ async def test_what_is_too_much_is_condensed_part_by_part_and_the_figure_asked_f
     )
     async with bot_with_provider(
         scene,
-        planner=lambda _: strategy("reduce", *TWO),
-        analyst=lambda _: result(long[:60_000] + f"\n\n{figure}", 90, findings=[{"message": "The tap drips."}]),
-        researcher=lambda _: result(long[:59_000].replace("well", "fine"), 90),
-        reducer=lambda _: Reply("- Nothing of note."),
-        synthesizer=lambda _: Reply("Done."),
+        planner=strategy("reduce", *TWO),
+        analyst=result(long[:60_000] + f"\n\n{figure}", 90, findings=[{"message": "The tap drips."}]),
+        researcher=result(long[:59_000].replace("well", "fine"), 90),
+        reducer=Reply("- Nothing of note."),
+        synthesizer=Reply("Done."),
     ) as server:
         talk = await scene.ask("What was the refund rate in Norway?")
         job = await talk.over()
@@ -155,10 +155,10 @@ async def test_what_is_too_much_is_condensed_part_by_part_and_the_figure_asked_f
 async def test_what_stays_refuted_is_shown_beside_the_words_that_refute_it(scene: Scene) -> None:
     async with bot_with_provider(
         scene,
-        planner=lambda _: plan(TWO[0]),
-        analyst=lambda _: make_finding_result("The notice is 60 days."),
-        synthesizer=lambda _: Reply("The notice is 60 days."),
-        verifier=lambda _: verdicts((1, "with 90 days' notice", "contradicted"), unanswered_questions=("who signs",)),
+        planner=plan(TWO[0]),
+        analyst=make_finding_result("The notice is 60 days."),
+        synthesizer=Reply("The notice is 60 days."),
+        verifier=verdicts((1, "with 90 days' notice", "contradicted"), unanswered_questions=("who signs",)),
     ) as server:
         contract = ("contract.txt", b"Either party may end it with 90 days' notice.\n")
         talk = await scene.ask("What is the notice, and who signs it?", files=[contract])
@@ -176,11 +176,11 @@ async def test_a_part_that_nobody_could_condense_is_named_in_the_answer(scene: S
     lines = "\n\n".join(f"Remark r{n}: all of it is well and nothing of note came up there." for n in range(600))
     async with bot_with_provider(
         scene,
-        planner=lambda _: strategy("reduce", *TWO),
-        analyst=lambda _: result(lines, 90),
-        researcher=lambda _: result(lines.replace("well", "fine"), 90),
-        reducer=lambda _: Fault("bad_request"),
-        synthesizer=lambda _: Reply("Done."),
+        planner=strategy("reduce", *TWO),
+        analyst=result(lines, 90),
+        researcher=result(lines.replace("well", "fine"), 90),
+        reducer=Fault("bad_request"),
+        synthesizer=Reply("Done."),
     ) as server:
         talk = await scene.ask("How is it going?")
         job = await talk.over()
@@ -202,12 +202,12 @@ async def test_every_role_is_given_a_pack_within_its_budget_and_the_trace_says_h
     file, page = TWO
     terms = Terms(context=ContextLimits(fast=2_000, balanced=2_000, deep=2_000))
     words: dict[str, Words] = {
-        "planner": lambda _: plan(file, page),
+        "planner": plan(file, page),
         "analyst": in_turn(musing, make_finding_result(f"{LOW}.\n\n{long}")),
         "researcher": in_turn(unsure, make_finding_result(HIGH)),
-        "refiner": lambda _: Reply(json.dumps({"intent": "Find what churn was in May 2026, with its source."})),
-        "reducer": lambda _: Reply("- All is well."),
-        "synthesizer": lambda _: Reply("Churn is disputed there."),
+        "refiner": Reply(json.dumps({"intent": "Find what churn was in May 2026, with its source."})),
+        "reducer": Reply("- All is well."),
+        "synthesizer": Reply("Churn is disputed there."),
     }
     async with provider(**words) as server, scene.bot(connect("chat", server), terms=terms):
         talk = await scene.ask(CHURN_QUESTION)

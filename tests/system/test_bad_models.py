@@ -76,7 +76,7 @@ async def test_a_planner_that_refuses(
     scene: Scene, planner_reply: Reply | Fault, parts: list[str], options: dict[str, Any]
 ) -> None:
     async with (
-        provider(planner=lambda _: planner_reply) as server,
+        provider(planner=planner_reply) as server,
         scene.bot(connect("anthropic", server, **options)),
     ):
         talk = await scene.ask("Draft something odd about tea")
@@ -91,10 +91,10 @@ async def test_a_synthesizer_that_refuses(scene: Scene) -> None:
     async with bot_with_provider(
         scene,
         api="anthropic",
-        planner=lambda _: both,
-        writer=lambda _: result("Alpha."),
-        reviewer=lambda _: result("Beta."),
-        synthesizer=lambda _: Reply("No.", stop="refused"),
+        planner=both,
+        writer=result("Alpha."),
+        reviewer=result("Beta."),
+        synthesizer=Reply("No.", stop="refused"),
     ):
         talk = await scene.ask("Do two things")
         job = await talk.over()
@@ -107,7 +107,7 @@ async def test_a_synthesizer_that_refuses(scene: Scene) -> None:
 
 @pytest.mark.parametrize("reply_text", ["", " ".join(WORDS[:57_000])], ids=["nothing", "64 KB"])
 async def test_a_specialist_that_talks_nonsense_still_ends_in_one_message(scene: Scene, reply_text: str) -> None:
-    async with bot_with_provider(scene, planner=lambda _: GOOD, specialist=lambda _: Reply(reply_text)):
+    async with bot_with_provider(scene, planner=GOOD, specialist=Reply(reply_text)):
         talk = await scene.ask("Draft a short note about tea")
         job = await talk.over()
     assert job.latest_request.is_over
@@ -132,8 +132,8 @@ async def test_a_tool_that_breaks(scene: Scene, request: pytest.FixtureRequest) 
     both = plan(subtask("a", "writer"), subtask("b", "reviewer"))
     async with (
         provider(
-            planner=lambda _: both,
-            writer=lambda _: say,
+            planner=both,
+            writer=say,
             reviewer=in_turn(result("Beta."), Fault("bad_request")),
         ) as server,
         scene.bot(connect("chat", server), crew=crew),
@@ -162,7 +162,7 @@ WRITTEN_RESULT = json.dumps({"name": "return_result", "arguments": {"content": I
 async def test_what_is_no_work_ends_as_a_failure_and_people_see_none_of_it(
     scene: Scene, reply_text: str, words: str, gap: str
 ) -> None:
-    async with bot_with_provider(scene, planner=lambda _: SALES, specialist=lambda _: Reply(reply_text)) as server:
+    async with bot_with_provider(scene, planner=SALES, specialist=Reply(reply_text)) as server:
         talk = await scene.ask("What comes of it?", files=[SAMPLE])
         job = await talk.over()
         await talk.wait_until_seen(lambda: len(talk.words()) == 1)

@@ -39,7 +39,7 @@ def systems(server: ProviderServer, since: int = 0) -> dict[str, str]:
 
 async def test_instructions_reach_those_who_plan_and_write_in_that_channel_alone(scene: Scene) -> None:
     slow = Gate(result("42"))
-    words: dict[str, Words] = {"analyst": slow, "writer": lambda _: result("The text.")}
+    words: dict[str, Words] = {"analyst": slow, "writer": result("The text.")}
     words["planner"] = in_turn(PAIR, PAIR, ALONE)
     async with bot(scene, **words) as server:
         await change(scene, "work", instructions=RULE)
@@ -77,9 +77,9 @@ async def test_no_tier_is_above_the_highest_of_the_channel(scene: Scene) -> None
     parts = [{**subtask("sum", "analyst"), "tier": "deep"}, subtask("look", "reviewer")]
     doubts = [escalation("confidence_too_low", "I am not sure of the sum.")]
     words: dict[str, Words] = {
-        "planner": lambda _: plan(*parts),
+        "planner": plan(*parts),
         "analyst": lambda _: doubts.pop() if doubts else result("42"),
-        "reviewer": lambda _: result("It is fine."),
+        "reviewer": result("It is fine."),
     }
     async with bot(scene, **words) as server:
         await change(scene, "work", highest_tier="balanced")
@@ -97,8 +97,8 @@ async def test_no_tier_is_above_the_highest_of_the_channel(scene: Scene) -> None
 
 async def test_the_budget_of_one_channel_ends_there_and_an_admin_allows_more(scene: Scene) -> None:
     words: dict[str, Words] = {
-        "planner": lambda _: ALONE,
-        "writer": lambda _: replace(result("The text."), tokens_out=5_000),
+        "planner": ALONE,
+        "writer": replace(result("The text."), tokens_out=5_000),
     }
     ana, ben = scene.person("ana"), scene.person("ben")
     async with bot(scene, **words):
@@ -133,7 +133,7 @@ async def test_the_budget_of_one_channel_ends_there_and_an_admin_allows_more(sce
 
 
 async def test_in_quiet_hours_only_what_mentions_the_bot_is_served(scene: Scene) -> None:
-    words: dict[str, Words] = {"planner": lambda _: ALONE, "writer": lambda _: result("The text.")}
+    words: dict[str, Words] = {"planner": ALONE, "writer": result("The text.")}
     async with bot(scene, **words):
         hour = datetime.fromtimestamp(scene.store.clock(), UTC).hour
         await change(scene, "times", quiet_hours=f"{(hour - 1) % 24}-{(hour + 2) % 24}", zone="UTC")

@@ -19,7 +19,7 @@ TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"), subtask("t
 async def at_work(scene: Scene) -> AsyncIterator[Talk]:
     """A job of which one part is done, one is under way and one is left. What is under way goes on in the end."""
     gate = Gate(result("Checked."))
-    words: dict[str, Words] = {"planner": lambda _: TWO, "writer": lambda _: result("Written."), "reviewer": gate}
+    words: dict[str, Words] = {"planner": TWO, "writer": result("Written."), "reviewer": gate}
     async with provider(**words) as server, scene.bot(connect("chat", server)):
         talk = await scene.ask("Write and check three parts")
         await talk.until(

@@ -13,7 +13,6 @@ from handoff.engine.answer import list_answer_gaps
 from handoff.summaries.summary import TITLE_SEPARATOR
 from specialists.crew import Crew
 from tests.handoff.kit import level
-from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.scripts import first_text, purpose_of
 from tests.providers.wire import WireRequest
@@ -44,18 +43,13 @@ INNER = plan(
 INMOST = plan(subtask("search", "legal/contracts/clerk"))
 
 
-def planners(**plans: Words | Reply) -> Words:
+def planners(**plans: Reply) -> Words:
     """What the planner of each level says: `root`, `legal` or `contracts`."""
-    usual: dict[str, Words | Reply] = {"root": OUTER, "legal": INNER, "contracts": INMOST, **plans}
+    usual = {"root": OUTER, "legal": INNER, "contracts": INMOST, **plans}
 
-    def say(request: WireRequest) -> Reply | Fault | None:
-        text = request.system
+    def say(request: WireRequest) -> Reply:
         found = {"root": ROOT, "legal": LEGAL, "contracts": CONTRACTS}
-        name = next(name for name, line in found.items() if line in text)
-        said = usual[name]
-        reply = said if isinstance(said, Reply) else said(request)
-        assert reply is None or isinstance(reply, Reply | Fault)
-        return reply
+        return usual[next(name for name, line in found.items() if line in request.system)]
 
     return say
 
@@ -69,11 +63,11 @@ def synthesizers(request: WireRequest) -> Reply:
 
 
 SPECIALIST_WORDS: Mapping[str, Words] = {
-    "analyst": lambda _: result("Figures: four thousand.", 90),
-    "reader": lambda _: result("The terms were read.", 85),
-    "checker": lambda _: result("The terms were checked.", 70, gaps=[]),
-    "clerk": lambda _: result("Contract 7 was found.", 95),
-    "writer": lambda _: result("The note is written.", 88),
+    "analyst": result("Figures: four thousand.", 90),
+    "reader": result("The terms were read.", 85),
+    "checker": result("The terms were checked.", 70, gaps=[]),
+    "clerk": result("Contract 7 was found.", 95),
+    "writer": result("The note is written.", 88),
     "synthesizer": synthesizers,
 }
 

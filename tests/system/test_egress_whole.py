@@ -88,7 +88,7 @@ async def job(scene: Scene, there: Web, *turns: Reply, plan_reply: Reply | None 
     both = plan(subtask("a", "analyst"), subtask("b", "researcher", ["a"], intent="Search what others pay"))
     async with (
         provider(
-            planner=lambda _: plan_reply or both,
+            planner=plan_reply or both,
             analyst=play_turns(tool_call("profile_table", file="pay.csv")),
             researcher=play_turns(*turns),
         ) as server,

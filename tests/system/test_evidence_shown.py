@@ -81,7 +81,7 @@ async def test_a_figure_that_was_worked_out_goes_back_once_and_is_shown_with_its
         told.append(str(request.body))
         return tries[min(len(told), 2) - 1]
 
-    async with bot_with_provider(scene, planner=lambda _: plan(subtask("note", "writer")), writer=analyst):
+    async with bot_with_provider(scene, planner=plan(subtask("note", "writer")), writer=analyst):
         talk = await scene.ask("What changed from the first quarter to the second?", files=[SALES])
         await talk.over()
         view = await open_evidence(scene, talk)
@@ -100,10 +100,10 @@ async def test_a_critical_finding_that_the_answer_drops_is_added_with_the_count(
     verdict = "No problems were found, so it can go live."
     async with bot_with_provider(
         scene,
-        planner=lambda _: plan(subtask("look", "reviewer"), subtask("sum", "writer")),
-        reviewer=lambda _: result("Not sound.", 95, findings=[GRAVE]),
-        writer=lambda _: result("A log line was added to the login page.", 90),
-        synthesizer=lambda _: Reply(verdict),
+        planner=plan(subtask("look", "reviewer"), subtask("sum", "writer")),
+        reviewer=result("Not sound.", 95, findings=[GRAVE]),
+        writer=result("A log line was added to the login page.", 90),
+        synthesizer=Reply(verdict),
     ) as _:
         talk = await scene.ask("Review this change and say what it does")
         await talk.over()
@@ -116,7 +116,7 @@ async def test_a_quotation_of_nothing_goes_back_once_and_is_then_listed(scene: S
     request_text = "Was sagt der Vertrag?"
     answer = "In contract.txt steht: „Der Lieferant trägt alle Kosten der Reparatur.“"
     async with bot_with_provider(
-        scene, planner=lambda _: plan(subtask("read", "reviewer")), reviewer=lambda _: result(answer, 95)
+        scene, planner=plan(subtask("read", "reviewer")), reviewer=result(answer, 95)
     ) as server:
         talk = await scene.ask(request_text, files=[CONTRACT])
         job = await talk.over()

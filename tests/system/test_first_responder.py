@@ -18,7 +18,7 @@ def list_offered_tools(request: WireRequest) -> set[str]:
 
 async def test_a_simple_request_takes_one_call(scene: Scene) -> None:
     said = result("The note says that we open at nine.", 90)
-    async with crew_at_work(scene, "general", assistant=lambda _: said) as server:
+    async with crew_at_work(scene, "general", assistant=said) as server:
         talk = await scene.ask("what does this say? We open at nine.")
         job = await talk.over()
     assert purposes(server) == ["specialist:assistant"]
@@ -32,10 +32,10 @@ async def test_what_it_hands_over_is_planned_by_those_who_know_why(scene: Scene)
     async with crew_at_work(
         scene,
         "general",
-        assistant=lambda _: tool_call("hand_over", why=WHY),
-        planner=lambda _: TWO,
-        analyst=lambda _: written[0],
-        writer=lambda _: written[1],
+        assistant=tool_call("hand_over", why=WHY),
+        planner=TWO,
+        analyst=written[0],
+        writer=written[1],
         synthesizer=in_turn(None),
     ) as server:
         talk = await scene.ask("say how sales went, and draft a note to the board in a document")
@@ -63,8 +63,8 @@ async def test_what_people_answered_it_reaches_those_who_come_after_it(scene: Sc
         scene,
         "general",
         assistant=first,
-        planner=lambda _: plan(subtask("text", "writer")),
-        writer=lambda _: result("The autumn fair is on.", 90),
+        planner=plan(subtask("text", "writer")),
+        writer=result("The autumn fair is on.", 90),
     ) as server:
         talk = await scene.ask("write about the fair")
         await talk.question()

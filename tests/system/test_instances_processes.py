@@ -52,7 +52,7 @@ async def test_a_frozen_owner_that_wakes_does_nothing_more(
     )  # the end of the lease is waited for, not come across
     gate = Gate(result("Checked."))
     async with (
-        provider(planner=lambda _: TWO, writer=lambda _: result("Written."), reviewer=gate) as server,
+        provider(planner=TWO, writer=result("Written."), reviewer=gate) as server,
         half_done(lone, tmp_path, server.openai_url, gate, LEADHAND_LEASE="1") as (frozen, talk),
     ):
         frozen.freeze()
@@ -78,7 +78,7 @@ async def test_a_frozen_owner_that_wakes_does_nothing_more(
 
 async def test_told_to_end_it_hands_its_jobs_over(lone: Scene, tmp_path: Path) -> None:
     gate = Gate(result("Checked."))
-    async with provider(planner=lambda _: TWO, writer=lambda _: result("Written."), reviewer=gate) as server:
+    async with provider(planner=TWO, writer=result("Written."), reviewer=gate) as server:
         async with half_done(lone, tmp_path, server.openai_url, gate) as (bot, talk):
             code, took = await bot.end()
             assert code == 0, bot.log.read_text()[-2000:]
@@ -115,7 +115,7 @@ sys.exit(main(["run"]))
 
 async def test_a_machine_whose_clock_is_an_hour_off_keeps_to_its_delays(lone: Scene, tmp_path: Path) -> None:
     one = plan(subtask("only", "writer"))
-    async with provider(planner=lambda _: one, writer=in_turn(Fault("unavailable"), result("Done."))) as server:
+    async with provider(planner=one, writer=in_turn(Fault("unavailable"), result("Done."))) as server:
         command = ("-c", WRONG_CLOCK, "3600.0")
         async with bot_process(lone.workspace, lone.url, tmp_path, command=command, OPENAI_BASE_URL=server.openai_url):
             talk = await lone.ask("Do it")

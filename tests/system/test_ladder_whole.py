@@ -55,12 +55,12 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
         stronger=in_turn(UNSURE, UNSURE, result("Stronger.")),
         replaced=in_turn(Fault("bad_request"), result("Replaced.")),
         asking=in_turn(escalation("ambiguous_input", "Which city?", ["Oslo", "Bergen"]), result("Asked.")),
-        lost=lambda _: Fault("bad_request"),
+        lost=Fault("bad_request"),
         mended=in_turn(result("TODO"), result("It is the third.")),
-        split=lambda _: escalation("out_of_scope", "I cannot open pages."),
-        pages=lambda _: result("Opened."),
-        figures=lambda _: result("Counted."),
-        joined=lambda _: result("Joined.", confidence=70),
+        split=escalation("out_of_scope", "I cannot open pages."),
+        pages=result("Opened."),
+        figures=result("Counted."),
+        joined=result("Joined.", confidence=70),
     )
     names = {"retried": "analyst", "stronger": "researcher", "replaced": "writer", "asking": "analyst"}
     rows = [
@@ -73,8 +73,8 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
         instead("split", "figures", "analyst", "The figures are the analyst's."),
     )
     brief = Reply(json.dumps({"intent": "Write one clear sentence about part stronger."}))
-    minds: dict[str, Words] = {"refiner": lambda _: brief, "replanner": lambda _: halves}
-    async with bot_with_provider(scene, planner=lambda _: plan(*rows), specialist=steps, **minds) as server:
+    minds: dict[str, Words] = {"refiner": brief, "replanner": halves}
+    async with bot_with_provider(scene, planner=plan(*rows), specialist=steps, **minds) as server:
         talk = await scene.ask("Do eight things")
         question = await talk.question()
         await scene.person().click(talk.channel, question["ts"], "answer:1")
@@ -116,7 +116,7 @@ async def test_the_trace_of_a_job_shows_each_step_of_the_ladder(scene: Scene) ->
 async def test_at_the_jobs_deadline_people_get_what_is_there(scene: Scene) -> None:
     rows = plan(subtask("bad", "analyst"), subtask("good", "reviewer"), subtask("after", "writer", ["bad"]))
     async with (
-        provider(planner=lambda _: rows, specialist=with_bad(Fault("hang"))) as server,
+        provider(planner=rows, specialist=with_bad(Fault("hang"))) as server,
         scene.bot(connect("chat", server), terms=Terms(job_seconds=1.5, subtask_seconds=60)),
     ):
         talk = await scene.ask("Do three things")

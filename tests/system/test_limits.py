@@ -17,21 +17,21 @@ from tests.patience import eventually
 from tests.providers.faults import Fault
 from tests.providers.rendering import Reply
 from tests.providers.wire import WireRequest
-from tests.system.brains import Words, bot_with_provider, connect, plan, provider, purposes, result, subtask, tool_call
+from tests.system.brains import bot_with_provider, connect, plan, provider, purposes, result, subtask, tool_call
 from tests.system.scene import Scene, block_of, extract_shown_text
 
 ONE = plan(subtask("sum", "analyst", intent="Add up the two numbers of the request: 19 and 23."))
 PAIR = plan(subtask("sum", "analyst"), subtask("text", "writer"))
 SUM = replace(tool_call("calculate", expression="19 + 23"), tokens_out=5_000)
 FAILS = Fault("bad_request")
-WRITES: Words = lambda _: result("The text.")  # noqa: E731
+WRITES = result("The text.")
 PLACES = [("ana", "@leadhand"), ("ben", "@leadhand"), ("cleo", "@leadhand"), ("ana", "#general"), ("ben", "#sales")]
 """Who asks where: Slack takes one message a second in each place."""
 GAP = "the requester's budget for today"
 
 
 async def test_instances_share_the_breaker_of_a_specialist_whose_model_always_fails(scene: Scene) -> None:
-    async with provider(planner=lambda _: PAIR, analyst=lambda _: FAILS, writer=WRITES) as server:
+    async with provider(planner=PAIR, analyst=FAILS, writer=WRITES) as server:
         async with scene.bot(connect("chat", server)) as one, scene.bot(connect("chat", server)) as two:
             for number, (who, channel) in enumerate(PLACES):
                 talk = await scene.ask(f"Do thing {number}", who=who, channel=channel)
@@ -55,7 +55,7 @@ async def test_a_budget_reached_in_the_middle_of_a_job_gives_one_last_call_witho
         return SUM if len(offered) == 1 else result("19 + 23 = 42")
 
     async with (
-        provider(planner=lambda _: ONE, analyst=analyst) as server,  # type: ignore[arg-type]
+        provider(planner=ONE, analyst=analyst) as server,  # type: ignore[arg-type]
         scene.bot(connect("chat", server), rules=rules),
     ):
         talk = await scene.ask("Add 19 and 23")
@@ -89,7 +89,7 @@ async def test_at_the_cap_a_person_asks_the_admins_and_one_of_them_allows_more(s
     ana, ben, cleo = (scene.person(name) for name in ("ana", "ben", "cleo"))
     admins = frozenset({ben.id})
     async with (
-        provider(planner=lambda _: ONE, analyst=lambda _: result("42")) as server,
+        provider(planner=ONE, analyst=result("42")) as server,
         scene.bot(connect("chat", server), rules=rules, admins=admins),
     ):
         await (await scene.ask("Add 1 and 2")).over()
@@ -130,7 +130,7 @@ async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:
     everything = SpendingBudget(tokens=1_000_000, micro_dollars=5_000_000)
     rules = LimitRules(budgets=dict.fromkeys(("job", "person", "channel", "day"), everything), max_concurrent=3)
     async with (
-        provider(planner=lambda _: PAIR, analyst=lambda _: result("42"), writer=WRITES) as server,
+        provider(planner=PAIR, analyst=result("42"), writer=WRITES) as server,
         scene.bot(connect("chat", server), rules=rules) as app,
     ):
         talk = await scene.ask("Do it")
@@ -154,7 +154,7 @@ async def test_what_was_taken_is_counted_for_all_who_pay(scene: Scene) -> None:
 
 async def test_nothing_is_asked_of_the_store_where_no_limit_is_set(scene: Scene) -> None:
     async with (
-        provider(planner=lambda _: PAIR, analyst=lambda _: result("42"), writer=WRITES) as server,
+        provider(planner=PAIR, analyst=result("42"), writer=WRITES) as server,
         scene.bot(connect("chat", server)),
     ):
         await (await scene.ask("Do it")).over()
@@ -182,7 +182,7 @@ async def test_a_rest_that_the_provider_asks_for_costs_no_part_of_the_work(scene
         await asyncio.sleep(0.3)  # long enough for all others to come while one tries whether it works again
         return result("It is written.")
 
-    async with bot_with_provider(scene, planner=lambda _: MANY, writer=writer) as server:
+    async with bot_with_provider(scene, planner=MANY, writer=writer) as server:
         talk = await scene.ask("Write four parts")
         job = await talk.over()
     assert job.latest_request.state == "completed"
@@ -208,7 +208,7 @@ async def test_what_an_instance_took_before_another_went_on_is_counted_once(scen
             await never.wait()
         return result("19 + 23 = 42")
 
-    async with provider(planner=lambda _: one, analyst=analyst) as server:
+    async with provider(planner=one, analyst=analyst) as server:
         async with scene.bot(connect("chat", server), rules=rules):
             talk = await scene.ask("Add 19 and 23")
             await reached.wait()

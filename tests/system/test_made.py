@@ -114,8 +114,8 @@ async def test_those_made_share_one_breaker_and_are_left_alone_together_where_th
 ) -> None:
     words = {
         "planner": in_turn(plan(PART)),
-        "unitsmith": lambda _: Fault("bad_request"),
-        "writer": lambda _: DONE_RESULT,
+        "unitsmith": Fault("bad_request"),
+        "writer": DONE_RESULT,
     }
     rules = BREAKER_RULES["made"]
     async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew_in(tmp_path)) as app:
@@ -140,7 +140,7 @@ async def test_those_made_share_one_breaker_and_are_left_alone_together_where_th
 async def test_an_instance_whose_crew_lends_no_more_has_it_stood_in_for(scene: Scene, tmp_path: Path) -> None:
     gate = Gate(DONE_RESULT)
     parts = plan(subtask("text", "analyst"), {**PART, "after": ["text"]})
-    async with provider(planner=in_turn(parts), analyst=gate, writer=lambda _: DONE_RESULT) as server:
+    async with provider(planner=in_turn(parts), analyst=gate, writer=DONE_RESULT) as server:
         async with scene.bot(connect("chat", server), crew=crew_in(tmp_path)):
             talk = await scene.ask("what are 12 km in old Norwegian units?")
             await gate.arrival_event.wait()

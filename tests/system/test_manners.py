@@ -20,7 +20,7 @@ CHART_CALL = tool_call("draw_chart", title="Sales", kind="bar", sql=SQL, x="regi
 
 async def test_answers_of_two_instances_go_before_the_cards_of_both_and_keep_to_the_limits(scene: Scene) -> None:
     async with (
-        provider(planner=lambda _: ONE, writer=lambda _: SHORT) as server,
+        provider(planner=ONE, writer=SHORT) as server,
         scene.bot(connect("chat", server)),
         scene.bot(connect("chat", server)),
     ):
@@ -43,7 +43,7 @@ async def test_a_chart_is_a_picture_where_slack_refuses_it(scene: Scene, monkeyp
     older = {k: v for k, v in workspace_blocks.MESSAGE_BLOCKS.items() if k != "data_visualization"}
     monkeypatch.setattr(workspace_blocks, "MESSAGE_BLOCKS", older)
     drawing = plan(subtask("only", "analyst"))
-    async with bot_with_provider(scene, planner=lambda _: drawing, analyst=in_turn(CHART_CALL, result("Here it is."))):
+    async with bot_with_provider(scene, planner=drawing, analyst=in_turn(CHART_CALL, result("Here it is."))):
         talk = await scene.ask("Draw the sales by region", files=[Path(SAMPLE)])
         await talk.over()
     (answer,) = talk.words()

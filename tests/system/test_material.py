@@ -44,8 +44,8 @@ async def test_an_attached_text_is_read_by_who_needs_it_and_seen_by_the_planner(
         with_needs(subtask("risk", "reviewer", intent="Name the penalty for delay."), "terms.txt"),
         with_needs(subtask("note", "writer", ["risk"], intent="Write a note to the board on the penalty.")),
     )
-    words = {"reviewer": lambda _: result("5 % a week."), "writer": lambda _: result("The penalty is 5 % a week.")}
-    async with bot_with_provider(scene, api="anthropic", planner=lambda _: plan(*parts), **words) as server:
+    words = {"reviewer": result("5 % a week."), "writer": result("The penalty is 5 % a week.")}
+    async with bot_with_provider(scene, api="anthropic", planner=plan(*parts), **words) as server:
         talk = await scene.ask("what is the penalty? note to the board", files=[("terms.txt", TERMS.encode())])
         job = await talk.over()
     (planner,), (reviewer,), (writer,) = (
@@ -110,7 +110,7 @@ def writer(request: WireRequest) -> Reply:
 
 async def test_a_fact_in_a_pdf_of_a_hundred_pages_is_found_and_cited_by_its_page(scene: Scene) -> None:
     task = {**subtask("look", "writer", intent="Answer from the handbook."), "needs": ["handbook.pdf"]}
-    async with bot_with_provider(scene, api="responses", planner=lambda _: plan(task), writer=writer) as server:
+    async with bot_with_provider(scene, api="responses", planner=plan(task), writer=writer) as server:
         talk = await scene.ask("What does the depot in Bergen cost up front?", files=[("handbook.pdf", handbook())])
         job = await talk.over()
         answer = extract_shown_text(talk.words()[-1])
@@ -146,7 +146,7 @@ PHOTO_BYTES = (FILES / "photo-turned.jpg").read_bytes()
 
 
 async def test_a_model_that_sees_is_shown_what_was_attached(scene: Scene) -> None:
-    words = {"planner": lambda _: plan(subtask("a", "writer")), "specialist": lambda _: result("Three boxes.")}
+    words = {"planner": plan(subtask("a", "writer")), "specialist": result("Three boxes.")}
     async with provider(**words) as server:
         model = connect("anthropic", server)
         seeing = ProviderModel(
@@ -181,9 +181,9 @@ async def test_an_answer_links_what_stands_in_a_file_and_in_the_thread_and_nothi
     root = await scene.person("ben").say("#general", f"The minutes are at {said}")
     async with bot_with_provider(
         scene,
-        planner=lambda _: plan(subtask("a", "writer"), subtask("b", "reviewer")),
-        specialist=lambda _: result(words),
-        synthesizer=lambda _: Reply(words),
+        planner=plan(subtask("a", "writer"), subtask("b", "reviewer")),
+        specialist=result(words),
+        synthesizer=Reply(words),
     ):
         talk = scene.thread("#general", root)
         notes = ("notes.md", f"# Terms\n\nThey are at <{filed}>.\n".encode())

@@ -29,7 +29,7 @@ async def harbour_talk(scene: Scene, harbour: Harbour, *calls: tuple[str, dict[s
     (harbour.folder / "keeper.md").write_text(PAGE)
     crew = load_crew(harbour.folder, {}, harbour.settings)
     turns = [tool_call(f"mcp__port__{name}", **arguments) for name, arguments in calls]
-    words = {"planner": lambda _: plan(subtask("note", "keeper")), "keeper": after_calls(*turns)}
+    words = {"planner": plan(subtask("note", "keeper")), "keeper": after_calls(*turns)}
     async with provider(**words) as server, scene.bot(connect("chat", server), crew=crew):
         yield await scene.ask("Note when the water is high")
 

@@ -52,7 +52,7 @@ async def test_a_channels_memory_is_used_and_cited_there_and_nowhere_else(scene:
         return result(f"Q1 is April to June: you said so ({link})." if link else "Q1 is January to March.")
 
     part = plan(subtask("a", "writer", intent=WORK))
-    async with bot_with_provider(scene, planner=lambda _: part, specialist=writer) as server:
+    async with bot_with_provider(scene, planner=part, specialist=writer) as server:
         plain, none = await ask_with_memory(scene)
         assert none == []
         talk = await remember(scene)

