@@ -264,9 +264,8 @@ async def open_app(
     )
     with log_context(instance=instance.name):
         work = asyncio.create_task(instance.run())
-    task_starters = dict.fromkeys(
-        begin for one in crews.by_name.values() for begin in one.background_work
-    )  # crews share toolkits
+    # Crews share toolkits.
+    task_starters = dict.fromkeys(begin for one in crews.by_name.values() for begin in one.background_work)
     watch = (probe_and_report_protections(instruments.metrics),) if instruments is not None else ()
     own_tasks = (*watch, model.warm(), board.write_row_repeatedly())
     bots.start_background_tasks()

@@ -189,9 +189,8 @@ async def open_token_bot(shared_parts: SharedParts) -> TeamBot:
         raise SettingsError(str(error)) from None
     try:
         await _require_home_team(store, account.home.team)
-        groups = await shared_parts.channels.read_groups(
-            account.home.team
-        )  # it also caches the form's values, for store outages
+        # It also caches the form's values, for store outages.
+        groups = await shared_parts.channels.read_groups(account.home.team)
         await remove_leftovers()
         return TeamBot(shared_parts, client, account, groups)
     except BaseException:

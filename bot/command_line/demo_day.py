@@ -65,9 +65,8 @@ async def stage_day(day: DemoDay, settings: Settings) -> AsyncIterator[StagedDem
     async with crew_demo.stage_demos([scene.demo for scene in day.scenes if scene.demo], settings) as staged_demos:
         settings = dataclasses.replace(staged_demos.settings, crew=day.crews[0], more_crews=day.crews[1:])
         scripts = [dataclasses.replace(one, is_held=one.request in held_requests) for one in staged_demos.scripts]
-        scripts += [
-            DemoScript(ask, replies=None, is_held=True) for ask in held_requests
-        ]  # held scenes that are no demo
+        # Held scenes that are no demo.
+        scripts += [DemoScript(ask, replies=None, is_held=True) for ask in held_requests]
         yield dataclasses.replace(staged_demos, settings=settings, scripts=tuple(scripts))
 
 

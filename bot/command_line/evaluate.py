@@ -18,7 +18,7 @@ from bot.evaluation.outcome import CaseTrial
 from bot.evaluation.run_file import RunFile, RunFileError
 from bot.evaluation.set_files import LabelledSet, SetError, read_sets, validate_sets
 from bot.evaluation.staged_job import CaseEnvironment
-from bot.evaluation.trials.trial_table import TRIALS
+from bot.evaluation.trials.trial_registry import TRIALS
 from bot.models.chosen_model import ChosenModel
 from bot.models.model_choice import ModelSettingsError, choose_model
 from bot.models.named_models import register_named_models

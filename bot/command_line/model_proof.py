@@ -235,9 +235,8 @@ async def choose_local_model(
     names = ", ".join(f"{one.name} ({one.server})" for one in local_models)
     say(f"Found on this machine: {names}. Putting {'it' if len(local_models) == 1 else 'them'} to the proof ...")
     specialist_names = specialists()
-    tested_models = [
-        await prove_model(one, env, specialist_names, context) for one in local_models
-    ]  # one by one, as they would slow each other down
+    # One by one, as they would slow each other down.
+    tested_models = [await prove_model(one, env, specialist_names, context) for one in local_models]
     for one in tested_models:
         verdict = one.fault or "makes plans and calls tools"
         say(f"  {one.name} at {one.url.removeprefix('http://').removesuffix('/v1')}: {verdict}")

@@ -164,9 +164,8 @@ async def _play_day(player: DayPlayer, day: DemoDay) -> None:
 async def _open_and_wait(options: argparse.Namespace, workspace: Workspace) -> None:
     """Open the page in a browser, unless `--no-browser` is given, and wait for Ctrl-C."""
     if not options.no_browser:
-        asyncio.get_running_loop().run_in_executor(
-            None, _open_page, workspace.page_url
-        )  # some browsers take seconds to open
+        # Some browsers take seconds to open.
+        asyncio.get_running_loop().run_in_executor(None, _open_page, workspace.page_url)
     await wait_for_stop()
     say("\nStopping ...")
 
@@ -184,7 +183,7 @@ async def _run_page(options: argparse.Namespace, settings: Settings, demo: Stage
         workspace = await stack.enter_async_context(_open_workspace(settings.data / "workspace", options.port, drafts))
         model = await _choose_model(settings)
         if demo is None and isinstance(model, RehearsalModel) and not settings.env.get("LEADHAND_MODEL", "").strip():
-            model = await _choose_local_model(settings) or model
+            model = await _choose_tested_local_model(settings) or model
         bot = _open_bot(settings, workspace, model=model, demo=demo, scripts=scripts)
         app, _ = await stack.enter_async_context(bot)
         workspace.show_notice(f"Answers come from: {app.model.label}")
@@ -350,7 +349,7 @@ async def _choose_model(settings: Settings) -> ChosenModel:
         raise SettingsError(str(error)) from None
 
 
-async def _choose_local_model(settings: Settings) -> ChosenModel | None:
+async def _choose_tested_local_model(settings: Settings) -> ChosenModel | None:
     """Return the local server's model that passes the tests; None if not exactly one does. Ollama was tried before."""
     return await model_proof.choose_local_model(
         settings.env, lambda: tuple(load_crews(settings).usual_crew.all_specialists), settings.terms.context

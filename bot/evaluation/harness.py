@@ -16,7 +16,7 @@ from bot.evaluation.counting_model import CountingModel
 from bot.evaluation.outcome import CaseOutcome, CaseTrial, PlayCase
 from bot.evaluation.set_files import LabelledSet
 from bot.evaluation.staged_job import CaseEnvironment
-from bot.evaluation.trials.trial_table import TRIALS
+from bot.evaluation.trials.trial_registry import TRIALS
 from bot.models.chosen_model import ChosenModel
 from bot.store.values import StoreError
 from handoff.contracts import Contract
@@ -121,7 +121,10 @@ async def play_sets(
 
 
 def _list_pending_cases(labelled_set: LabelledSet, trial: CaseTrial, choice: CaseChoice) -> list[_PendingCase]:
-    """Return the chosen cases, each on both sides in turn, so that an interrupted run has complete pairs."""
+    """Return the chosen cases in pairs, so that an interrupted run has complete ones.
+
+    Each case is played on the product's side and then on the naive side, if the trial has one and it is wanted.
+    """
     sides = [(PRODUCT_SIDE, trial.product)]
     if choice.include_naive and trial.naive is not None:
         sides.append((NAIVE_SIDE, trial.naive))

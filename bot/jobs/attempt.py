@@ -141,9 +141,8 @@ async def run_attempt(
             **attempt_log.privacy,
         )
     if isinstance(outcome, Escalation) and outcome.reason == "timeout":
-        await breakers.count_specialist_failure(
-            specialist.purpose
-        )  # its model or a tool did not answer until we cut it off
+        # Its model or a tool did not answer until we cut it off.
+        await breakers.count_specialist_failure(specialist.purpose)
     if isinstance(outcome, Result):
         outcome = await add_material_addresses(
             outcome, *runner.find_request(effect.request), effect.subtask, store, runner.claim.key

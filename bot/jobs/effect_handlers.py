@@ -47,7 +47,7 @@ FindApprovers = Callable[[str, str], Awaitable[tuple[str, ...] | None]]
 """Returns the approvers for (team, channel): () for those that the crew names, None if there is nobody to ask."""
 
 
-async def leave_approvers_to_crew(_team: str, _channel: str) -> tuple[str, ...] | None:
+async def leave_approvers_to_crew(_team: str, _channel: str) -> tuple[str, ...]:
     """Return (): the crew names the approvers."""
     return ()
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping
 
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
-from handoff.briefs.addresses import find_cited_addresses, find_material_addresses
+from handoff.briefs.addresses import find_addresses_from_people, find_cited_addresses
 from handoff.briefs.handoff_builder import list_needed_texts, make_handoff
 from handoff.contracts import Handoff, PackedSize, Result
 from handoff.evidence.evidence_check import SourceDocument
 from handoff.materials.material_lists import collect_log_texts, find_needed_material, list_material
 from handoff.state.job_state import Job, RequestState, SubtaskState
 
-MAX_INLINE_CHARS = 300_000
+MAX_CHARS_ON_EVENT_LOOP = 300_000
 """With more characters of text than this, a handoff is built in a thread, so as not to block the event loop."""
 
 
@@ -23,7 +23,7 @@ async def load_handoff(
 ) -> tuple[Handoff, PackedSize]:
     """Return the handoff of a subtask, and the size of its material. Raises StoreError while the store is away."""
     texts = await load_texts(list_needed_texts(job, request, subtask), job, request, store, key)
-    if sum(map(len, texts.values())) < MAX_INLINE_CHARS:
+    if sum(map(len, texts.values())) < MAX_CHARS_ON_EVENT_LOOP:
         return make_handoff(job, request, subtask, now, texts)
     return await asyncio.to_thread(make_handoff, job, request, subtask, now, texts)
 
@@ -45,7 +45,7 @@ async def add_material_addresses(
     ]
     texts_by_digest = await load_texts((one.text for one in materials), job, request, store, key)
     material_addresses = {
-        address for one in materials for address in find_material_addresses(one, texts_by_digest.get(one.text, ""))
+        address for one in materials for address in find_addresses_from_people(one, texts_by_digest.get(one.text, ""))
     }
     known_addresses = (*result.addresses, *(unknown & material_addresses))
     return result.model_copy(update={"addresses": tuple(sorted(known_addresses))})
@@ -64,9 +64,8 @@ async def load_texts(
 ) -> Mapping[str, str]:
     """Return texts by digest, without those no longer stored. Raises StoreError while the store is away."""
     wanted_digests = dict.fromkeys(digests)
-    log_texts = (
-        collect_log_texts(job, request) if wanted_digests else {}
-    )  # skipped without digests, since it hashes all texts of the log
+    # Skipped without digests, since it hashes all texts of the log.
+    log_texts = collect_log_texts(job, request) if wanted_digests else {}
     texts_by_digest: dict[str, str] = {}
     for digest in wanted_digests:
         if digest in log_texts:

@@ -40,10 +40,11 @@ async def gather_request_material(
             own_message, await gather_attachments(spec.attachments, thread.fetch_attachment, store, key)
         )
     thread_reading = await thread.read_thread(job, request)
+    # Slack's event may lack files that the message has.
     all_attachments = (
         *spec.attachments,
         *thread_reading.own_files,
-    )  # Slack's event may lack files that the message has
+    )
     attachments = tuple({one.file_id: one for one in reversed(all_attachments)}.values())[::-1]
     material = _label_with_message(
         own_message, await gather_attachments(attachments, thread.fetch_attachment, store, key)

@@ -15,7 +15,7 @@ from typing import Any
 from bot.models.context_overflow import DEFAULT_FITTING_SHARE, estimate_fitting_share, is_context_overflow
 from bot.models.wire import BadReplyError, CutReplyError, SilentError, WireError
 from specialists.model import ModelErrorKind
-from specialists.outbound.faults import describe_network_fault
+from specialists.outbound.network_faults import describe_network_fault
 
 _QUOTA_CODES = ("insufficient_quota", "billing_error", "billing_hard_limit_reached", "billing_not_active")
 _STATUS_BY_CODE: dict[str, int] = {
@@ -296,7 +296,7 @@ def _parse_error_text(text: str, depth: int) -> tuple[str, str]:
 
 
 def _read_retry_after_seconds(headers: Any) -> float | None:
-    """Return the pause in seconds that the response headers ask for; None if they ask for none."""
+    """Return the pause in seconds that the response headers ask for; None if they name none, or a date."""
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             pause = float(headers.get(name, "")) * unit

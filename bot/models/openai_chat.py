@@ -118,9 +118,8 @@ class OpenAIChat:
         silence_limits = make_silence_limits(self._silence, 0 if self._is_own_server else prompt_tokens)
 
         async def post(request: dict[str, Any]) -> WireReply:
-            text_emitter = (
-                emitter if "tools" in request or not call.tools else Emitter(None)
-            )  # nobody should see step JSON
+            # Nobody should see step JSON.
+            text_emitter = emitter if "tools" in request or not call.tools else Emitter(None)
             opening = partial(post_request, connection.client, "chat/completions", request)
             async with aclosing(read_events(opening, silence_limits, classify_chunk)) as chunks:
                 return read_completion(await collect_completion(chunks, text_emitter))

@@ -86,7 +86,10 @@ class ProviderModel:
         await asyncio.gather(self._connect(), self._prices.wait_until_ready())
 
     async def register_models(self, names: Iterable[str]) -> dict[str, str]:
-        """Register more models. Returns the fault of each unavailable one, by name."""
+        """Check that the provider offers these models, and look up prices of those that it does.
+
+        Returns the fault of each unavailable one, by name.
+        """
         wished_names = list(names)
         served_models = await self._fetch_served_models() if self._fetch_served_models is not None else []
         faults = {

@@ -23,7 +23,7 @@ from bot.tracing.span import Span
 from bot.tracing.span_reader import read_spans
 from handoff.state.job_state import Job
 from specialists.outbound.clients import open_session
-from specialists.outbound.faults import describe_network_fault
+from specialists.outbound.network_faults import describe_network_fault
 from specialists.service_url import find_web_url_fault, redact_url
 from specialists.tools.extras import make_install_command
 
@@ -206,9 +206,8 @@ class TracedEffects(ForwardingEffects):
 
     def show_job_change(self, runner: JobRunner, before: Job, after: Job) -> None:
         """Note the requests that this change ended, and pass the change on."""
-        known_job = (
-            before if after.takeover_count == before.takeover_count else None
-        )  # a lost owner may not have sent its traces
+        # A lost owner may not have sent its traces.
+        known_job = before if after.takeover_count == before.takeover_count else None
         ended_ids = {
             request.id
             for request, was in after.list_changed_requests(known_job)

@@ -26,7 +26,7 @@ from bot.slack.receive.http import make_web_app
 from bot.slack.receive.payload_reader import PayloadAddressee, read_addressee
 from bot.slack.send.web_calls import close_client, make_client
 from bot.slack.token_monitor import INSTALLATION_EVENTS, REFUSED_TOKEN_ADVICE, TRANSIENT_SLACK_ERRORS, TokenMonitor
-from specialists.outbound.faults import describe_network_fault
+from specialists.outbound.network_faults import describe_network_fault
 from specialists.service_url import redact_url
 
 ADVICE_BY_CODE: Mapping[str, str] = {

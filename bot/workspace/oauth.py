@@ -95,9 +95,8 @@ class OAuth:
         arg_values = {value for value in args.values() if isinstance(value, str)}
         members = {state.identity.team_id: state for state in self._list_organisation_workspaces()}
         ids = [(team, {*state.channels, *state.files}) for team, state in members.items()]
-        ids += [
-            (team, {*state.users}) for team, state in members.items()
-        ]  # people last, as a person may be in several teams
+        # People last, as a person may be in several teams.
+        ids += [(team, {*state.users}) for team, state in members.items()]
         return next(
             (team for team, known_ids in (*((team, {team}) for team in members), *ids) if known_ids & arg_values), ""
         )

@@ -217,7 +217,7 @@ class PageRequests:
         return {}
 
     def _find_app_person(self, person: Person, body: Body) -> Person:
-        """Return the person in relation to the app that the page names or, if it names none, the first app."""
+        """Return a copy of the person that acts on the app that the page names, or on the first if it names none."""
         return person.with_app(self._world.find_app(str(body.get("app"))))
 
     def _find_file(self, file_id: str) -> Body:

@@ -54,7 +54,7 @@ def find_cited_addresses(result: Result) -> set[str]:
     return find_addresses("\n".join((result.summary, result.content, *findings)))
 
 
-def find_material_addresses(material: Material, text: str) -> set[str]:
+def find_addresses_from_people(material: Material, text: str) -> set[str]:
     """Return the web addresses in the text of a material that no model or app wrote.
 
     A thread without an outline gives none, since its authors are unknown.

@@ -357,9 +357,9 @@ def _yield_brief_texts(subtask: SubtaskState) -> Iterator[str]:
 
 
 def _yield_later_texts(request: RequestState, subtask: SubtaskState) -> Iterator[str]:
-    """Yield the texts in a subtask's prompt beside its brief that models or people wrote later.
+    """Yield the texts, besides the brief, that a subtask's prompt contains and that models or people wrote.
 
-    These are faults of its result, questions and answers, and the name and brief of an ad-hoc specialist.
+    These are the faults of its rejected result, questions and answers, and the name and brief of an ad-hoc specialist.
     """
     yield from subtask.rejected_candidate.faults if subtask.rejected_candidate is not None else ()
     for answer in (*request.question_answers, *subtask.question_answers):

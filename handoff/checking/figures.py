@@ -154,7 +154,11 @@ def render_workings(text: str, unsourced_figures: Iterable[str]) -> tuple[str, .
 
 
 def _batch_texts(texts: Iterable[str]) -> Iterator[Sequence[str]]:
-    """Yield the texts in batches, each text once. Each batch but the last is at least as long as all earlier ones."""
+    """Yield the texts in batches, each text once.
+
+    A batch ends when it has as many characters as all batches before it together. So a caller that checks after each
+    batch can stop early, and checks only a few times.
+    """
     seen_texts: dict[str, None] = {}
     batch: list[str] = []
     read_size = size = 0

@@ -135,7 +135,7 @@ def find_scales(text: str) -> tuple[float, ...]:
     return (1.0, *(scale for scale, pattern in _SCALE_WORDS if pattern.search(text)))
 
 
-def yield_totals(column: Sequence[Quantity]) -> Iterator[Quantity]:
+def yield_aggregates(column: Sequence[Quantity]) -> Iterator[Quantity]:
     """Yield the sum, mean, median and count of the quantities of each kind in a list."""
     for kind, values in _group_by_kind(column):
         yield sum(values), kind
@@ -223,7 +223,7 @@ class KnownFigures:
     def totals(self) -> tuple[Quantity, ...]:
         """The sums, means, medians and counts of all lists, without zeros."""
         lists = (column for one in self.texts for column in one.lists)
-        return tuple(dict.fromkeys(total for column in lists for total in yield_totals(column) if total[0]))
+        return tuple(dict.fromkeys(total for column in lists for total in yield_aggregates(column) if total[0]))
 
     @cached_property
     def known_quantities(self) -> tuple[Quantity, ...]:

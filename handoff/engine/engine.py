@@ -16,7 +16,7 @@ Then, by topic:
 - `questions`, `approvals`: what people are asked.
 - `thread_messages`, `corrections`: what people write meanwhile.
 - `crew_runs`: crews inside crews.
-- `thread_opening`: requests that only open a thread.
+- `opening_requests`: requests that only open a thread.
 - `retry`, `reused_subtasks`: second tries.
 - `outstanding_effects`: derives the outstanding effects from the state.
 - `replay`: opens a stored log without parsing every line.

@@ -158,9 +158,8 @@ def _evaluate_step(step: RecoveryStep, cause: FailureCause, situation: FailureSi
             situation.specialist,
             *situation.tried_specialists,
         )
-        delay = (
-            max(situation.pause_seconds, RETRY_DELAY_SECONDS[-1]) if cause == "passing" else 0.0
-        )  # the fallback calls the same provider
+        # The fallback calls the same provider.
+        delay = max(situation.pause_seconds, RETRY_DELAY_SECONDS[-1]) if cause == "passing" else 0.0
         return (
             NextRecovery(step, situation.fallback, situation.fallback_tier or situation.tier, delay)
             if has_fallback and delay < situation.seconds_left

@@ -25,8 +25,8 @@ from handoff.effects import (
 from handoff.engine import answer, questions, replan, thread_messages
 from handoff.engine.crew_runs import is_crew_working
 from handoff.engine.ladder import compute_attempt_seconds, compute_seconds_left
+from handoff.engine.opening_requests import find_opening_effect
 from handoff.engine.subtask import list_ready_subtasks
-from handoff.engine.thread_opening import find_opening_effect
 from handoff.state.job_state import SETTLED_STATES, Job, PlanRun, RequestState, SubtaskState
 
 CUTOFF_DELAY_SECONDS = 20.0
@@ -84,9 +84,8 @@ def _list_planning_effects(request: RequestState, now: float) -> tuple[list[Effe
     if request.question is None:
         return [*effects, _make_plan_effect(request)], None
     question_effects, due = _list_question_effects(request, now)
-    if (
-        effects and request.question.is_retry_question
-    ):  # the question is there from the start, and would stand above the card
+    # The question is there from the start, and would stand above the card.
+    if effects and request.question.is_retry_question:
         return effects, due
     return [*effects, *question_effects], due
 

@@ -71,11 +71,13 @@ def parse_log(lines: Sequence[str]) -> Job | None:
 
 
 def _select_needed_lines(lines: Sequence[str]) -> list[str]:
-    """Return the lines of a log without the checkpoints of attempts that have ended. The first line always stays."""
+    """Return the lines of a log without the checkpoints of ended attempts that certainly change nothing.
+
+    The first line always stays. All lines stay if one cannot be read, or if a request continues another one's attempts.
+    """
     kinds, attempts, kept_lines = [], [], []
-    fully_parsed_attempts = {
-        ""
-    }  # attempts whose lines are all parsed; "" stands for lines without a recognised attempt
+    # Attempts whose lines are all parsed; "" stands for lines without a recognised attempt.
+    fully_parsed_attempts = {""}
     kind_by_tail: dict[str, str] = {}  # the event type by the end of the line, as there are few different ends
     match = _ATTEMPT_FIELDS.match
     for line in lines:
@@ -84,9 +86,8 @@ def _select_needed_lines(lines: Sequence[str]) -> list[str]:
         if kind is None:
             type_match = _TYPE_AT_END.fullmatch(tail)
             kind = kind_by_tail[tail] = type_match[1] if type_match else ""
-        if (
-            kind == "RequestAdded" and _CONTINUE_MODE in line
-        ):  # its attempts continue from checkpoints of another request
+        # Its attempts continue from checkpoints of another request.
+        if kind == "RequestAdded" and _CONTINUE_MODE in line:
             return list(lines)
         attempt_match = match(line) if kind not in CHECKPOINT_INDEPENDENT_TYPES else None
         attempt = attempt_match[1] if attempt_match else ""
@@ -100,9 +101,8 @@ def _select_needed_lines(lines: Sequence[str]) -> list[str]:
     for place in range(len(lines) - 1, 0, -1):
         kind, attempt = kinds[place], attempts[place]
         if kind in ATTEMPT_END_TYPES:
-            inner_prefix = (
-                attempt[: attempt.rfind(_ATTEMPT_FIELD)] + PATH_SEPARATOR
-            )  # a crew's attempt ends those inside it
+            # A crew's attempt ends those inside it.
+            inner_prefix = attempt[: attempt.rfind(_ATTEMPT_FIELD)] + PATH_SEPARATOR
             ended_attempts = {one for one in ended_attempts if not one.startswith(inner_prefix)}
             ended_attempts.add(attempt)
         elif kind not in CHECKPOINT_TYPES and kind not in CHECKPOINT_INDEPENDENT_TYPES:

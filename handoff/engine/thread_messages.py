@@ -320,9 +320,8 @@ def apply_request_edit(job: Job, event: ev.RequestEdited) -> Job:
         return job
     crew = event.crew if event.crew and request.run.plan is None else request.spec.crew  # a plan stays with its crew
     spec = edited_request.model_copy(update={"crew": crew})
-    is_gathered = request.is_gathered and (
-        same_files or request.run.plan is not None
-    )  # otherwise the attachments are read anew
+    # Otherwise the attachments are read anew.
+    is_gathered = request.is_gathered and (same_files or request.run.plan is not None)
     new = replace(request, spec=spec, edit_stamp=event.stamp, is_gathered=is_gathered)
     receipt = HeardMessage(f"{request.id}~{event.at}", new.spec)
     if request.is_over or not corrections.is_still_changeable(request):

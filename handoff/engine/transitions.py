@@ -16,8 +16,8 @@ from handoff.effects import make_answer_key
 from handoff.engine import answer, approvals, ladder, plan, questions, retry, returned_results, unknown_writes
 from handoff.engine.crew_runs import begin_attempt, is_crew_working
 from handoff.engine.ladder import get_subtask_seconds
+from handoff.engine.opening_requests import apply_thread_opened
 from handoff.engine.subtask import charge_aborted_turns, end_subtasks, settle_run
-from handoff.engine.thread_opening import apply_thread_opened
 from handoff.state.job_state import SETTLED_STATES, PlanRun, RequestState, SubtaskState, replace
 from handoff.state.state_values import Failure, FailureCause, QuestionAnswer
 

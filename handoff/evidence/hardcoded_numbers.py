@@ -36,9 +36,8 @@ def find_hardcoded_numbers(code: str, known_texts: Iterable[str]) -> tuple[str, 
         return ()
     texts = [normalize_digits(each) for each in known_texts]
     known_values = {round(value, 9) for each in texts for one in parse_numerals(each) for value, _ in one.readings}
-    known_values |= {
-        float(match[0]) for each in texts for match in _BARE_NUMBER.finditer(each)
-    }  # 412.6 billion is 412.6 in code
+    # 412.6 billion is 412.6 in code.
+    known_values |= {float(match[0]) for each in texts for match in _BARE_NUMBER.finditer(each)}
     return tuple(literal for literal, value in uncommon_literals.items() if not _is_derivable(value, known_values))
 
 

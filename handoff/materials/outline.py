@@ -37,9 +37,10 @@ def name_place(text: str, outline: Sequence[Section], index: int) -> str:
     If the outline leaves sections out, they are found in the text itself.
     """
     section_number = bisect_right(outline, index, key=lambda one: one.start)
+    # An outline of columns.
     if not section_number or (
         section_number > 1 and outline[section_number - 2].start == outline[section_number - 1].start
-    ):  # an outline of columns
+    ):
         return f"line {text.count(chr(10), 0, index) + 1:,}"
     hidden_sections = [one for one in _list_hidden_sections(text, outline, section_number - 1) if one.start <= index]
     section = hidden_sections[-1] if hidden_sections else outline[section_number - 1]

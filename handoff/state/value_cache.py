@@ -53,10 +53,10 @@ class FoldStep(Generic[R]):
 def compute_fold_step(
     function: Callable[..., R], previous: FoldStep[R] | None, value: Any, *arguments: Any
 ) -> FoldStep[R]:
-    """Return the fold step of `value`: the result of `function(value, *arguments)`, cached on the value.
+    """Return the step that follows `previous`: it holds `function(value, *arguments)`.
 
-    The cached step is used as long as the step before it is the same object. `arguments` must depend on nothing but the
-    value and the values before it.
+    The step is cached on `value`, and computed again only if `previous` is another object. So `arguments` must depend
+    on nothing but the value and the values before it.
     """
     cache = value.__dict__.get(CACHE_KEY)
     if cache is None:

@@ -111,9 +111,8 @@ def _make_decision_deed(event: ev.ApprovalDecided, before: Job | None, after: Jo
     A decision that changed nothing counts as refused: it came too late, or from somebody who may not decide.
     """
     approval = _find_approval(before, event)
-    where = (
-        approval.target if approval is not None and approval.kind in {"egress", "sign_in"} else ""
-    )  # for other kinds, a model wrote the target
+    # For other kinds, a model wrote the target.
+    where = approval.target if approval is not None and approval.kind in {"egress", "sign_in"} else ""
     target = f"{approval.tool} {where}".strip()[:MAX_TARGET_LENGTH] if approval is not None else event.subtask
     fields: dict[str, Any] = {"request": event.request, "user": event.user, "target": target}
     if before is None or before.find_request(event.request) is after.find_request(event.request):

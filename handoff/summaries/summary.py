@@ -220,9 +220,8 @@ def measure_parallel_work(request: RequestState) -> tuple[float, float]:
     """
     if request.usage.calls and not request.usage.tokens_in + request.usage.tokens_out:
         return 0.0, 0.0
-    enclosing_ids = {
-        subtask.within for subtask in request.subtasks.values()
-    }  # enclosing subtasks are not counted as well
+    # Enclosing subtasks are not counted as well.
+    enclosing_ids = {subtask.within for subtask in request.subtasks.values()}
     subtasks = [
         subtask
         for subtask in request.subtasks.values()

@@ -109,9 +109,8 @@ class FileContents:
         self.add_gap(f"{left_out:,} of {len(text):,} characters, in the middle, are left out")
         kept_sections = [(name, start) for name, start in self.outline if start < half]
         continued_names = [name for name, start in self.outline if half <= start < half + left_out][-1:]
-        kept_sections += [
-            (name, half + len(mark)) for name in continued_names
-        ]  # the section in which the kept end begins
+        # The section in which the kept end begins.
+        kept_sections += [(name, half + len(mark)) for name in continued_names]
         kept_sections += [
             (name, start - left_out + len(mark)) for name, start in self.outline if start >= half + left_out
         ]

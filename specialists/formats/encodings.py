@@ -213,7 +213,10 @@ def _find_declared_charset(data: bytes) -> str:
 
 
 def _find_codec(charset: str) -> str:
-    """Return Python's name for a charset; "" if it is unknown or no encoding of texts."""
+    """Return Python's name for a declared charset; "" if it is unknown or no encoding of texts.
+
+    Also "" for ASCII, UTF-7, UTF-16 and UTF-32, whose declarations are not to be trusted.
+    """
     charset_name = charset.strip().lower()
     charset_name = _BROWSER_ENCODINGS.get(charset_name, charset_name)
     try:

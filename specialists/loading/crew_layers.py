@@ -147,7 +147,7 @@ def find_layers(folder: Path, crews_folder: Path, faults: list[CrewFault]) -> Cr
     """
     layers = [_read_layer(folder, faults)]
     while (extends := _read_extends(layers[0], faults)) is not None:
-        base, line = _resolve_crew_folder(extends[0], layers[0].folder, crews_folder), extends[1]
+        base, line = _resolve_extended_folder(extends[0], layers[0].folder, crews_folder), extends[1]
         fault = _find_base_fault(extends[0], base, [one.folder for one in layers], crews_folder)
         if fault:
             faults.append(CrewFault(layers[0].path, line, fault))
@@ -176,7 +176,7 @@ def _find_base_fault(name: str, base: Path, upper_folders: list[Path], crews_fol
     return ""
 
 
-def _resolve_crew_folder(name: str, folder: Path, crews_folder: Path) -> Path:
+def _resolve_extended_folder(name: str, folder: Path, crews_folder: Path) -> Path:
     return Path(normpath(folder / Path(name).expanduser())) if _is_path(name) else crews_folder / name
 
 

@@ -143,7 +143,9 @@ def _read_example(collector: FaultCollector, node: yaml.Node, members: tuple[str
         return None
     request = " ".join(_read_bounded_text(collector, keys["request"][1], "request", LONGEST_EXAMPLE_REQUEST).split())
     why = nodes.read_text(collector, keys["why"][1], "why").strip() if "why" in keys else ""
-    decision = _read_decision(collector, decision_keys[0], {key: value for key, (_, value) in keys.items()}, members)
+    decision = _read_example_decision(
+        collector, decision_keys[0], {key: value for key, (_, value) in keys.items()}, members
+    )
     if not request or decision is None:
         return None
     example = PlanningExample(request, {"why": why or _DEFAULT_REASONS[decision_keys[0]], "next": decision})
@@ -163,7 +165,7 @@ _DEFAULT_REASONS = {
 }
 
 
-def _read_decision(
+def _read_example_decision(
     collector: FaultCollector, decision_key: str, keys: Mapping[str, yaml.Node], members: tuple[str, ...]
 ) -> dict[str, Any] | None:
     """Return the decision on a request, as the planner would write it; None, with faults, if it cannot be read."""

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from specialists.outbound.clients import make_client
-from specialists.outbound.faults import describe_network_fault
 from specialists.outbound.network import is_loopback
+from specialists.outbound.network_faults import describe_network_fault
 from specialists.tools.blocking import import_in_thread
 from specialists.tools.extras import describe_unavailable_tool
 from specialists.tools.tool_sign_in import SignInFailed

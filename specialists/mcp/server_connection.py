@@ -23,7 +23,7 @@ from specialists.mcp.server_sign_in import SIGN_IN_AGAIN_HINT, SIGN_IN_HINT, Ser
 from specialists.mcp.stdio_pipe import StdioPipe
 from specialists.mcp.tool_list_filter import ToolListFilter
 from specialists.mcp.tool_lock import LockedTool
-from specialists.outbound.faults import describe_network_fault
+from specialists.outbound.network_faults import describe_network_fault
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -60,8 +60,8 @@ class ToolChanged(Exception):
         self.is_gone = is_gone
 
 
-class ServerRefused(Exception):
-    """The server answered a call with a protocol error. The text is the server's."""
+class CallRefusedByServer(Exception):
+    """The server answered a call with an error, or asked for something that is not offered."""
 
 
 class NoServerAnswer(ConnectionError):
@@ -116,7 +116,7 @@ class ServerConnection:
         Raises:
             ServerUnreachable: The server could not be reached; nothing was sent.
             ToolChanged: The server now describes the tool differently; nothing was sent.
-            ServerRefused: The server answered with an error.
+            CallRefusedByServer: The server answered with an error.
             NoServerAnswer: The call was sent, and its outcome is unknown.
             TimeoutError: The same: no answer came in time.
         """
@@ -144,7 +144,7 @@ class ServerConnection:
         except (ValidationError, RecursionError):
             raise NoServerAnswer("the server's answer is not as the protocol has it") from None
         if isinstance(answer, mcp_types.InputRequiredResult):
-            raise ServerRefused("the server wants to ask a person something first, which is not offered")
+            raise CallRefusedByServer("the server wants to ask a person something first, which is not offered")
         self._failures = 0
         return answer  # type: ignore[no-any-return]  # the other of the two types above
 
@@ -160,7 +160,9 @@ class ServerConnection:
             self._is_closing = True
             self._end_event.set()
             return ServerUnreachable("it was restarted and has lost this session; call it again")
-        return ServerRefused(self._sign_in_hint if self._status == _UNAUTHORIZED_STATUS else remove_invisible(message))
+        return CallRefusedByServer(
+            self._sign_in_hint if self._status == _UNAUTHORIZED_STATUS else remove_invisible(message)
+        )
 
     async def close(self) -> None:
         """Close the connection, and end the server if it is a program. A later call connects again."""

@@ -143,9 +143,8 @@ class ServerSignIn:
         fields = _parse_callback_url(landed_url, redirect_url)
         name = _make_pending_key(fields.get("state", ""))
         self._check_pending(await store.read(name), user, fields, redirect_url)
-        pending = self._check_pending(
-            await store.pop(name), user, fields, redirect_url
-        )  # from here on nobody else can use it
+        # From here on nobody else can use it.
+        pending = self._check_pending(await store.pop(name), user, fields, redirect_url)
         if "code" not in fields:
             code = remove_invisible(fields.get("error", ""))[:40]
             raise SignInFailed(f"Nobody was signed in: the page said “{code}”. To try again, {_NEW_LINK_HINT}.")

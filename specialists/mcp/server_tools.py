@@ -23,7 +23,7 @@ from specialists.mcp.oauth_metadata import find_authorization_server
 from specialists.mcp.safe_schema import ServerArguments, make_argument_model
 from specialists.mcp.sdk import load_sdk
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.server_connection import ServerConnection, ServerRefused, ServerUnreachable, ToolChanged
+from specialists.mcp.server_connection import CallRefusedByServer, ServerConnection, ServerUnreachable, ToolChanged
 from specialists.mcp.server_sign_in import ServerSignIn
 from specialists.mcp.tool_lock import LockedTool, LockError, ToolLock
 from specialists.tools.extras import describe_unavailable_tool
@@ -230,7 +230,7 @@ class _ServerTool:
         except ServerUnreachable as error:
             text = f"{name} was not called: the MCP server {self.config.name} cannot be reached: {error}."
             return ToolOutcome(f"{text} Go on without it, and say so.", failed=True)
-        except ServerRefused as error:
+        except CallRefusedByServer as error:
             head = server_replies.UNTRUSTED_HEADING.format(server=self.config.name)
             return ToolOutcome(f"The server refused {name}.\n{head}\n{str(error)[:1000]}", failed=True)
         except (TimeoutError, ConnectionError) as error:

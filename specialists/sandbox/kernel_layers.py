@@ -130,9 +130,8 @@ def _restrict_files(libc: ctypes.CDLL, reads: Sequence[str], writes: Sequence[st
         for path in writes:
             _add_path_rule(libc, rules, path, file_rights & ~_EXECUTE)
         _add_path_rule(libc, rules, _NULL_DEVICE, _READ_FILE | _WRITE_FILE)
-        _add_path_rule(
-            libc, rules, _CGROUP_FILE, _READ_FILE, keep_open=True
-        )  # a rule on such a file is lost once it is closed
+        # A rule on such a file is lost once it is closed.
+        _add_path_rule(libc, rules, _CGROUP_FILE, _READ_FILE, keep_open=True)
         for path in (program, *_DYNAMIC_LOADERS) if program else ():
             _add_path_rule(libc, rules, path, _READ_FILE | _EXECUTE)
         return bool(libc.syscall(_RESTRICT_SELF, rules, 0) == 0)

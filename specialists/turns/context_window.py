@@ -160,9 +160,8 @@ class ContextWindow:
         if number is None:
             return ToolOutcome(f"There are replies 1 to {len(self._reply_records)}.", failed=True)
         text, start = self._reply_records[number - 1].reply.text, arguments.start
-        max_chars = max(
-            _MIN_PART_CHARS, min(MAX_PART_CHARS, int(self._limit / self._factor))
-        )  # about a quarter, at 3 or 4 characters a token
+        # About a quarter, at 3 or 4 characters a token.
+        max_chars = max(_MIN_PART_CHARS, min(MAX_PART_CHARS, int(self._limit / self._factor)))
         part, end = text[start : start + max_chars], start + max_chars
         if not part:
             return ToolOutcome(f"Reply {number} has {len(text):,} characters.", failed=True)

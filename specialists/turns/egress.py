@@ -165,7 +165,10 @@ class EgressGuard:
     # ------------------------------------------------------------ what leaves
 
     def judge_call(self, tool: Tool, arguments: BaseModel) -> EgressVerdict:
-        """Rule on a call of the last turn; an allowed call counts as made. The same call again gets the same ruling."""
+        """Rule on a call of the turn that the model just took.
+
+        The same call twice in one turn is judged once, and counts as made once if it is allowed.
+        """
         key = f"{tool.name} {arguments.model_dump_json()}"
         if key not in self._verdicts:
             self._verdicts[key] = self._judge_new_call(tool, arguments)

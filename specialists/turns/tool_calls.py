@@ -122,9 +122,8 @@ class ToolCallRunner:
                     return combine_for_card(decision, (one for one in later_checks if isinstance(one, Approval)))
                 if decision is not None:
                     return decision
-        for call, _ in open_calls[
-            remaining_calls:
-        ]:  # last, so that after a takeover the same calls are run and refused
+        # Last, so that after a takeover the same calls are run and refused.
+        for call, _ in open_calls[remaining_calls:]:
             await self.record_reply(call, ToolOutcome(_TOO_MANY_REPLY, failed=True))
         return None
 
@@ -199,9 +198,8 @@ class ToolCallRunner:
             outcome = ToolOutcome(_LATE_REPLY, failed=True)
         else:
             check_result = await self._check_call(call, request_count)
-            if isinstance(
-                check_result, Approval
-            ):  # since the calls beside it were made, it needs approval: it stays open
+            # Since the calls beside it were made, it needs approval: it stays open.
+            if isinstance(check_result, Approval):
                 return
             outcome = (
                 await self._run_allowed_read(check_result)

@@ -109,7 +109,7 @@ class WorkRecord:
         if text := self.explain_missing_work(content):
             return text
         readers = " or ".join(self.file_readers)
-        if self._ignores_file(content):
+        if self._shows_nothing_read(content):
             return briefing.render_note("no_work_foreign", tools=readers, given=self.last_text)
         names = self._join_unasked_names()
         return briefing.render_note("no_work_unasked", named=names, tools=readers) if names else ""
@@ -131,7 +131,7 @@ class WorkRecord:
         """Return why a result is in doubt, in words for people; "" if it is not."""
         if text := self._describe_last_failure("doubt", content):
             return text
-        if self._ignores_file(content):
+        if self._shows_nothing_read(content):
             return briefing.render_note("doubt_foreign", tools=" or ".join(self.file_readers))
         names = self._join_unasked_names()
         return briefing.render_note("doubt_unasked", named=names) if names else ""
@@ -147,7 +147,7 @@ class WorkRecord:
         reading_tools = [tool for tool in self._toolbox.values() if tool.endings and tool.previews is None]
         return [tool.name for tool in reading_tools if tool.is_query_only] or [tool.name for tool in reading_tools]
 
-    def _ignores_file(self, content: str) -> bool:
+    def _shows_nothing_read(self, content: str) -> bool:
         """Return True if a file was described and read, but the result has nothing of what was read."""
         return bool(self._previewed_names and self._read_texts) and self._is_unrelated(content, self._read_texts)
 

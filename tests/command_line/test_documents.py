@@ -268,12 +268,13 @@ def test_each_setting_stands_below_one_heading() -> None:
 def test_the_example_of_a_crews_file_has_each_key_and_no_fault(tmp_path: Path) -> None:
     keys = re.findall(r"^(\w+):", reference.CREW_FILE, re.MULTILINE)
     assert sorted(keys) == sorted(
+        # Each key that a file takes.
         {
             *crew_file._READERS,
             *crew_file._DESCRIPTION_KEYS,
             *crew_file._LAYER_KEYS,
             *approval_keys.APPROVAL_KEYS,
-        }  # each key that a file takes
+        }
     )
     (tmp_path / crew_file.FILE_NAME).write_text(reference.CREW_FILE, encoding="utf-8")
     assert crew_file.read_crew_file(tmp_path, ("translator", "translator_b"), all_tools()).faults == []

@@ -115,9 +115,8 @@ def test_messages_of_a_thread_are_of_each_sort_in_each_language_and_as_often_for
         assert all(counted[sort] for sort in ("order", "question", "thanks", "other", "talk", "correction", "explain"))
         for_others = sum(case.expect == ("nothing",) for case in mine)
         assert 0.35 <= for_others / len(mine) <= 0.55
-    assert {aim for case in cases for aim in case.expect} == set(get_args(MessageAim)) - {
-        "unknown"
-    }  # what is said where no model could tell
+    # What is said where no model could tell.
+    assert {aim for case in cases for aim in case.expect} == set(get_args(MessageAim)) - {"unknown"}
 
 
 async def test_no_message_is_sorted_wrongly_by_the_rules_alone() -> None:

@@ -371,16 +371,18 @@ def utc_of(text: str) -> float:
         (QuietTimes(begins=13 * 60, ends=15 * 60), "2026-03-04T10:00", "2026-03-04T15:00"),
         (QuietTimes(begins=13 * 60, ends=15 * 60, offset=-2 * HOUR), "2026-03-04T11:00", "2026-03-04T17:00"),
         (QuietTimes(begins=13 * 60, ends=10 * 60), "2026-03-04T10:00", "2026-03-05T10:00"),
+        # A Friday: nor on a weekend.
         (
             QuietTimes(begins=13 * 60, ends=10 * 60),
             "2026-03-06T10:00",
             "2026-03-09T10:00",
-        ),  # a Friday: nor on a weekend
+        ),
+        # Nothing of the work is left.
         (
             QuietTimes(begins=8 * 60, ends=19 * 60),
             "2026-03-04T10:00",
             "2026-03-04T19:00",
-        ),  # nothing of the work is left
+        ),
     ],
 )
 def test_no_reminder_comes_in_quiet_hours_nor_out_of_working_hours(

@@ -21,8 +21,8 @@ from handoff.effects import (
 )
 from handoff.engine.answer import list_answer_gaps, list_resultless_subtasks
 from handoff.engine.engine import apply_event, fold_log
+from handoff.engine.opening_requests import OPENED_ANSWER
 from handoff.engine.outstanding_effects import list_outstanding_effects
-from handoff.engine.thread_opening import OPENED_ANSWER
 from handoff.state.job_state import Job
 from tests.handoff.kit import (
     RUNNING_LOG,

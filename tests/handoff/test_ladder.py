@@ -121,9 +121,8 @@ def climb_ladder(trouble: FailureCause, at: FailureSituation) -> list[RecoverySt
         now = replace(at, failure_count=failures, question_count=questions, steps_taken=tuple(found))
         found.append(choose_recovery_step(trouble, now).step)
         questions += found[-1] == "ask"
-        at = (
-            replace(at, tried_specialists=(at.fallback,)) if found[-1] == "fallback" else at
-        )  # which has none of its own
+        # Which has none of its own.
+        at = replace(at, tried_specialists=(at.fallback,)) if found[-1] == "fallback" else at
         assert len(found) <= MAX_FAILURES + MAX_QUESTIONS + 1
     return found
 

@@ -13,7 +13,7 @@ from handoff.approval_values import Approval, ApprovalTerms
 from handoff.briefs.addresses import (
     filter_cited_addresses,
     find_addresses,
-    find_material_addresses,
+    find_addresses_from_people,
     list_known_addresses,
     yield_address_candidates,
 )
@@ -474,11 +474,11 @@ def test_material_gives_what_people_wrote_and_nothing_of_models_and_apps() -> No
     people, app = f"[..] Ben: {A}\n", f"[..] leadhand (app): {B}\n"
     said = [Section(name="message 1 by Ben"), Section(name="message 2 by leadhand (app)", start=len(people))]
     thread = Material(name="thread", kind="thread", outline=tuple(said))
-    assert find_material_addresses(thread, people + app) == {A}
-    assert find_material_addresses(thread.model_copy(update={"outline": ()}), people + app) == set()
-    assert find_material_addresses(Material(name="a.md"), people) == {A}
-    assert find_material_addresses(Material(name="a.md", author="leadhand (app)"), people) == set()
-    assert find_material_addresses(Material(name="answer", kind="answer", origin="model"), people) == set()
+    assert find_addresses_from_people(thread, people + app) == {A}
+    assert find_addresses_from_people(thread.model_copy(update={"outline": ()}), people + app) == set()
+    assert find_addresses_from_people(Material(name="a.md"), people) == {A}
+    assert find_addresses_from_people(Material(name="a.md", author="leadhand (app)"), people) == set()
+    assert find_addresses_from_people(Material(name="answer", kind="answer", origin="model"), people) == set()
 
 
 def test_a_result_keeps_only_what_it_holds_and_was_given() -> None:

@@ -412,9 +412,8 @@ async def apps(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[dict[s
             (folder / "node_modules").symlink_to(MODULES)
         await apps[file].start(path)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            view_stacks, "TRIGGER_SECONDS", patience(3)
-        )  # a busy machine opens windows later than Slack allows
+        # A busy machine opens windows later than Slack allows.
+        patch.setattr(view_stacks, "TRIGGER_SECONDS", patience(3))
         yield apps
     for app in apps.values():
         await app.stop()
@@ -442,6 +441,7 @@ def test_no_app_is_left_out() -> None:
         "bolt_sync.py",
         "bolt_async.py",
         "sdk_http.py",
-    }  # test_local_slack_command.py tries them by the command
+    }
+    # Test_local_slack_command.py tries them by the command.
     assert {path.name for path in APPS.iterdir() if path.is_file()} == {*USES, *elsewhere}
     assert len(USES) + len(elsewhere) >= 15

@@ -18,7 +18,7 @@ from bot.slack.views import argument_blocks
 from specialists.mcp import safe_schema, server_replies, shown_schema
 from specialists.mcp.safe_schema import MAX_STEPS, make_argument_model
 from specialists.mcp.server_config import ServerConfig
-from specialists.mcp.server_connection import NoServerAnswer, ServerConnection, ServerRefused, ServerUnreachable
+from specialists.mcp.server_connection import CallRefusedByServer, NoServerAnswer, ServerConnection, ServerUnreachable
 from specialists.mcp.server_tools import LONGEST_DESCRIPTION, describe_tool
 from specialists.mcp.tool_lock import make_locked_tool
 from specialists.tools.tool import FolderWorkbench, ToolSpec
@@ -266,7 +266,7 @@ async def test_a_server_over_http_and_what_only_looks_like_one(tmp_path: Path) -
         good = connection("/mcp")
         assert [one.name for one in await good.list_tools()] == NAMES
         assert (await good.call_tool(make_locked_tool(make_tool_entry("look")), {})).content[0].text == "high"
-        with pytest.raises(ServerRefused, match="no such method"):
+        with pytest.raises(CallRefusedByServer, match="no such method"):
             await good.call_tool(make_locked_tool(make_tool_entry("lost")), {})
         with pytest.raises(ServerUnreachable, match="call it again"):
             await good.call_tool(make_locked_tool(make_tool_entry("restarted")), {})

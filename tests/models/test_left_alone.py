@@ -155,9 +155,8 @@ async def test_a_probe_keeps_its_place_however_long_it_takes(desk: Desk, monkeyp
     first = desk.store.counters.recall_breaker(MODEL).probe_until
 
     async def is_place_kept() -> bool:
-        return (
-            desk.store.counters.recall_breaker(MODEL).probe_until > first + 0.5
-        )  # well beyond what it was given at first
+        # Well beyond what it was given at first.
+        return desk.store.counters.recall_breaker(MODEL).probe_until > first + 0.5
 
     await eventually(is_place_kept)
     assert not (await desk.store.counters.request_passage(MODEL, probe="other", hold=1))[0]

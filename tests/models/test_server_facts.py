@@ -72,8 +72,9 @@ async def test_anthropic_says_what_its_models_can(payload: Any, sees: object, co
     async with telling("/v1/models/claude-opus-5-5", payload) as url:
         model = connect_to("anthropic", url)
         assert (await model.sees_pictures("deep"), await model.fetch_context_size("deep")) == (sees, context)
+        # It is not there.
         assert (await model.sees_pictures("fast"), await model.fetch_context_size("fast")) == (
             None,
             None,
-        )  # it is not there
+        )
         await model.close()

@@ -74,9 +74,8 @@ def test_missed_times_are_counted_from_the_last_due_one() -> None:
     zone = "Europe/Berlin"
     one = Schedule(team="T1", channel="C1", owner="U1", asks="x", rule=cron("30 2 * * *"), zone=zone)
     due = at("2027-10-30T02:30", zone)
-    times, later = list_missed_times(
-        one, due, at("2027-10-31T02:40", zone), 10
-    )  # before the hour that comes twice comes again
+    # Before the hour that comes twice comes again.
+    times, later = list_missed_times(one, due, at("2027-10-31T02:40", zone), 10)
     assert [datetime.fromtimestamp(time, ZoneInfo(zone)).day for time in times] == [30, 31]
     assert later == at("2027-11-01T02:30", zone), "and not the 31st once more"
     hourly = one.model_copy(update={"rule": cron("0 * * * *")})

@@ -44,9 +44,8 @@ async def test_a_burst_goes_at_once_and_the_next_waits() -> None:
 async def test_answers_overtake_cards_that_wait_also_those_of_other_instances(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        redis_counters, "LATENESS_SECONDS", patience()
-    )  # a busy machine is not taken for an instance that left
+    # A busy machine is not taken for an instance that left.
+    monkeypatch.setattr(redis_counters, "LATENESS_SECONDS", patience())
     here, there = (CallBudget(store.counters, instance=name, team="T1") for name in ("here", "there"))
     assert await all_there_are(here, POST) == 3
     await here.hold_calls(POST, "C1", patience(3))  # nobody goes before all of them wait

@@ -223,9 +223,8 @@ async def test_an_index_that_is_damaged_is_made_anew(folder: Path, data: Path) -
 async def test_a_document_that_breaks_its_reader_costs_itself_alone(
     folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        knowledge_reading, "_LIMITS", ChildLimits(memory_mb=200, cpu_seconds=10)
-    )  # so that it breaks sooner
+    # So that it breaks sooner.
+    monkeypatch.setattr(knowledge_reading, "_LIMITS", ChildLimits(memory_mb=200, cpu_seconds=10))
     (folder / "bomb.pdf").write_bytes(blanks())
     knowledge = KnowledgeFolder(folder, data)
     await knowledge.update_index()

@@ -47,9 +47,8 @@ async def half_done(
 async def test_a_frozen_owner_that_wakes_does_nothing_more(
     lone: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "bot.jobs.instance.MAX_POLL_SECONDS", 600.0
-    )  # the end of the lease is waited for, not come across
+    # The end of the lease is waited for, not come across.
+    monkeypatch.setattr("bot.jobs.instance.MAX_POLL_SECONDS", 600.0)
     gate = Gate(result("Checked."))
     async with (
         provider(planner=TWO, writer=result("Written."), reviewer=gate) as server,

@@ -227,9 +227,8 @@ async def test_an_answer_may_come_before_its_plan_card_and_never_without_it(lone
     card's last edit, and so the card.
     """
     lone.workspace.faults.add("chat.postMessage", "server_error_before")
-    lone.workspace.faults.add(
-        "conversations.replies", "server_error_before", times=1_000
-    )  # no look ends before clear()
+    # No look ends before clear().
+    lone.workspace.faults.add("conversations.replies", "server_error_before", times=1_000)
     async with lone.bot():
         talk = await lone.ask("What is 3 * 4?")
         await talk.wait_until_seen(talk.words)

@@ -114,9 +114,8 @@ class TypedRequests:
             request_text = (await store.blobs.get(key, digest)).decode()
         except KeyError:
             posted_message = (await store.outbox.read_messages(key)).get(OPENING_MESSAGE_KEY)
-            if (
-                posted_message is not None and posted_message.ts
-            ):  # an earlier owner did all of it, but died before it recorded that
+            # An earlier owner did all of it, but died before it recorded that.
+            if posted_message is not None and posted_message.ts:
                 return posted_message.ts, "", False
             return "", "the words were kept no longer", False
         text = await self._messages.replace_channel_ids(request_text)

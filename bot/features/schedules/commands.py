@@ -37,7 +37,7 @@ NO_SCHEDULE_TEXT = (
 )
 LONGEST_MESSAGE = 2_500
 """Maximum characters of a message that may be a schedule: a longer one is an ordinary request."""
-LOOKUP_SECONDS = 1.0
+FILE_LOOKUP_SECONDS = 1.0
 """Maximum seconds for looking up files: Slack waits three in all for an acknowledgement."""
 _ANY_TIME = 1_800_000_000.0
 """An arbitrary time for parsing, where only the fact that a text can be parsed matters."""
@@ -113,7 +113,7 @@ async def _propose_schedule(ctx: CommandContext, talk: ScheduleDrafts) -> Outgoi
 async def _fetch_files(message: IncomingMessage, client: AsyncWebClient) -> tuple[Attachment, ...]:
     """Look up the files of a message whose event may lack them; none if Slack does not answer in time."""
     try:
-        async with asyncio.timeout(LOOKUP_SECONDS):
+        async with asyncio.timeout(FILE_LOOKUP_SECONDS):
             place = message.place
             data = await client.conversations_replies(
                 channel=place.channel, ts=place.thread_ts, limit=5, latest=message.ts, oldest=message.ts, inclusive=True

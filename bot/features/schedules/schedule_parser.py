@@ -150,7 +150,7 @@ def _apply_additions(time_phrase: _TimePhrase, text: str, now: datetime) -> None
 def _cut_additions(time_phrase: _TimePhrase, rest: str, now: datetime) -> str:
     """Parse additions to the schedule at the end of a task into `time_phrase`, and return the task without them."""
     task = rest.rstrip(" .!")
-    for start in _ADDITION.finditer(task, max(0, len(task) - MAX_TRAILING_CHARS)):
+    for start in _ADDITION.finditer(task, max(0, len(task) - MAX_SEARCHED_END_CHARS)):
         time_phrase.end = start.start()
         _apply_additions(time_phrase, task, now)
         if time_phrase.end == len(task):
@@ -168,7 +168,7 @@ def _parse_trailing_schedule(text: str, now: datetime, speaker_zone: str) -> Par
     trimmed_text = _CLOSING_WORDS.sub("", text)
     if ends_with_schedule(trimmed_text, is_time_first=True):
         return NEEDS_MODEL
-    for start in _TRAILING_PHRASE_STARTS.finditer(text, max(1, len(text) - MAX_TRAILING_CHARS)):
+    for start in _TRAILING_PHRASE_STARTS.finditer(text, max(1, len(text) - MAX_SEARCHED_END_CHARS)):
         tail, before = _CLOSING_WORDS.sub("", text[start.start() :]), text[: start.start()]
         when = _match_time_phrase(tail, now, speaker_zone)
         if when is None or when.is_once or not (when.is_timed or when.days.cron) or ends_with_open_clause(before):
@@ -212,7 +212,7 @@ def _make_unparsed_question(words: str, when: str, rest: str) -> ScheduleRefusal
     )
 
 
-MAX_TRAILING_CHARS = 200
+MAX_SEARCHED_END_CHARS = 200
 """Maximum characters at the end of a text that are searched for a schedule."""
 _NUMBER = r"(?:\d[\w:.]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)"
 _UNIT = r"(?:minute|hour|day|weekday|workday|week|weekend|month|quarter|year|morning|evening|night|noon|afternoon)s?"
@@ -294,7 +294,7 @@ def starts_with_schedule(text: str) -> bool:
 def ends_with_schedule(text: str, *, is_time_first: bool = False) -> bool:
     """Return True if a text is a task followed by days and a time, or with `is_time_first` by a time and days."""
     pattern = _TIME_FIRST_END if is_time_first else _SCHEDULE_END
-    match = pattern.search(text, max(0, len(text) - MAX_TRAILING_CHARS))
+    match = pattern.search(text, max(0, len(text) - MAX_SEARCHED_END_CHARS))
     return (
         match is not None and " " in text[: match.start()].strip() and not ends_with_open_clause(text[: match.start()])
     )

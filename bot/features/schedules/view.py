@@ -46,7 +46,7 @@ def render_proposal(schedule: Schedule, now: float) -> Outgoing:
 
 
 def render_details(schedule: Schedule, now: float) -> list[Block]:
-    """Render the blocks of a schedule: times, task, next three runs, channels, files and the rule for missed runs."""
+    """Render the blocks of a schedule: times, task, up to three next runs, channels, files, rule for missed runs."""
     asks = clean_mrkdwn(to_plain_line(schedule.asks, MAX_SHOWN_TASK_CHARS)).replace("\n", "\n>")
     lines = [f"*{capitalize_first(describe_schedule_times(schedule))}*", f">{asks}"]
     times = list_next_times(schedule, now)

@@ -300,9 +300,8 @@ class _RequestReader:
             unmatched_stems.remove(matching_stem)
             has_similar = has_similar or exact is None
             end += 1
-        while (
-            end > start and self._get_word(end - 1) in lexicon.BY
-        ):  # in `cost per region`, `per` does not belong to a column `cost per unit`
+        # In `cost per region`, `per` does not belong to a column `cost per unit`.
+        while end > start and self._get_word(end - 1) in lexicon.BY:
             unmatched_stems.append(self._get_word(end := end - 1))
         return end, 2 if has_similar else 3 if unmatched_stems else 4
 
@@ -321,9 +320,8 @@ class _RequestReader:
                 condition=other not in {None, column},
             )
             self._update_query(measure=column)
-        elif (
-            column.is_date and self._get_word(start) in lexicon.PERIOD_UNITS
-        ):  # `_read_period_unit` reads the word as a period later
+        elif column.is_date and self._get_word(start) in lexicon.PERIOD_UNITS:
+            # `_read_period_unit` reads the word as a period later.
             self.used_indexes -= set(range(start, end))
         elif column.is_date and self._has_time_words():
             self._set_decline_reason(

@@ -13,7 +13,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.slack.receive.message_reader import CANVAS_TYPE, parse_files
 from bot.slack.send.web_calls import NoReply, SlackRefused, WebCalls
 from handoff.contracts import Attachment
-from specialists.outbound.faults import describe_network_fault
+from specialists.outbound.network_faults import describe_network_fault
 
 MAX_FILE_BYTES = 32 * 1024 * 1024
 DOWNLOAD_SECONDS = 60

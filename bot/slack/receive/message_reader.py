@@ -116,9 +116,8 @@ class _MessageReader:
             if not pasted_blocks.tables:
                 excerpts.append(self._read_excerpt(one, levels))
                 continue
-            tables += self._make_table_attachments(
-                pasted_blocks
-            )  # Slack puts a table here that somebody pastes into the message
+            # Slack puts a table here that somebody pastes into the message.
+            tables += self._make_table_attachments(pasted_blocks)
             remaining_attachment = {
                 **one,
                 "blocks": [block for block in one["blocks"] if not read_blocks([block]).tables],

@@ -443,9 +443,8 @@ def parse_command(body: Json, bot_user: str = "") -> SlashCommand | Malformed:
     word, rest = (*command_text.split(None, 1), "", "")[:2]
     trigger, who = body.get("trigger_id"), fields["user_id"]
     opens = trigger if isinstance(trigger, str) else ""
-    request_text = to_plain_text(
-        PERSON_MENTION.sub(r"<@\1>", text), bot_user
-    )  # a message names people by their ids alone
+    # A message names people by their ids alone.
+    request_text = to_plain_text(PERSON_MENTION.sub(r"<@\1>", text), bot_user)
     return SlashCommand(fields["team_id"], fields["channel_id"], who, word.lower(), rest, opens, request_text)
 
 

@@ -163,7 +163,10 @@ class Outbox:
         return SentMessage(ts)
 
     def make_claim_check(self, claim: Claim) -> PermissionCheck:
-        """Return a function that asks the store at each call whether this claim still holds: for rare or late calls."""
+        """Return a function that tells whether this claim still holds, by asking the store each time.
+
+        Use it for requests to Slack that are rare, or made long after the claim was confirmed last.
+        """
 
         async def holds_claim() -> bool:
             head = await self.store.jobs.read_head(claim.key)

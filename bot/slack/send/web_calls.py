@@ -23,7 +23,7 @@ from bot.slack.send.published_limits import Priority
 from bot.slack.token_monitor import REFUSED_TOKEN_ADVICE
 from bot.store.values import StoreError
 from specialists.outbound.clients import open_session
-from specialists.outbound.faults import describe_network_fault
+from specialists.outbound.network_faults import describe_network_fault
 
 CALL_TIMEOUT_SECONDS = 10.0
 """Seconds that one request of the client's session may take in all, unless the request names its own timeout."""

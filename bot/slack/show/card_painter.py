@@ -239,9 +239,8 @@ class CardPoster:
         finally:
             if self._waiting_cards.get(name) is card:  # not where the job was lost and claimed again meanwhile
                 del self._waiting_cards[name]
-        if (
-            sent_message.ts and not sent_message.is_adopted and drawn_cards
-        ):  # otherwise an earlier owner posted an older state
+        # Otherwise an earlier owner posted an older state.
+        if sent_message.ts and not sent_message.is_adopted and drawn_cards:
             painter.record_posted(drawn_cards[-1])
         return sent_message
 

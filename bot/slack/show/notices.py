@@ -210,7 +210,8 @@ async def _show_window(client: AsyncWebClient, method: str, send: Callable[[], A
 
 # ---------------------------------------------------------------- while the store is away
 
-MAX_REMEMBERED_SPEAKERS = 1000
+MAX_REMEMBERED_ENTRIES = 1000
+"""Maximum number of people, and of reported messages, that an instance remembers."""
 ACK_SECONDS = 2.5
 """Seconds for an answer to a click or a command: Slack waits for three."""
 
@@ -236,7 +237,7 @@ class OutageNotices:
         _remember(self._recent_speakers, (place.job_id, user))
 
     def has_spoken_lately(self, place: Place, user: str) -> bool:
-        """Return True if a person is among the last `MAX_REMEMBERED_SPEAKERS` who spoke to the bot in a thread."""
+        """Return True if a person is among the last `MAX_REMEMBERED_ENTRIES` who spoke to the bot in a thread."""
         return (place.job_id, user) in self._recent_speakers
 
     def tell_not_recorded(self, client: AsyncWebClient, place: Place, user: str, ts: str, error: StoreError) -> None:
@@ -253,7 +254,7 @@ class OutageNotices:
 def _remember(recent: OrderedDict[tuple[str, str], None], entry: tuple[str, str]) -> None:
     recent[entry] = None
     recent.move_to_end(entry)
-    while len(recent) > MAX_REMEMBERED_SPEAKERS:
+    while len(recent) > MAX_REMEMBERED_ENTRIES:
         recent.popitem(last=False)
 
 

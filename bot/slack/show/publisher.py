@@ -66,9 +66,8 @@ class ArtifactPublisher:
             log.info("job %s: %s was there already", place.job_id, key, extra={"event": "reconciled"})
             return file_id
         try:
-            await self._share_file(
-                claim, place, key, artifact, file_id, 0.0
-            )  # 0.0: the claim is confirmed before the call
+            # 0.0: the claim is confirmed before the call.
+            await self._share_file(claim, place, key, artifact, file_id, 0.0)
         except SlackRefused as error:
             log.info("job %s: %s is uploaded again: %s", place.job_id, key, error)
             return ""

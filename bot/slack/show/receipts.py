@@ -46,9 +46,8 @@ async def show_receipt(
         not is_inapplicable_change(message, by_rules=by_rules)
         and (name := REACTION_BY_OUTCOME.get(message.outcome)) is not None
     ):
-        await _add_reaction(
-            outbox, job.place, message.message.id.partition("-")[0], name
-        )  # for a click, the message clicked in
+        # For a click, the message clicked in.
+        await _add_reaction(outbox, job.place, message.message.id.partition("-")[0], name)
     line, key = render_receipt(job, message, by_rules=by_rules), make_receipt_key(message.message.id, message.receipt)
     if line is None:
         return

@@ -433,9 +433,8 @@ class ThreadView:
                     after, request, name, now, render_approval(after, request, name, now), check_allowed
                 )
         ts = request.posted_ids.get(make_card_key(request.id), "")
-        if (
-            ts and request.run.answer is None and request.run.failure is None
-        ):  # after that, only the card's last edit is drawn
+        # After that, only the card's last edit is drawn.
+        if ts and request.run.answer is None and request.run.failure is None:
             self._find_or_make_painter(key, check_allowed).show(after, request, ts)
 
     async def announce_trial(self, claim: Claim, notice: TrialNotice) -> None:

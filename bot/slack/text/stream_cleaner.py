@@ -135,7 +135,7 @@ class StreamCleaner:
         if character in "\\]<":
             if position + 1 == len(text) and not final:
                 return None
-            return self._clean_character_pair(text, position, final)
+            return self._clean_by_next_character(text, position, final)
         if character in ">()*|":
             self._put("&gt;" if character == ">" else character)
             return position + 1
@@ -262,7 +262,7 @@ class StreamCleaner:
             self._put_code(link_safety.flatten_address(address))
             self._put(")")
 
-    def _clean_character_pair(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
+    def _clean_by_next_character(self, text: str, position: int, final: bool) -> int | None:  # noqa: FBT001
         """Clean a backslash, `]` or `<`, whose meaning depends on the next character."""
         character, following = text[position], text[position + 1 : position + 2]
         if character == "]":  # so that no link target or reference definition follows

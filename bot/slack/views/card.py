@@ -136,7 +136,9 @@ def _describe_phase(request: RequestState, now: float, *, is_quarantined: bool) 
         phase = "Writing the answer"
     elif request.state == "input_required":
         questions = request.open_questions.values()
-        awaited_names = {_name_approval(one.approval) if one.approval is not None else "an answer" for one in questions}
+        awaited_names = {
+            _name_approval_kind(one.approval) if one.approval is not None else "an answer" for one in questions
+        }
         phase = f"Waiting for {awaited_names.pop() if len(awaited_names) == 1 else 'an answer'}"
     elif find_due_trigger(request) is not None:
         phase = "Taking a second look at the plan"
@@ -230,11 +232,11 @@ def _render_approval_wait(details: str, question: Question) -> Block:
     approval = question.approval
     quorum = approval.terms.quorum if approval is not None else 1
     so_far = f" ({len(question.votes)} of {quorum} so far)" if quorum > 1 else ""
-    approval_name = _name_approval(approval) if approval is not None else "approval"
+    approval_name = _name_approval_kind(approval) if approval is not None else "approval"
     return render_people_line(f"{details} · Waiting for {approval_name} by ", question.whom, so_far)
 
 
-def _name_approval(approval: Approval) -> str:
+def _name_approval_kind(approval: Approval) -> str:
     return "a sign-in" if approval.kind == "sign_in" else "approval"
 
 

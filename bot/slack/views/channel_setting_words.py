@@ -151,6 +151,5 @@ def _render_member(member_id: str, handles: Mapping[str, str]) -> str:
     if PERSON_ID.fullmatch(member_id):
         return render_mention(member_id)
     handle = handles.get(member_id, "")
-    return clean_mrkdwn(
-        f"{handle} ({member_id})" if handle else member_id
-    )  # a mention of a group would notify all of it
+    # A mention of a group would notify all of it.
+    return clean_mrkdwn(f"{handle} ({member_id})" if handle else member_id)

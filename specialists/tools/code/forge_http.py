@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 
 from specialists.outbound.clients import open_session
-from specialists.outbound.faults import describe_network_fault
+from specialists.outbound.network_faults import describe_network_fault
 from specialists.tools.code.named_repositories import Repository
 from specialists.tools.code.repository_reader import RepositoryCallRefused
 

@@ -76,10 +76,11 @@ class RepositoryReader:
         if not _REVISION.fullmatch(requested_revision) or ".." in requested_revision:
             raise RepositoryCallRefused(f"{requested_revision[:60]!r} is no branch, tag or commit.")
         commit = ""
+        # A clone knows most branches only as those of its origin.
         for name in (
             requested_revision,
             f"origin/{requested_revision}",
-        ):  # a clone knows most branches only as those of its origin
+        ):
             reply = await self.run_git(repository, "rev-parse", "--verify", "-q", f"{name}^{{commit}}")
             if reply.code == 0 and (commit := reply.output.strip()):
                 break

@@ -159,9 +159,8 @@ def _stop_statement(connection: Connection, request: dict[str, Any]) -> dict[str
 def _read_driver_message(error: Exception) -> str:
     """Return the driver's message, at most 400 characters, without the statement that SQLAlchemy adds."""
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
-    postgres_message = getattr(
-        getattr(cause, "diag", None), "message_primary", None
-    )  # PostgreSQL's, without the statement
+    # PostgreSQL's, without the statement.
+    postgres_message = getattr(getattr(cause, "diag", None), "message_primary", None)
     parts = (
         [str(postgres_message)]
         if postgres_message

@@ -99,9 +99,8 @@ def make_read_only(connection: Connection, kind: Kind, seconds: int) -> None:
             "SET client_encoding = 'UTF8'",
             f"SET statement_timeout = {seconds}000",
         )
-        _try_and_commit(
-            connection, "SET client_connection_check_interval = 1000"
-        )  # from PostgreSQL 14 on: the statement ends when this process does
+        # From PostgreSQL 14 on: the statement ends when this process does.
+        _try_and_commit(connection, "SET client_connection_check_interval = 1000")
         connection.exec_driver_sql("SET TRANSACTION READ ONLY")
     else:
         modes = _query_first_cell(connection, "SELECT @@SESSION.sql_mode").split(",")

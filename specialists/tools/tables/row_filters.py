@@ -69,9 +69,8 @@ def _iterate_condition_texts(condition: dict[str, Any], sql: bytes, table: str) 
     if not _names_column(condition):
         return
     sides = [condition] if _has_location(condition) else [condition.get("left"), condition.get("right")]
-    if text := " = ".join(
-        filter(None, (_read_condition_text(side, sql) for side in sides))
-    ):  # CASE column WHEN value has no operator
+    # CASE column WHEN value has no operator.
+    if text := " = ".join(filter(None, (_read_condition_text(side, sql) for side in sides))):
         yield _Condition(text, table)
 
 

@@ -47,13 +47,13 @@ class UncountedRows:
 def find_total_rows(rows: Sequence[Row], lines: Sequence[int], width: int) -> UncountedRows:
     """Return the totals of a table, and the notes below it. `lines` are the line numbers of the rows."""
     uncounted_rows = UncountedRows()
-    end = _find_table_end(rows, lines, width, uncounted_rows)
+    end = _set_aside_notes_below(rows, lines, width, uncounted_rows)
     if end > 1:
         _TotalSearch(rows[:end], lines, width, uncounted_rows).find_totals()
     return uncounted_rows
 
 
-def _find_table_end(rows: Sequence[Row], lines: Sequence[int], width: int, uncounted_rows: UncountedRows) -> int:
+def _set_aside_notes_below(rows: Sequence[Row], lines: Sequence[int], width: int, uncounted_rows: UncountedRows) -> int:
     """Add the notes below the table to `uncounted_rows`, and return the number of rows above them."""
     end = len(rows)
     texts: list[str] = []

@@ -12,7 +12,7 @@ import aiohttp
 
 from handoff.text.invisible_characters import remove_invisible
 from specialists.outbound.clients import open_session
-from specialists.outbound.faults import describe_network_fault
+from specialists.outbound.network_faults import describe_network_fault
 from specialists.tools.tickets.ticket_place import TicketPlace
 
 CALL_SECONDS = 20.0

@@ -20,8 +20,8 @@ from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 from specialists.outbound.clients import NameNotResolved, Resolver, make_guarded_client
-from specialists.outbound.faults import describe_network_fault
 from specialists.outbound.network import make_tls_context
+from specialists.outbound.network_faults import describe_network_fault
 from specialists.tools.blocking import import_in_thread
 
 if TYPE_CHECKING:

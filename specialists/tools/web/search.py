@@ -165,7 +165,7 @@ async def _request_json(settings: SearchSettings, method: str, path: str, **requ
     import aiohttp  # noqa: PLC0415  # only a search pays for it
 
     from specialists.outbound.clients import open_session  # noqa: PLC0415  # the same
-    from specialists.outbound.faults import describe_network_fault  # noqa: PLC0415  # the same
+    from specialists.outbound.network_faults import describe_network_fault  # noqa: PLC0415  # the same
 
     url = _choose_base_url(settings) + path
     try:
