@@ -15,9 +15,9 @@ from bot.settings import Settings
 from bot.store.redis.redis_store import Store
 from bot.store.values import EVERYBODY, JobKey
 from handoff.contracts import Place
-from tests.system.brains import connect, provider
+from tests.system.brains import connect, plan, provider, subtask
 from tests.system.scene import bot_in, eventually, scene_on
-from tests.system.test_home import WORDS, ask_first, keep_job
+from tests.system.test_home import ask_first, keep_job
 
 NOTHING = {"job": "", "user": "", "team": "", "watch": False, "every": 0.05, "json": False, "ids": False}
 
@@ -40,7 +40,10 @@ async def has_printed(capsys: pytest.CaptureFixture[str], outputs: list[str], wo
 async def test_jobs_are_listed_shown_and_watched(
     server_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with scene_on(server_url) as scene, provider(**WORDS, writer=ask_first) as server:
+    async with (
+        scene_on(server_url) as scene,
+        provider(planner=plan(subtask("place", "writer")), writer=ask_first) as server,
+    ):
         connected = module.Store.connect
         monkeypatch.setattr(
             module.Store, "connect", lambda url, **more: connected(url, **{"prefix": scene.prefix, **more})

@@ -37,7 +37,7 @@ from tests.system.brains import (
     subtask,
 )
 from tests.system.scene import SAMPLE, Scene, Talk, scene_on
-from tests.system.test_write_tools import clerk, crew_with, doubt
+from tests.system.test_write_tools import clerk, crew_with
 from tests.versions import looks
 
 TWO = plan(subtask("first", "writer"), subtask("second", "reviewer"))
@@ -230,7 +230,7 @@ async def in_doubt(recorder: Recorder) -> None:
             if claim is None:
                 raise AssertionError("somebody else has it")
             async with recorder.bot(crew, **words):
-                await doubt(talk)
+                await talk.question()
                 await talk.until(lambda job: job.latest_request.state == "input_required")
                 await talk.wait_until_seen(lambda: talk.status() == "suspended")
     await recorder.keep("in_doubt", talk)
