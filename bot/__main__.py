@@ -184,10 +184,10 @@ class _CommandParser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the arguments, and refuse unknown ones with the usage of this command, not of all commands."""
-        options, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return options, unknown
+        options, unknown_arguments = super().parse_known_args(args, namespace)
+        if unknown_arguments:
+            self.error(f"unrecognized arguments: {' '.join(unknown_arguments)}")
+        return options, unknown_arguments
 
     def format_help(self) -> str:
         """Return the help text, followed by the list of settings for a command with `_RawHelpFormatter`."""

@@ -245,12 +245,14 @@ def _read_tools(page: MarkdownPage, tools: Mapping[str, Tool]) -> list[str]:
         value_text = describe_value(page.values["tools"])
         page.add_fault(f"tools must be a list of tool names; write [] for none: this is {value_text}", key="tools")
         return []
-    unknown = [name for name in dict.fromkeys(names) if name not in tools and name not in finish_tools.FINISH_TOOLS]
-    if unknown:  # in one line, as it lists what there is
-        words = ", ".join(f"{name}{suggest_name(name, tools)}" for name in unknown)
+    unknown_names = [
+        name for name in dict.fromkeys(names) if name not in tools and name not in finish_tools.FINISH_TOOLS
+    ]
+    if unknown_names:  # in one line, as it lists what there is
+        words = ", ".join(f"{name}{suggest_name(name, tools)}" for name in unknown_names)
         known_names = ", ".join(sorted(tools)) or "none"
         page.add_fault(
-            f"unknown tool{'s' if len(unknown) > 1 else ''} {words}; the tools are {known_names}", key="tools"
+            f"unknown tool{'s' if len(unknown_names) > 1 else ''} {words}; the tools are {known_names}", key="tools"
         )
     for name in dict.fromkeys(names):
         if name in finish_tools.FINISH_TOOLS:

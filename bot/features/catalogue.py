@@ -43,7 +43,7 @@ FEATURES = (
 )
 """A feature comes after those whose services it uses. If two features match the same words, the first gets them."""
 SUBCOMMANDS = [one for feature in FEATURES for one in getattr(feature, "COMMANDS", ())]
-SPOKEN_COMMANDS = [one for feature in FEATURES for one in getattr(feature, "SPOKEN", ())]
+SPOKEN_COMMANDS = [one for feature in FEATURES for one in getattr(feature, "SPOKEN_COMMANDS", ())]
 
 
 def register_all(kit: Kit, features: Sequence[ModuleType] = FEATURES) -> None:

@@ -85,10 +85,12 @@ class Kit:
         """Return a service of another feature, which must be registered before."""
         return self.services.find(kind)
 
-    def add_commands(self, subcommands: tuple[Subcommand, ...] = (), spoken: tuple[SpokenCommand, ...] = ()) -> None:
+    def add_commands(
+        self, subcommands: tuple[Subcommand, ...] = (), spoken_commands: tuple[SpokenCommand, ...] = ()
+    ) -> None:
         """Add subcommands and spoken commands to the router."""
         self.router.subcommands += subcommands
-        self.router.spoken += spoken
+        self.router.spoken += spoken_commands
         self.gate.deeds |= {f"/{one.name}": one.deed for one in subcommands}
 
     def add_deeds(self, deeds: Mapping[str, AuditAction]) -> None:

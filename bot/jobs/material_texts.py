@@ -35,8 +35,8 @@ async def add_material_addresses(
 
     Material that a model wrote does not count. Raises StoreError while the store is away.
     """
-    unknown = find_cited_addresses(result) - set(result.addresses)
-    if not unknown:
+    unknown_addresses = find_cited_addresses(result) - set(result.addresses)
+    if not unknown_addresses:
         return result
     materials = [
         one
@@ -47,7 +47,7 @@ async def add_material_addresses(
     material_addresses = {
         address for one in materials for address in find_addresses_from_people(one, texts_by_digest.get(one.text, ""))
     }
-    known_addresses = (*result.addresses, *(unknown & material_addresses))
+    known_addresses = (*result.addresses, *(unknown_addresses & material_addresses))
     return result.model_copy(update={"addresses": tuple(sorted(known_addresses))})
 
 

@@ -110,9 +110,9 @@ def meter_crew(crew: Crew, metrics: Metrics) -> Crew:
         name: dataclasses.replace(one, tools=tuple(_meter_tool(tool, metrics) for tool in one.tools))
         for name, one in crew.specialists.items()
     }
-    lent = {name: _meter_tool(tool, metrics) for name, tool in crew.lent_tools.items()}
+    lent_tools = {name: _meter_tool(tool, metrics) for name, tool in crew.lent_tools.items()}
     crews = {path: meter_crew(inner, metrics) for path, inner in crew.crews.items()}
-    return dataclasses.replace(crew, specialists=specialists, lent_tools=lent, crews=crews)
+    return dataclasses.replace(crew, specialists=specialists, lent_tools=lent_tools, crews=crews)
 
 
 def _meter_tool(tool: Tool, metrics: Metrics) -> Tool:

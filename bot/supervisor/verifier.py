@@ -176,7 +176,7 @@ def parse_verdicts(
         return {"doubt": "the verifier gave no verdict"}
     materials = [one for one in evidence if one.is_material]
     refuted_sentences: list[RefutedSentence] = []
-    unfound: list[str] = []
+    unfound_sentences: list[str] = []
     borne_out: list[str] = []
     rejected_sentences: list[str] = []
     for number, quotation, verdict in _iterate_verdicts(reply_fields["sentences"]):
@@ -188,7 +188,7 @@ def parse_verdicts(
                 borne_out += _find_supported_figures(sentence, quotation, doubtful_figures)
         elif verdict == "not_found":
             is_in_evidence = any(one.find_quotation(sentence) is not None for one in evidence if not one.is_brief)
-            (rejected_sentences if is_in_evidence else unfound).append(sentence)
+            (rejected_sentences if is_in_evidence else unfound_sentences).append(sentence)
         elif (counter_evidence := _look_up_quotation(quotation, evidence)) is None or find_quotation(
             sentence, quotation
         ) is not None:
@@ -207,7 +207,7 @@ def parse_verdicts(
     ]
     return {
         "refuted": tuple(refuted_sentences[:MAX_VERDICT_ENTRIES]),
-        "unfound": tuple(dict.fromkeys(unfound))[:MAX_VERDICT_ENTRIES],
+        "unfound": tuple(dict.fromkeys(unfound_sentences))[:MAX_VERDICT_ENTRIES],
         "borne_out": tuple(dict.fromkeys(borne_out)),
         "unanswered": tuple(dict.fromkeys(filter(None, unanswered_parts)))[:MAX_VERDICT_ENTRIES],
         "contradictions": tuple(contradictions[:MAX_VERDICT_ENTRIES]),

@@ -6,7 +6,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 TOKEN_HEADER = "X-Workspace-Token"  # noqa: S105  # the header's name
-FORBIDDEN = 403
+FORBIDDEN_STATUS = 403
 HTTP_PORT = 80
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost"})
 CONTENT_POLICY = (
@@ -54,12 +54,12 @@ class RequestGuard:
         @web.middleware
         async def check_request(request: web.Request, handler: Handler) -> web.StreamResponse:
             if request.host not in self._hosts:
-                return web.Response(status=FORBIDDEN, text="Wrong Host header.")
+                return web.Response(status=FORBIDDEN_STATUS, text="Wrong Host header.")
             origin = request.headers.get("Origin")
             if origin is not None and origin not in self._origins:
-                return web.Response(status=FORBIDDEN, text="Wrong Origin header.")
+                return web.Response(status=FORBIDDEN_STATUS, text="Wrong Origin header.")
             if request.path.startswith("/local/") and not self._may_use_page(request):
-                return web.Response(status=FORBIDDEN, text="Open the page by the address the workspace printed.")
+                return web.Response(status=FORBIDDEN_STATUS, text="Open the page by the address the workspace printed.")
             response = await handler(request)
             if not request.path.startswith("/api/") and not response.prepared:
                 for name, value in SECURITY_HEADERS.items():

@@ -72,10 +72,10 @@ def _resolve_requester(request: RequestState, words: Sequence[str]) -> tuple[str
 
 def _find_person(name: str, people: Sequence[KnownPerson]) -> str:
     """Return the Slack id of the person with that name or id; empty if there is none, or more than one."""
-    sought = " ".join(message_kinds.split_words(name))
+    sought_name = " ".join(message_kinds.split_words(name))
     match = _NAMED_USER.match(name.strip())
     user_ids = {one.user for one in people if match is not None and match[1] == one.user}
-    user_ids = user_ids or {one.user for one in people if sought and sought in _list_name_forms(one)}
+    user_ids = user_ids or {one.user for one in people if sought_name and sought_name in _list_name_forms(one)}
     return user_ids.pop() if len(user_ids) == 1 else ""
 
 

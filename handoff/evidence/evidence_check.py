@@ -140,12 +140,12 @@ def check_result(
         binder.yield_faults(text), yield_currency_faults(text, known_texts, binder.find_cells)
     ):
         faults.setdefault(statement, fault)
-    unbound = tuple(faults)
+    unbound_statements = tuple(faults)
     for figure in figures:
         faults.setdefault(figure.text, figure.fault or _describe_unsourced_figure(figure.text, known_texts))
     names = list_written_figures(result_text, figures)
     checked_fields = {
-        "unbound": unbound,
+        "unbound": unbound_statements,
         "unsupported": names,
         "filters": binder.list_filters(text),
         "workings": render_workings(result_text, names),

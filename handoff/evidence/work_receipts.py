@@ -171,9 +171,9 @@ def list_unsourced_statements(request: RequestState) -> tuple[str, ...]:
     """Return the figures, quotations and sentences of the answer, as written, without a source in what was read."""
     answer = request.run.answer or ""
     results = (subtask.result for subtask in request.list_all_subtasks("") if subtask.result is not None)
-    unbound = (one for result in results for one in result.unbound if one in answer)
-    unfound = request.run.verification.unfound if request.run.verification is not None else ()
-    return tuple(dict.fromkeys((*request.run.unsupported_figures, *unbound, *unfound)))
+    unbound_statements = (one for result in results for one in result.unbound if one in answer)
+    unfound_statements = request.run.verification.unfound if request.run.verification is not None else ()
+    return tuple(dict.fromkeys((*request.run.unsupported_figures, *unbound_statements, *unfound_statements)))
 
 
 def describe_unsourced_statements(request: RequestState) -> tuple[str, ...]:

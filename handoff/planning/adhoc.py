@@ -148,13 +148,15 @@ def _find_text_faults(specialist: MadeSpecialist) -> list[str]:
 
 
 def _find_rights_faults(specialist: MadeSpecialist, allowance: AdhocAllowance) -> list[str]:
-    lent = ", ".join(allowance.tools) or "none"
+    tool_names = ", ".join(allowance.tools) or "none"
     faults = []
     for tool in dict.fromkeys(specialist.tools):
         if tool in allowance.writing_tools:
-            faults.append(f"asks for the tool {tool}, which writes; a made one only reads (it may have: {lent})")
+            faults.append(f"asks for the tool {tool}, which writes; a made one only reads (it may have: {tool_names})")
         elif tool not in allowance.tools:
-            faults.append(f"asks for the tool {tool[:_MAX_QUOTE_LENGTH]!r}, which is not lent; it may have: {lent}")
+            faults.append(
+                f"asks for the tool {tool[:_MAX_QUOTE_LENGTH]!r}, which is not lent; it may have: {tool_names}"
+            )
         elif specialist.tools.count(tool) > 1:
             faults.append(f"asks for the tool {tool} twice")
     if specialist.tier not in allowance.tiers:

@@ -75,10 +75,10 @@ def _find_lock_faults(config: ServerConfig, lock: ToolLock) -> list[str]:
     if tools is None:
         hint = f"run `leadhand mcp accept {config.name}` to look at them"
         return [f"nobody has accepted the tools of the server {config.name} yet; {hint}"]
-    unknown = sorted(config.read_only_tools - {tool.name for tool in tools})
+    unknown_names = sorted(config.read_only_tools - {tool.name for tool in tools})
     return [
         f"the server {config.name}: readOnly names {one[:60]!r}, and no such tool was accepted; take it out"
-        for one in unknown
+        for one in unknown_names
     ]
 
 

@@ -74,7 +74,7 @@ class ThumbClicks:
         )
         of: dict[str, Any] = {
             "good": reaction.is_up,
-            "withdrawn": not reaction.is_added,
+            "is_withdrawal": not reaction.is_added,
             "dedupe": (reaction.dedupe_key,),
         }
         outcome = await self._feedback.record_feedback(place, request=request, user=reaction.user, **of)

@@ -34,10 +34,10 @@ class FeedbackService:
         good: bool,
         dedupe: tuple[str, ...],
         reason: str = "",
-        withdrawn: bool = False,
+        is_withdrawal: bool = False,
     ) -> ThumbOutcome:
-        """Record a thumb on an answer, the reason of a thumb down, or with `withdrawn` the removal of a thumb."""
-        feedback_fields = {"user": user, "good": good, "reason": reason, "withdrawn": withdrawn}
+        """Record a thumb on an answer, the reason of a thumb down, or with `is_withdrawal` the removal of a thumb."""
+        feedback_fields = {"user": user, "good": good, "reason": reason, "withdrawn": is_withdrawal}
         event = ev.FeedbackGiven.model_validate({"at": self._records.clock(), "request": request, **feedback_fields})
         return await record_feedback_event(self._records, make_job_key(place), event, dedupe)
 

@@ -19,9 +19,9 @@ async def show_help(ctx: CommandContext) -> Outgoing:
 
 
 COMMANDS = (Subcommand("help", (("", "this text"),), show_help),)
-SPOKEN = (SpokenCommand("help", make_word_matcher("help"), show_help, ("help",)),)
+SPOKEN_COMMANDS = (SpokenCommand("help", make_word_matcher("help"), show_help, ("help",)),)
 
 
 def register(kit: Kit) -> None:
     """Register the slash command and the spoken command."""
-    kit.add_commands(COMMANDS, SPOKEN)
+    kit.add_commands(COMMANDS, SPOKEN_COMMANDS)

@@ -30,7 +30,7 @@ COMMANDS = (
     Subcommand("cancel", (("JOB", "stop what you asked for in a job"),), cancel_job, "job", "stopped"),
     Subcommand("release", (("JOB", "let a job that was set aside go on (admins)"),), release_job, "job", "released"),
 )
-SPOKEN = (
+SPOKEN_COMMANDS = (
     SpokenCommand("status", make_word_matcher("status"), show_status, ("status",)),
     SpokenCommand(
         "cancel", make_word_matcher("stop", "cancel"), run_stop_command, ("stop", "cancel"), slash_words="cancel"
@@ -50,7 +50,7 @@ def register(kit: Kit) -> None:
         records.store, lists, admins=records.admins, find_groups=records.find_groups, url=kit.url
     )
     parts = JobSections(lists)
-    kit.add_commands(COMMANDS, SPOKEN)
+    kit.add_commands(COMMANDS, SPOKEN_COMMANDS)
     StopClicks(controls, kit.background, kit.outages).register(kit.router)
     kit.add_deeds({STOP_ACTION: "stopped"})
     kit.sections += (

@@ -25,7 +25,7 @@ COMMANDS = (
         text_after="add",
     ),
 )
-SPOKEN = (
+SPOKEN_COMMANDS = (
     SpokenCommand("remember", match_remember, run_remember_command, ("remember that ...",), slash_words="memory add"),
     SpokenCommand("forget", match_forget, run_forget_command, ("forget that ...",)),
     SpokenCommand(
@@ -47,7 +47,7 @@ def register(kit: Kit) -> None:
             of.store, of.nudge, admins=of.admins, workspace_url=kit.url, record_audit=of.record_audit
         ),
     )
-    kit.add_commands(COMMANDS, SPOKEN)
+    kit.add_commands(COMMANDS, SPOKEN_COMMANDS)
     kit.gate.add_concern_check(memories.team_has_memories, "edit")
     MemoryClicks(memories, kit.background).register(kit.router)
     kit.add_deeds({FORGET_BUTTON: "forgot"})

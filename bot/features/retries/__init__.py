@@ -18,7 +18,7 @@ COMMANDS = (
         "job",
     ),
 )
-SPOKEN = (
+SPOKEN_COMMANDS = (
     SpokenCommand(
         "again",
         match_retry,
@@ -43,5 +43,5 @@ def register(kit: Kit) -> None:
             record_audit=records.record_audit,
         ),
     )
-    kit.add_commands(COMMANDS, SPOKEN)
+    kit.add_commands(COMMANDS, SPOKEN_COMMANDS)
     RetryClicks(retry_service, kit.services).register(kit.router)

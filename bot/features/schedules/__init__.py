@@ -26,7 +26,9 @@ from handoff.access.audit_entry import AuditRecorder
 from handoff.contracts import Place, Terms
 
 COMMANDS = (Subcommand("schedule", SCHEDULE_USAGES, run_schedule_command, "words", text_after=""),)
-SPOKEN = (SpokenCommand("schedule", match_schedule, run_spoken_schedule, allows_files=True, slash_words="schedule"),)
+SPOKEN_COMMANDS = (
+    SpokenCommand("schedule", match_schedule, run_spoken_schedule, allows_files=True, slash_words="schedule"),
+)
 
 
 def register(kit: Kit) -> None:
@@ -50,7 +52,7 @@ def register(kit: Kit) -> None:
 
     runtime = kit.add_service(ScheduleRuntime, make_service)
     drafts = kit.add_service(ScheduleDrafts, lambda: runtime.drafts)
-    kit.add_commands(COMMANDS, SPOKEN)
+    kit.add_commands(COMMANDS, SPOKEN_COMMANDS)
     kit.openers[OPENING_KIND] = runtime.opener.open_thread
     kit.background_tasks.append(lambda: runtime.run(requests.record_request))
     kit.sections.append(HomeSection("schedules", render_part))

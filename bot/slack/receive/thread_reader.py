@@ -177,8 +177,8 @@ class ThreadReader:
         request_stamps = {find_message_ts(one.spec) for one in job.requests} | {find_message_ts(request.spec)}
         before = [one for one in messages if one["ts"] not in request_stamps and not self._is_own(one, job)]
         other_messages = [one for one in map(parse_thread_message, before) if one is not None]
-        withheld = sum(is_withheld(one) for one in before)
-        lines = [format_count(withheld, "deleted message")] if withheld else []
+        deleted_count = sum(is_withheld(one) for one in before)
+        lines = [format_count(deleted_count, "deleted message")] if deleted_count else []
         return other_messages, lines
 
     def _is_own(self, message: Json, job: Job) -> bool:

@@ -119,11 +119,11 @@ def render_answer_footer(job: Job, request: RequestState, model_label: str) -> l
         )
     if remembered_line := render_remembered_line(request):
         blocks.append(make_context(remembered_line))
-    if unfound := describe_unsourced_statements(request):
+    if unsourced_statements := describe_unsourced_statements(request):
         blocks.append(
             make_context(
                 clean_mrkdwn(
-                    _render_unsourced_line(unfound, request.text),
+                    _render_unsourced_line(unsourced_statements, request.text),
                     known_addresses=known_addresses,
                     limit=CONTEXT_CHAR_LIMIT,
                 )

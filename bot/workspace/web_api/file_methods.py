@@ -135,9 +135,9 @@ def _grant_to_channels(call: Call, canvas: Json, channels: list[str], level: str
 def _grant_to_users(call: Call, canvas: Json, users: list[str], level: str) -> None:
     if any(user_id not in call.state.users for user_id in users):
         raise Refusal("user_not_found")
-    unsent = [user_id for user_id in users if not _was_link_sent(call, canvas, user_id)]
-    if unsent:
-        raise Refusal("failed_to_update_user_ids", failed_to_update_user_ids=unsent)
+    unsent_ids = [user_id for user_id in users if not _was_link_sent(call, canvas, user_id)]
+    if unsent_ids:
+        raise Refusal("failed_to_update_user_ids", failed_to_update_user_ids=unsent_ids)
     call.world.files.grant_access(canvas, dict.fromkeys(users, level))
 
 

@@ -35,8 +35,8 @@ def _draw_chart(request: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
     except ModuleNotFoundError as error:
         return {"error": f"Charts cannot be drawn here: {error.name} is missing. {explain_install('charts')}"}, b""
     fonts = list_drawing_fonts()
-    data, texts, unseen = _drop_undrawable_text(request, fonts)
-    return {"unseen": unseen}, render_png(data, fonts=[name for name, _ in fonts], **texts)
+    data, texts, lacks_glyphs = _drop_undrawable_text(request, fonts)
+    return {"unseen": lacks_glyphs}, render_png(data, fonts=[name for name, _ in fonts], **texts)
 
 
 def _drop_undrawable_text(

@@ -67,7 +67,7 @@ async def draw_chart(arguments: DrawChartArguments, workbench: Workbench) -> Too
             data = replace(
                 data, notes=(*data.notes, f"{len(rows.rows):,} of {rows.rows_before_limit:,} rows of the query")
             )
-        picture, unseen = await _draw_png(arguments, data)
+        picture, lacks_glyphs = await _draw_png(arguments, data)
     except (QueryFailed, ChartRefused) as failure:
         return ToolOutcome(str(failure), failed=True)
     shape = make_chart_shape(
@@ -82,7 +82,7 @@ async def draw_chart(arguments: DrawChartArguments, workbench: Workbench) -> Too
         chart=shape,
     )
     gaps = rows.gaps + _describe_cut_rows(rows)
-    if unseen:
+    if lacks_glyphs:
         gaps += (f"{artifact.name}: this computer has no font for some letters in it, they show as boxes",)
     return ToolOutcome(
         _describe_chart(arguments, data, artifact.name), (artifact,), gaps, rows.sources, notes=rows.notes

@@ -97,10 +97,12 @@ async def _publish_docx(arguments: PublishArguments, workbench: Workbench) -> To
     reply = await _render_document(arguments, {})
     picture_names = json.loads(_read_reply_head(reply)).get("wanted", [])
     if picture_names:  # only the process that reads the text knows which pictures it embeds
-        unknown = [name for name in picture_names if name not in artifacts_by_name]
-        if unknown:
+        unknown_names = [name for name in picture_names if name not in artifacts_by_name]
+        if unknown_names:
             file_names = ", ".join(artifacts_by_name) or "none"
-            return _make_failed_outcome(f"There is no file {', '.join(unknown)} to embed. The files are: {file_names}.")
+            return _make_failed_outcome(
+                f"There is no file {', '.join(unknown_names)} to embed. The files are: {file_names}."
+            )
         reply = await _render_document(
             arguments, {name: await workbench.path(artifacts_by_name[name]) for name in picture_names}
         )
