@@ -43,7 +43,7 @@ QUESTION = ev.PlannerAsked(at=2.0, request=R, question="Which churn?", options=(
 KEY = make_question_key(R, "", 1)
 
 
-def make_answer_event(text: str = "ours", user: str = "U1", at: float = 90.0, number: int = 1) -> ev.QuestionAnswered:
+def make_planner_answer(text: str = "ours", user: str = "U1", at: float = 90.0, number: int = 1) -> ev.QuestionAnswered:
     return ev.QuestionAnswered(at=at, request=R, subtask="", user=user, text=text, number=number)
 
 
@@ -57,13 +57,13 @@ def test_a_question_waits_for_the_requester_and_nothing_is_planned() -> None:
     assert ask(state).decisions[-1].why == "Which churn?; unclear"
 
 
-@pytest.mark.parametrize("odd", [make_answer_event(user="U2"), make_answer_event(number=2)])
+@pytest.mark.parametrize("odd", [make_planner_answer(user="U2"), make_planner_answer(number=2)])
 def test_who_was_not_asked_answers_nothing(odd: ev.QuestionAnswered) -> None:
     assert ask(job(make_request_event(), CARD, QUESTION, odd)).state == "input_required"
 
 
 def test_the_answer_comes_back_into_planning_and_reaches_who_works() -> None:
-    state = job(make_request_event(), CARD, QUESTION, make_answer_event())
+    state = job(make_request_event(), CARD, QUESTION, make_planner_answer())
     assert ask(state).state == "submitted"
     assert effects(state) == [MakePlan(R)]
     brief = make_request_brief(state, ask(state))
@@ -71,7 +71,7 @@ def test_the_answer_comes_back_into_planning_and_reaches_who_works() -> None:
     assert (note.source, note.text) == ("Asked: Which churn?", "Answered by a person: ours")
     assert (brief.may_answer, brief.may_ask) == (True, False)
     assert to_answer(ask(state), ask(state).run).endswith("Asked: Which churn?\nAnswered by a person: ours")
-    at_work = job(make_request_event(), CARD, QUESTION, make_answer_event(), make_plan_event(subtask("a")))
+    at_work = job(make_request_event(), CARD, QUESTION, make_planner_answer(), make_plan_event(subtask("a")))
     (effect,) = [one for one in effects(at_work) if not isinstance(one, PostMessage)]
     assert note in make_subtask_handoff(at_work, effect).context
     assert ask(at_work).run.paused_seconds == 0.0
@@ -79,16 +79,16 @@ def test_the_answer_comes_back_into_planning_and_reaches_who_works() -> None:
 
 def test_words_that_a_person_typed_are_theirs_and_an_offered_answer_is_not() -> None:
     for text, words in (("the one in Oslo", ("the one in Oslo",)), ("ours", ())):
-        state = job(make_request_event(), CARD, QUESTION, make_answer_event(text), make_plan_event(subtask("a")))
+        state = job(make_request_event(), CARD, QUESTION, make_planner_answer(text), make_plan_event(subtask("a")))
         assert derive_provenance(state, ask(state), ask(state).subtasks["a"]).requester_texts[1:] == words
 
 
 def test_it_asks_once_and_a_plan_does_not_overtake_its_question() -> None:
     again = QUESTION.model_copy(update={"question": "And which year?", "at": 95.0})
-    assert ask(job(make_request_event(), CARD, QUESTION, make_answer_event(), again)).state == "submitted"
+    assert ask(job(make_request_event(), CARD, QUESTION, make_planner_answer(), again)).state == "submitted"
     assert ask(job(make_request_event(), CARD, make_plan_event(subtask("a")), QUESTION)).question is None
     assert ask(job(make_request_event(), CARD, QUESTION, make_plan_event(subtask("a")))).run.plan is None
-    assert ask(job(make_request_event(), CARD, make_answer_event())).state == "submitted", "nobody asked"
+    assert ask(job(make_request_event(), CARD, make_planner_answer())).state == "submitted", "nobody asked"
 
 
 def test_a_stop_closes_the_question() -> None:
@@ -97,7 +97,7 @@ def test_a_stop_closes_the_question() -> None:
     assert PostMessage(R, KEY) not in effects(state)
     assert (
         ask(
-            job(make_request_event(), CARD, QUESTION, ev.CancelRequested(at=3.0, user="U1"), make_answer_event())
+            job(make_request_event(), CARD, QUESTION, ev.CancelRequested(at=3.0, user="U1"), make_planner_answer())
         ).question_answers
         == ()
     )

@@ -39,7 +39,7 @@ def make_doubt_event(call: str = "c1", at: float = 10.0) -> ev.ToolInDoubt:
     return ev.ToolInDoubt(at=at, call=call, tool="post", what=f"post {call}", reason="cut off", usage=spent, **OF)
 
 
-def make_answer_event(text: str, at: float = 110.0, number: int = 1) -> ev.QuestionAnswered:
+def make_doubt_answer(text: str, at: float = 110.0, number: int = 1) -> ev.QuestionAnswered:
     return ev.QuestionAnswered(at=at, request=R, subtask="a", user="U1", text=text, number=number)
 
 
@@ -78,7 +78,7 @@ def test_a_doubt_is_asked_about_and_nothing_runs_meanwhile() -> None:
     ],
 )
 def test_the_same_attempt_goes_on_with_what_a_person_said(text: str, verdict: str) -> None:
-    state = job(*DOUBT, make_answer_event(text))
+    state = job(*DOUBT, make_doubt_answer(text))
     assert running(state) == [1]
     assert work(state).checkpoints[-1] == WriteVerdict(110.0, "c1", verdict, "U1", text)  # type: ignore[arg-type]
     assert work(state).open_intents == ()
@@ -89,7 +89,7 @@ def test_the_same_attempt_goes_on_with_what_a_person_said(text: str, verdict: st
 
 
 def test_stopping_ends_the_part_with_a_gap_that_names_the_doubt() -> None:
-    state = job(*DOUBT, make_answer_event("Stop this part"))
+    state = job(*DOUBT, make_doubt_answer("Stop this part"))
     assert (work(state).state, work(state).reason) == ("error", "stopped by a person")
     assert list_answer_gaps(ask(state), ask(state).run) == (
         "Part a: stopped by a person",
@@ -113,25 +113,25 @@ def test_no_trouble_starts_a_fresh_attempt_over_a_doubt(trouble: ev.Event) -> No
     state = job(*OPEN, trouble)
     assert (work(state).state, running(state), work(state).failures) == ("input_required", [], ())
     assert require(work(state).question).doubt is not None
-    cleared = (*OPEN, trouble, make_answer_event("It did not happen"))
+    cleared = (*OPEN, trouble, make_doubt_answer("It did not happen"))
     assert running(job(*cleared)) == [1]
     assert running(job(*cleared, make_failure_event("a", at=200.0, transient=True))) == [2]
 
 
 def test_two_doubts_are_asked_one_after_the_other_and_a_late_click_answers_only_its_own() -> None:
-    log = (*OPEN, make_call_event("c2"), make_doubt_event("c1"), make_answer_event("It happened"))
+    log = (*OPEN, make_call_event("c2"), make_doubt_event("c1"), make_doubt_answer("It happened"))
     assert running(job(*log)) == [1]
     log = (*log, make_doubt_event("c2", at=120.0))
     second = require(work(job(*log)).question)
     assert second.number == 2
-    assert work(job(*log, make_answer_event("It did not happen", number=1))).question == second
-    assert running(job(*log, make_answer_event("It did not happen", number=2))) == [1]
+    assert work(job(*log, make_doubt_answer("It did not happen", number=1))).question == second
+    assert running(job(*log, make_doubt_answer("It did not happen", number=2))) == [1]
 
 
 def test_doubts_do_not_use_up_the_questions_of_a_specialist() -> None:
     log: list[ev.Event] = [*OPEN]
     for n in range(1, 6):
-        log += [make_doubt_event(f"c{n}"), make_answer_event("It happened", number=n), make_call_event(f"c{n + 1}")]
+        log += [make_doubt_event(f"c{n}"), make_doubt_answer("It happened", number=n), make_call_event(f"c{n + 1}")]
     assert work(job(*log, make_doubt_event("c6"))).state == "input_required"
     log += [make_reply_event("c6"), make_escalation_event("a", "ambiguous_input", options=("x",))]
     state = job(*log)
@@ -151,7 +151,7 @@ def test_the_next_attempt_is_told_what_was_written_and_what_may_have_been() -> N
         make_reply_event("c1"),
         make_call_event("c2"),
         make_doubt_event("c2"),
-        make_answer_event("who knows"),
+        make_doubt_answer("who knows"),
         make_call_event("c3"),
         make_reply_event("c3", fails=True),
     )
@@ -172,7 +172,7 @@ def test_a_stop_names_what_may_have_been_carried_out(log: tuple[ev.Event, ...]) 
     state = job(*log, ev.CancelRequested(at=20.0, user="U1"))
     assert ask(state).unknown_writes == ("post c1",)
     assert running(state) == []
-    answered = job(*log, ev.CancelRequested(at=20.0, user="U1"), make_answer_event("It did not happen"))
+    answered = job(*log, ev.CancelRequested(at=20.0, user="U1"), make_doubt_answer("It did not happen"))
     assert ask(answered).unknown_writes == ("post c1",), "an answer that comes too late changes nothing"
 
 

@@ -231,11 +231,11 @@ def test_a_file_that_was_made_before_goes_to_who_names_it() -> None:
 def make_waiting_subtask(
     intent: str, *ends: ev.ResultReturned | ev.AttemptFailed, later: tuple[ev.Event, ...] = ()
 ) -> tuple[Job, RequestState, SubtaskState]:
-    """The last subtask of a plan, which waits for those that end so."""
-    result_names = [end.subtask for end in ends]
-    last = subtask("last", *result_names, intent=intent, specialist="researcher")
-    plan = make_plan_event(*map(subtask, result_names), last)
-    state = job(make_request_event(), plan, *map(make_start_event, result_names), *ends, *later)
+    """A job, its request, and the last subtask of its plan, which waits for the parts that end so."""
+    names_before = [end.subtask for end in ends]
+    last = subtask("last", *names_before, intent=intent, specialist="researcher")
+    plan = make_plan_event(*map(subtask, names_before), last)
+    state = job(make_request_event(), plan, *map(make_start_event, names_before), *ends, *later)
     return state, ask(state), ask(state).subtasks["last"]
 
 

@@ -335,8 +335,8 @@ NAMES = ("analyst", "researcher", "writer", "reviewer")
 HERE = Path(__file__).parent
 BRIEFS = (
     "Define the schema of the events table: names, types, keys",
-    "Define the schema for events and write the export",
-    "Design the CSV format that export and import share",
+    "Werte sales.csv nach Regionen aus und nenne die drei größten",
+    "売上データを月別に集計し、最大の下落を三つ挙げる",
     "In churn.csv find when, where and for which plan churn rose, with numbers and one chart.",
     "What were total sales by region?",
     "Translate the attached letter into French, keeping names and dates",

@@ -67,7 +67,7 @@ def make_posted_event(key: str, at: float = 9.0) -> ev.Posted:
     return ev.Posted(at=at, request=R, key=f"{R}:{key}", ts="200.1")
 
 
-def make_answer_event(text: str = "42") -> ev.AnswerWritten:
+def make_written_answer_event(text: str = "42") -> ev.AnswerWritten:
     return ev.AnswerWritten(at=8.0, request=R, text=text)
 
 
@@ -98,7 +98,7 @@ RETURN_EVENTS = (make_result_event("a"), make_result_event("b", at=6.0))
                 make_start_event("a"),
                 make_start_event("b"),
                 *RETURN_EVENTS,
-                make_answer_event(),
+                make_written_answer_event(),
             ),
             "posting the answer",
         ),
@@ -113,7 +113,7 @@ RETURN_EVENTS = (make_result_event("a"), make_result_event("b", at=6.0))
                 make_start_event("a"),
                 make_start_event("b"),
                 *RETURN_EVENTS,
-                make_answer_event(),
+                make_written_answer_event(),
                 make_posted_event("answer"),
                 make_posted_event("card_end"),
             ),
@@ -140,7 +140,7 @@ def test_the_fields_of_a_job_follow_it_to_its_end() -> None:
     fields = make_summary_fields(job(*log))
     assert (fields["state"], fields["title"], fields["in_part"]) == ("synthesizing", "Find out", "")
     ended = make_summary_fields(
-        job(*log, make_answer_event(), make_posted_event("answer"), make_posted_event("card_end"))
+        job(*log, make_written_answer_event(), make_posted_event("answer"), make_posted_event("card_end"))
     )
     assert (ended["state"], ended["step"], ended["in_part"], ended["questions"]) == ("completed", "", "", "")
 
@@ -154,7 +154,7 @@ def test_an_answer_with_gaps_is_told_as_one_in_part() -> None:
         make_start_event("b"),
         make_result_event("a"),
         lost,
-        make_answer_event(),
+        make_written_answer_event(),
     )
     assert make_summary_fields(state)["in_part"] == "1"
 

@@ -247,7 +247,9 @@ def bench(tmp_path: Path) -> FolderWorkbench:
 
 
 async def call(bench: FolderWorkbench, tool_name: str, /, **arguments: str) -> ToolOutcome:
-    return await call_tool(add_reading_tools(reader(), READABLE).toolbox[tool_name], bench, **arguments)
+    outcome = await call_tool(add_reading_tools(reader(), READABLE).toolbox[tool_name], bench, **arguments)
+    assert bench.new_artifacts == (), "who reads keeps nothing"
+    return outcome
 
 
 def test_the_tools_are_offered_where_there_is_something_to_read() -> None:

@@ -221,7 +221,9 @@ def test_a_tool_that_sends_more_than_a_request_is_judged_by_both() -> None:
 
 
 def test_what_cannot_be_shown_whole_is_not_asked() -> None:
-    assert judge_url(private(), f"https://evil.example/{'x' * MAX_SHOWN_CHARACTERS}") == "too_long_to_ask"
+    longest = f"https://evil.example/{'x' * (MAX_SHOWN_CHARACTERS - len('GET https://evil.example/'))}"
+    assert judge_url(private(), longest) == "asks"
+    assert judge_url(private(), f"{longest}x") == "too_long_to_ask"
 
 
 @pytest.mark.parametrize("query", ["market salaries 184,200 EUR", "the sea J. Doe", "sea\u0430", "merger"])

@@ -239,6 +239,8 @@ def test_the_example_in_the_error_is_itself_right(tmp_path: Path) -> None:
 def test_the_crew_general_is_compact_and_no_two_that_are_planned_with_share_a_tool() -> None:
     crew = load_crew(CREWS_FOLDER / "general", all_tools())
     assert crew.first == "assistant"
+    assistant = [tool.name for tool in crew.specialists["assistant"].tools]
+    assert assistant == ["profile_table", "query_table", "calculate", "draw_chart", "web_search", "fetch_page"]
     assert all(tool.access == "read" for tool in crew.specialists["assistant"].tools)
     for one in crew.specialists.values():
         assert len(one.prompt) / 4 <= (330 if one.name == "assistant" else 220), one.name

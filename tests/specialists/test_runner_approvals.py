@@ -145,7 +145,7 @@ RULINGS: dict[str, tuple[str, dict[str, Any], list[str], str]] = {
 
 
 @pytest.mark.parametrize(("outcome", "arguments", "notes", "words"), RULINGS.values(), ids=RULINGS)
-async def test_a_call_is_made_as_people_edited_it_and_the_model_is_told_of_their_ruling(
+async def test_a_ruling_is_obeyed_and_told_to_the_model(
     outcome: str, arguments: dict[str, Any], notes: list[str], words: str
 ) -> None:
     async with far_side() as side:

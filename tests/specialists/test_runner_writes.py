@@ -320,7 +320,11 @@ async def test_a_look_up_that_cannot_tell_leaves_the_doubt() -> None:
     assert side.calls == 1
 
 
-async def _fail(*_: object) -> ToolOutcome:
+_made_calls: list[object] = []
+
+
+async def _fail(*arguments: object) -> ToolOutcome:
+    _made_calls.append(arguments)
     return ToolOutcome("nobody listens", failed=True)
 
 
@@ -330,21 +334,23 @@ async def _never_answer(*_: object) -> ToolOutcome | None:
 
 
 INTERRUPTED = "I was interrupted while it was under way"
-UNSETTLED: dict[str, tuple[tuple[Tool, ...], str]] = {
-    "a repeat fails": ((Tool("post_note", "write", NoteArguments, _fail, key="drops_repeats"),), INTERRUPTED),
-    "no answer": ((Tool("post_note", "write", NoteArguments, _fail, look_up=_never_answer),), INTERRUPTED),
-    "no tool": ((), f"{INTERRUPTED}, and the tool is no longer there"),
+UNSETTLED: dict[str, tuple[tuple[Tool, ...], int, str]] = {
+    "a repeat fails": ((Tool("post_note", "write", NoteArguments, _fail, key="drops_repeats"),), 1, INTERRUPTED),
+    "no answer": ((Tool("post_note", "write", NoteArguments, _fail, look_up=_never_answer),), 0, INTERRUPTED),
+    "no tool": ((), 0, f"{INTERRUPTED}, and the tool is no longer there"),
 }
 
 
-@pytest.mark.parametrize(("tools", "reason"), UNSETTLED.values(), ids=UNSETTLED)
+@pytest.mark.parametrize(("tools", "call_count", "reason"), UNSETTLED.values(), ids=UNSETTLED)
 async def test_an_intent_that_nothing_settles_is_in_doubt(
-    tools: tuple[Tool, ...], reason: str, monkeypatch: pytest.MonkeyPatch
+    tools: tuple[Tool, ...], call_count: int, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(write_calls, "SETTLE_SECONDS", 0.05)
+    _made_calls.clear()
     history = [make_turn_event(calling(TEA)), make_tool_started("c0", "post_note", "tea", "k", "d")]
     outcome, _ = await expect_unknown_write(KeptLog(history), [], *tools)
     assert outcome.reason == reason
+    assert len(_made_calls) == call_count
 
 
 async def test_a_call_cut_off_by_its_time_is_looked_up_at_once() -> None:

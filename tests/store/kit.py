@@ -58,7 +58,7 @@ class Kit:
 
 
 async def add_request(store: Store, place: Place, user: str = "U1", *, has_fields: bool = True) -> JobKey:
-    """Put a person's request into the inbox of the job of a place, whose head it gives its first fields."""
+    """Put a person's request into the inbox of the job of a place. `has_fields`: also the first fields of its head."""
     request = Request(id=place.thread_ts, user=user, text="do", at=store.clock())
     event = ev.RequestAdded(at=request.at, place=place, request=request)
     key = JobKey(place.team, place.job_id)

@@ -139,7 +139,10 @@ async def played_by(scene: Scene, crew: Crew, **words: Words) -> AsyncIterator[P
 def crew_of(
     folder: Path, names: Sequence[str], crew_file: str = "", tools: Mapping[str, Tool] | None = None, **uses: str
 ) -> Crew:
-    """A crew of specialists, written into a folder. `uses` are the tools of some by their name; others have none."""
+    """A crew of specialists, written into a folder.
+
+    `tools` are those that there are; `uses` maps a specialist's name to the tools on its page, others have none.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         held = uses.get(name, "")

@@ -64,13 +64,13 @@ async def wait_for_card(talk: Talk, number: int = 1) -> Json:
     return list_cards(talk)[number - 1]
 
 
-async def press(talk: Talk, card: Json, action: str = "approve", who: str = "ana") -> None:
+async def decide_on_card(talk: Talk, card: Json, action: str = "approve", who: str = "ana") -> None:
     """Click a button of an approval card."""
     await talk.scene.person(who).click(talk.channel, card["ts"], f"approval:{action}")
 
 
 async def open_window(talk: Talk, card: Json, action: str, who: str = "ana") -> str:
     """Click a button of an approval card that opens a window. Returns the window's id."""
-    await press(talk, card, action, who)
+    await decide_on_card(talk, card, action, who)
     (view,) = await talk.scene.workspace.until(talk.scene.person(who).views)
     return str(view["id"])

@@ -65,14 +65,14 @@ class BotProcess:
         return code, time.monotonic() - began
 
 
-def make_environment(workspace: Workspace, redis_url: str, folder: Path, **more: str) -> dict[str, str]:
+def make_environment(workspace: Workspace, redis_url: str, data: Path, **more: str) -> dict[str, str]:
     """Return the environment of a bot in that workspace, on that store. `more` are further settings."""
     settings = {
         "SLACK_BOT_TOKEN": workspace.bot_token,
         "SLACK_APP_TOKEN": workspace.app_token,
         "SLACK_API_URL": workspace.api_url,
         "REDIS_URL": redis_url,
-        "LEADHAND_DATA": str(folder),
+        "LEADHAND_DATA": str(data),
         "LEADHAND_OPERATION": "off",
         "LEADHAND_LOG": "json",
         "OLLAMA_HOST": "127.0.0.1:9",

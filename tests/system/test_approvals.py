@@ -22,7 +22,7 @@ from specialists.tools.tool import OutgoingData
 from specialists.turns import tool_calls
 from tests.specialists.far_side import FarSide, far_side
 from tests.system.brains import tool_call, tool_calls_of
-from tests.system.desk import Desk, list_cards, open_window, press, wait_for_card
+from tests.system.desk import Desk, decide_on_card, list_cards, open_window, wait_for_card
 from tests.system.scene import Json, Scene, Talk, buttons, card_title, extract_shown_text, rows
 
 ALL = ("Approve", "Approve similar", "Edit", "Deny")
@@ -91,7 +91,7 @@ async def test_an_approved_call_is_made_and_the_card_says_who_approved_it(office
         assert office.side.calls == 0
         status = await office.scene.command(f"status {talk.key.job}")
         assert f"waiting for approval by <@{ana.id}>" in extract_shown_text(status)
-        await press(talk, message)
+        await decide_on_card(talk, message)
         job = await talk.over()
         await wait_for_closed_card(talk, f":white_check_mark: <@{ana.id}> approved this")
     assert office.side.notes == ["tea"]
@@ -113,16 +113,16 @@ async def test_several_calls_of_a_turn_are_one_card_that_can_be_taken_apart(offi
         ana = office.scene.person()
         assert tuple(buttons(message)) == ("Approve all 2", ALL[1], "Decide one by one", "Deny all")
         assert "wants to make 2 changes" in extract_shown_text(message)
-        await press(talk, message, "apart")
+        await decide_on_card(talk, message, "apart")
         second = await wait_for_card(talk, 2)
         assert tuple(buttons(second)) == ALL
         await wait_for_closed_card(talk, f"<@{ana.id}> chose to decide on these one by one")
-        await press(talk, message, who="ben")
+        await decide_on_card(talk, message, who="ben")
         await office.told_alone("ben", "decide on these one by one")
-        await press(talk, second)
+        await decide_on_card(talk, second)
         third = await wait_for_card(talk, 3)
         assert "cake" in extract_shown_text(third)
-        await press(talk, third)
+        await decide_on_card(talk, third)
         job = await talk.over()
     assert office.side.notes == ["tea", "cake"]
     assert list_answer_gaps(job.latest_request, job.latest_request.run) == ()
@@ -149,18 +149,18 @@ async def test_foreign_and_late_clicks_are_told_why_alone_and_change_nothing(off
         talk = await office.ask()
         message = await wait_for_card(talk)
         ben, ana = office.scene.person("ben"), office.scene.person()
-        await press(talk, message, who="ben")
+        await decide_on_card(talk, message, who="ben")
         await office.told_alone("ben", f"only <@{ana.id}> may decide")
-        await press(talk, message, "deny", "ben")
+        await decide_on_card(talk, message, "deny", "ben")
         assert ben.views() == []
         await talk.say("yes, approve", who="ana")
         await talk.wait_until_seen(
             lambda: "A reply decides nothing here: please use the buttons" in talk.join_private_texts()
         )
         assert office.side.calls == 0, "words decide nothing"
-        await press(talk, message)
+        await decide_on_card(talk, message)
         await talk.over()
-        await press(talk, message)
+        await decide_on_card(talk, message)
         await office.told_alone("ana", "approved it")
     assert office.side.notes == ["tea"]
     assert len(await talk.of(ev.ApprovalDecided)) == 1
@@ -172,15 +172,15 @@ async def test_a_quorum_of_two_shows_how_far_it_is_and_nobody_approves_their_own
     async with office.two_bots():
         talk = await office.ask()
         message = await wait_for_card(talk)
-        await press(talk, message)
+        await decide_on_card(talk, message)
         await office.told_alone("ana", "you made this request")
-        await press(talk, message, who="ben")
+        await decide_on_card(talk, message, who="ben")
         await talk.wait_until_seen(lambda: "1 of 2 have approved" in extract_shown_text(list_cards(talk)[0]))
         await talk.wait_until_seen(lambda: "(1 of 2 so far)" in row(talk))
-        await press(talk, message, who="ben")
+        await decide_on_card(talk, message, who="ben")
         await office.told_alone("ben", "You have approved this already")
         assert office.side.calls == 0
-        await press(talk, message, who="cleo")
+        await decide_on_card(talk, message, who="cleo")
         await talk.over()
         await wait_for_closed_card(talk, f"<@{people[1]}> and <@{people[2]}> approved this")
     assert office.side.notes == ["tea"]
@@ -194,7 +194,7 @@ async def test_of_two_people_who_click_at_once_one_counts_and_the_other_is_told(
         message = await wait_for_card(talk)
         view = await open_window(talk, message, "deny", "ben")
         await asyncio.gather(
-            press(talk, message),
+            decide_on_card(talk, message),
             office.scene.person("ben").submit(view, {"text": "No."}),
         )
         await talk.over()
@@ -213,7 +213,7 @@ async def test_stop_while_it_waits_says_that_nothing_was_done(office: Office) ->
         await talk.say("@leadhand stop")
         job = await talk.over()
         await wait_for_closed_card(talk, "ended before anybody decided, so it was not done")
-        await press(talk, message)
+        await decide_on_card(talk, message)
         await office.told_alone("ana", "ended before anybody decided")
     assert job.latest_request.state == "cancelled"
     assert office.side.calls == 0
@@ -267,10 +267,10 @@ async def test_a_click_is_judged_by_whom_the_channel_names_at_that_moment(office
         talk = await office.ask()
         asked = await wait_for_card(talk)
     async with office.bot(access=ChannelValues(approvers=(cleo.id,))):
-        await press(talk, asked, who="ben")
+        await decide_on_card(talk, asked, who="ben")
         await office.told_alone("ben", f"only <@{cleo.id}> may decide")
         assert office.side.calls == 0
-        await press(talk, asked, who="cleo")
+        await decide_on_card(talk, asked, who="cleo")
         await talk.over()
     assert office.side.notes == ["tea"]
 
@@ -282,7 +282,7 @@ async def approve(talk: Talk, *who: str) -> None:
     """Have people approve similar calls on the first card, and the job end."""
     message = await wait_for_card(talk)
     for name in who:
-        await press(talk, message, "alike", name)
+        await decide_on_card(talk, message, "alike", name)
     await talk.over()
 
 

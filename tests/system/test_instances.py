@@ -235,7 +235,7 @@ async def test_one_person_leaves_slots_to_others(store: Store) -> None:
         await add_request(store, Place(team="T1", channel="C1", thread_ts=f"{number}.1"), "UANA")
     async with running(store, Endless(), slots=8) as instance:
         await eventually(lambda: instance.owned_job_count == 6)
-        of_ben = await add_request(store, Place(team="T1", channel="C2", thread_ts="1.1"), "UBEN")
+        of_ben = await add_request(store, Place(team="T1", channel="C1", thread_ts="100.1"), "UBEN")
         instance.nudge(of_ben)
         await eventually(lambda: instance.owned_job_count == 7)
         assert (await read_head(store, of_ben)).owner, "while 24 jobs of Ana wait"

@@ -9,7 +9,7 @@ from pathlib import Path
 from specialists.tools.tickets import ticket_tools
 from specialists.tools.toolkit import ToolSettings
 from tests.system.brains import tool_call
-from tests.system.desk import Desk, open_window, press, wait_for_card
+from tests.system.desk import Desk, decide_on_card, open_window, wait_for_card
 from tests.system.scene import Json, Scene, Talk, extract_shown_text
 
 
@@ -23,7 +23,9 @@ def open_ticket(desk: Desk, title: str) -> AbstractAsyncContextManager[None]:
     return desk.serve(tool_call("open_ticket", title=title, body="It is **late**."))
 
 
-async def request_ticket(desk: Desk, title: str, decide: Callable[[Talk, Json], Awaitable[object]] = press) -> str:
+async def request_ticket(
+    desk: Desk, title: str, decide: Callable[[Talk, Json], Awaitable[object]] = decide_on_card
+) -> str:
     """Have a ticket opened once people decide on its card; gives what the thread says of it."""
     async with open_ticket(desk, title), desk.bot():
         talk = await desk.scene.ask("Open a ticket for the export")

@@ -9,7 +9,7 @@ from pathlib import Path
 from specialists.registry import load_crew
 from tests.mcp_servers.harbour import TEXT, Harbour, make_tool_entry
 from tests.system.brains import after_calls, connect, plan, provider, subtask, tool_call
-from tests.system.desk import press, wait_for_card
+from tests.system.desk import decide_on_card, wait_for_card
 from tests.system.scene import Scene, Talk, extract_shown_text
 
 PAGE = """\
@@ -47,7 +47,7 @@ async def test_a_tool_that_reads_is_called_and_one_that_writes_asks_and_is_calle
         assert f"text: \n{HIGH}" in extract_shown_text(message) or f"text: {HIGH}" in extract_shown_text(message)
         assert "*To:* MCP server port" in extract_shown_text(message)
         assert "what mcp__port__look gave" in extract_shown_text(message), "it goes to a server that may send it on"
-        await press(talk, message)
+        await decide_on_card(talk, message)
         await talk.over()
     assert harbour.notes == [HIGH]
     assert f"noted {HIGH}" in talk.join_bot_texts()

@@ -12,7 +12,7 @@ from handoff import events as ev
 from specialists.tools.messages import message_tools
 from specialists.turns import tool_calls
 from tests.system.brains import tool_call
-from tests.system.desk import Desk, open_window, press, wait_for_card
+from tests.system.desk import Desk, decide_on_card, open_window, wait_for_card
 from tests.system.scene import Scene, Talk, extract_shown_text
 
 NOTE = "The nightly export is **late**.\n\nWe look into it, @channel."
@@ -44,7 +44,7 @@ async def test_an_approved_message_is_posted_once_where_the_card_says(desk: Mess
         assert "everybody in the workspace may read it" in text
         assert "We look into it, @channel." in text
         assert desk.list_posts("#sales") == []
-        await press(talk, message)
+        await decide_on_card(talk, message)
         await talk.over()
     (posted,) = desk.list_posts("#sales")
     assert "The nightly export is **late**." in extract_shown_text(posted)
@@ -74,7 +74,7 @@ async def test_a_bot_that_died_while_it_sent_leaves_one_message_and_a_draft_is_f
             for_requester = "It is a draft for #sales: only the person who made the request gets it."
             assert (for_requester in extract_shown_text(message)) == is_draft
             desk.scene.workspace.faults.add("chat.postMessage", "slow_reply", seconds=60)
-            await press(talk, message)
+            await decide_on_card(talk, message)
             await desk.scene.workspace.until(lambda: desk.list_posts(place))
         assert (await talk.job()).latest_request.state == "working"
         async with desk.bot(later=60.0):
@@ -99,7 +99,7 @@ async def test_a_place_that_was_edited_in_is_shown_as_what_it_is_before_anything
         second = await wait_for_card(talk, 2)
         assert "#leads is a private channel of 4 members." in extract_shown_text(second)
         assert desk.list_posts("#sales") == desk.list_posts("#leads") == []
-        await press(talk, second)
+        await decide_on_card(talk, second)
         await talk.over()
     assert len(desk.list_posts("#leads")) == 1
     assert desk.list_posts("#sales") == []
@@ -113,9 +113,9 @@ async def test_what_was_said_in_private_goes_elsewhere_by_the_yes_of_who_reads_b
         message = await wait_for_card(talk)
         assert "It may tell #sales what was said in this private channel" in extract_shown_text(message)
         assert (await talk.job()).latest_request.open_questions["note"].whom == (ben.id,), "Cleo cannot read #leads"
-        await press(talk, message)
+        await decide_on_card(talk, message)
         assert desk.list_posts("#sales") == []
-        await press(talk, message, who="ben")
+        await decide_on_card(talk, message, who="ben")
         await talk.over()
     assert len(desk.list_posts("#sales")) == 1
 
@@ -129,12 +129,12 @@ async def test_the_like_is_the_same_place_however_it_is_called_and_a_shared_one_
     )
     async with desk.serve_calls(*calls), desk.bot():
         talk = await desk.ask()
-        await press(talk, await wait_for_card(talk), "alike")
-        await press(talk, await wait_for_card(talk, 2), "alike")  # a yes to drafts is none to what is sent
+        await decide_on_card(talk, await wait_for_card(talk), "alike")
+        await decide_on_card(talk, await wait_for_card(talk, 2), "alike")  # a yes to drafts is none to what is sent
         third = await wait_for_card(talk, 3)
         assert f"*To:* <#{desk.scene.workspace.channel_id('#northwind')}>" in extract_shown_text(third)
         assert len(desk.list_posts("#sales")) == 2
-        await press(talk, third)
+        await decide_on_card(talk, third)
         await talk.over()
     assert len(desk.list_posts("#northwind")) == 1
     desk.more = "approve: {send_message: never}\n"

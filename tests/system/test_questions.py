@@ -165,7 +165,7 @@ async def test_what_do_you_mean_is_explained_and_an_instruction_is_applied_and_n
         job = await talk.job()
         assert job is not None
         assert job.latest_request.open_questions
-        await talk.say("@leadhand friendly, please")
+        await talk.say("friendly, please")
         job = await talk.over()
 
     assert (

@@ -60,10 +60,10 @@ async def test_a_store_in_a_black_hole_holds_nobody_up(lone: Scene, port: int, t
 
 async def start(lone: Scene, folder: Path, redis_url: str, **more: str) -> asyncio.subprocess.Process:
     """A bot that is not waited for."""
-    plain = {"LEADHAND_MODEL": "rehearsal", "LEADHAND_LOG": "text"}
+    settings = {"LEADHAND_MODEL": "rehearsal", "LEADHAND_LOG": "text", **more}
     return await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bot", "run"),
-        env=make_environment(lone.workspace, redis_url, folder / "data", **plain, **more),
+        env=make_environment(lone.workspace, redis_url, folder / "data", **settings),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )

@@ -125,10 +125,18 @@ async def test_a_thumb_that_the_runner_takes_in_meanwhile_is_neither_missed_nor_
     assert await say(beside, 4.0, withdrawn=True) == "recorded"
     assert len([line for line in await jobs.read_log(key) if "FeedbackGiven" in line.payload]) == 2
     assert len(await jobs.read_inbox(key)) == 1
-    await take()
-    for number in range(MAX_THUMBS - 1):
-        assert await say(scene.store, 5.0 + number, good=number % 2 == 0) == "recorded"
-        assert await say(scene.store, 5.5 + number, good=number % 2 == 0) == "again", "it stands already"
-        await take()
-    assert await say(scene.store, 20.0, good=True) == "again", "a few changes of mind"
-    assert await say(scene.store, 21.0, user="U3") == "ask"
+
+
+async def test_a_person_changes_a_thumb_a_few_times(store: Store) -> None:
+    key = await add_request(store, Place(team="T1", channel="C1", thread_ts="1.0"))
+    records = JobRecords(store, lambda _: None, admins=frozenset())
+
+    async def say(at: float, *, is_up: bool, user: str = "U2") -> ThumbOutcome:
+        thumb = ev.FeedbackGiven(at=at, request="1.0", user=user, good=is_up)
+        return await record_feedback_event(records, key, thumb, (f"said at {at}",))
+
+    for number in range(MAX_THUMBS):
+        assert await say(2.0 + number, is_up=number % 2 == 0) != "again"
+        assert await say(2.5 + number, is_up=number % 2 == 0) == "again", "it stands already"
+    assert await say(20.0, is_up=MAX_THUMBS % 2 == 0) == "again"
+    assert await say(21.0, is_up=False, user="U3") == "ask"

@@ -116,6 +116,11 @@ def _bomb(source: bytes) -> bytes:
     return target.getvalue()
 
 
+async def test_giant_cells_come_back_cut(bench: Bench) -> None:
+    reply = await run_query("SELECT repeat('x', 10000000) AS x FROM a", bench({"a.csv": "n\n1\n"}))
+    assert len(reply.rows[0][0]) == 500
+
+
 async def test_a_cancelled_query_leaves_no_process_behind(bench: Bench) -> None:
     me = psutil.Process()
     before = {child.pid for child in me.children()}

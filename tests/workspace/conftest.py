@@ -1,8 +1,6 @@
 """A workspace for a test, a client of it, and a Bolt app that listens to it."""
 
-import asyncio
 import logging
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -24,15 +22,6 @@ Start = Callable[..., Awaitable[Workspace]]
 Listen = Callable[..., Awaitable[AsyncApp]]
 Clients = Callable[[Workspace], AsyncWebClient]
 Change = Callable[[Callable[[dict[str, Any]], None]], Path]
-
-
-async def eventually(condition: Callable[[], Any]) -> Any:
-    """Return the first true value of a condition on what an app noted: no change of the workspace tells of that."""
-    deadline = time.monotonic() + patience()
-    while not (value := condition()):
-        assert time.monotonic() < deadline, "it never came true"
-        await asyncio.sleep(0.005)
-    return value
 
 
 def note_bodies(bodies: list[Any], **listeners: Any) -> Callable[[AsyncApp], None]:

@@ -10,7 +10,8 @@ from slack_bolt.async_app import AsyncApp
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import MANIFEST, Change, Clients, ExpectRefusal, Listen, Start, eventually
+from tests.patience import eventually
+from tests.workspace.conftest import MANIFEST, Change, Clients, ExpectRefusal, Listen, Start
 
 
 @pytest.fixture

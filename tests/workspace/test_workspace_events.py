@@ -7,8 +7,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
-from tests.patience import patience
-from tests.workspace.conftest import Change, Listen, Start, eventually
+from tests.patience import eventually, patience
+from tests.workspace.conftest import Change, Listen, Start
 
 
 def collect(seen_events: Any, *events: Any) -> Any:

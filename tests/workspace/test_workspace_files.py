@@ -6,7 +6,8 @@ import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import ExpectRefusal, Listen, eventually
+from tests.patience import eventually
+from tests.workspace.conftest import ExpectRefusal, Listen
 
 
 async def test_the_sdk_uploads_in_three_steps(workspace: Workspace, client: AsyncWebClient, general: str) -> None:

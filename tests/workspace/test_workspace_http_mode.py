@@ -9,8 +9,9 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
+from tests.patience import eventually
 from tests.specialists.local_web import serving
-from tests.workspace.conftest import Change, Start, eventually
+from tests.workspace.conftest import Change, Start
 
 
 class BoltServer:

@@ -9,8 +9,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.traffic import MAX_ENTRIES
 from bot.workspace.workspace_server import Workspace
-from tests.patience import patience
-from tests.workspace.conftest import Change, ExpectRefusal, Listen, Start, eventually
+from tests.patience import eventually, patience
+from tests.workspace.conftest import Change, ExpectRefusal, Listen, Start
 
 Json = dict[str, Any]
 

@@ -8,7 +8,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Change, Clients, ExpectRefusal, Listen, Start, eventually, note_bodies
+from tests.patience import eventually
+from tests.workspace.conftest import Change, Clients, ExpectRefusal, Listen, Start, note_bodies
 
 PLAIN = {"type": "plain_text", "text": "Go"}
 BUTTONS = [

@@ -10,7 +10,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.manifest import read_manifest
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Change, Listen, Start, eventually
+from tests.patience import eventually
+from tests.workspace.conftest import Change, Listen, Start
 
 
 def assistant(raw: dict[str, Any]) -> None:

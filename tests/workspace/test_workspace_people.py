@@ -7,7 +7,8 @@ import pytest
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Change, Clients, Listen, Start, eventually, note_bodies
+from tests.patience import eventually
+from tests.workspace.conftest import Change, Clients, Listen, Start, note_bodies
 from tests.workspace.test_workspace_events import collect
 
 SCOPES = ["groups:history", "groups:read", "mpim:history", "usergroups:read"]

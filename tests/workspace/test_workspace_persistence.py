@@ -13,7 +13,8 @@ from bot.workspace.manifest import read_manifest
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.storage import WorkspaceStorage
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Change, Listen, eventually
+from tests.patience import eventually
+from tests.workspace.conftest import Change, Listen
 
 MANIFEST = Path(__file__).parent / "manifest.yml"
 

@@ -8,8 +8,8 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
-from tests.patience import patience
-from tests.workspace.conftest import Listen, eventually
+from tests.patience import eventually, patience
+from tests.workspace.conftest import Listen
 
 PLAIN = {"type": "plain_text", "text": "Go"}
 

@@ -9,7 +9,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.refusal import ActionFailed
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import Change, Clients, ExpectRefusal, Listen, Start, eventually
+from tests.patience import eventually
+from tests.workspace.conftest import Change, Clients, ExpectRefusal, Listen, Start
 
 USER = {"type": "slack#/types/user_id", "title": "User", "is_required": True}
 

@@ -16,7 +16,7 @@ from bot.workspace.app_parts import MessageDraft
 from bot.workspace.changes import Change
 from bot.workspace.person import Person
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import eventually
+from tests.patience import eventually
 from tests.workspace_page.browser import Visitors, browser, chromium, open_page
 
 __all__ = ["browser", "chromium", "open_page"]

@@ -10,7 +10,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import eventually
+from tests.patience import eventually
 from tests.workspace_page.conftest import MANIFEST, Json, Run, say
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]

@@ -7,7 +7,7 @@ from playwright.async_api import Page, expect
 from slack_bolt.async_app import AsyncApp
 
 from bot.workspace.workspace_server import Workspace
-from tests.workspace.conftest import eventually
+from tests.patience import eventually
 from tests.workspace_page.conftest import Run
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
