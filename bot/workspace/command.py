@@ -11,11 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
+    from bot.workspace.web_api.api_call import ApiMethod
     from bot.workspace.workspace_server import Workspace
-from bot.workspace.event_delivery import EVENT_SCOPES
-from bot.workspace.manifest import SENT_EVENTS
-from bot.workspace.web_api.api_call import ApiMethod
-from bot.workspace.web_api.method_table import METHODS
 
 DESCRIPTION = "start a strict Slack on your own machine for any app, and with COMMAND the app"
 EPILOG = (
@@ -228,8 +225,15 @@ EVENT_TABLE_HEAD = "| event | sent | scope |\n| --- | --- | --- |"
 
 def render_support_tables() -> str:
     """Render the two tables of `--methods`: the Web API methods, and the events."""
+    from bot.workspace.event_delivery import EVENT_SCOPES  # noqa: PLC0415 - not needed for --help
+    from bot.workspace.manifest import SENT_EVENTS  # noqa: PLC0415 - the same
+    from bot.workspace.web_api.method_table import METHODS  # noqa: PLC0415 - the same
+
     methods = "\n".join(_render_method(name, METHODS[name]) for name in sorted(METHODS))
-    events = "\n".join(_render_event(name) for name in sorted(SENT_EVENTS))
+    events = "\n".join(
+        f"| `{name}` | {SENT_EVENTS[name]} | {_render_code_list(EVENT_SCOPES.get(name, ()))} |"
+        for name in sorted(SENT_EVENTS)
+    )
     return f"{METHOD_TABLE_HEAD}\n{methods}\n\n{EVENT_TABLE_HEAD}\n{events}\n"
 
 
@@ -242,10 +246,6 @@ def _render_method(name: str, method: ApiMethod) -> str:
         f"| `{name}` | {does} | {_render_code_list(method.required_arguments)} | "
         f"{_render_code_list(method.scopes, ' or ')} | {limit} |"
     )
-
-
-def _render_event(name: str) -> str:
-    return f"| `{name}` | {SENT_EVENTS[name]} | {_render_code_list(EVENT_SCOPES.get(name, ()))} |"
 
 
 def _render_code_list(names: tuple[str, ...], separator: str = ", ") -> str:

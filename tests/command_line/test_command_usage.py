@@ -1,5 +1,7 @@
 """What the command line says of itself, and what it takes."""
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -18,6 +20,15 @@ def test_help_lists_every_command_and_those_of_a_bot_its_settings(tmp_path: Path
     assert words(ended.out, [f"    {command} " for command in COMMANDS]) == []
     ended = leadhand("run", "--help", env=environment(tmp_path), afresh=True)
     assert (ended.code, words(ended.out, [*VARIABLES, "--verbose"])) == (0, [])
+
+
+def test_the_help_imports_nothing_that_is_slow_to_import() -> None:
+    program = (
+        "import sys, bot.__main__; bot.__main__._make_parser(); print(*{name.split('.')[0] for name in sys.modules})"
+    )
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, text=True)
+    assert "argparse" in run.stdout.split()
+    assert {"aiohttp", "asyncio", "logging", "pydantic", "slack_sdk"}.isdisjoint(run.stdout.split())
 
 
 def test_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
