@@ -19,7 +19,6 @@ from bot.jobs.effect_handlers import EffectInputs, EffectServices, find_no_appro
 from bot.jobs.effect_runner import find_handler
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.material_gathering import is_table, make_table_material
-from bot.limits.breakers import Breakers
 from bot.slack.show.thread_view import ThreadView
 from bot.store.redis.redis_store import Store
 from bot.store.values import JobKey
@@ -127,7 +126,7 @@ class _StubThread:
 class _NoBreakers:
     """Breakers that never open, so that a case does not depend on those before it."""
 
-    async def specialist_failed(self, _name: str) -> None:
+    async def count_specialist_failure(self, purpose: str) -> None:
         """Ignore the failure."""
 
 
@@ -154,12 +153,11 @@ class StagedJob:
         blobs = _MemoryBlobs()
         # Stand-ins for the parts of an instance that the handlers of effects use.
         store, thread = cast("Store", _MemoryStore(blobs)), cast("ThreadView", _StubThread())
-        breakers = cast("Breakers", _NoBreakers())
         self._services = EffectServices(
             store,
             thread,
             environment.crew,
-            breakers,
+            _NoBreakers(),
             TrackRecord(),
             environment.planning,
             find_approvers=find_no_approvers,

@@ -10,12 +10,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.material_texts import add_material_addresses, load_handoff
 from bot.jobs.team_sign_ins import TeamSignIns
-from bot.limits.breakers import Breakers
 from bot.slack.show.people import FindActor, refuse_any_actor
 from bot.store.redis.redis_store import Store
 from bot.store.values import PayloadTooLarge, StoreError
@@ -70,6 +69,13 @@ class AttemptServices:
 NO_SERVICES = AttemptServices()
 
 
+class FailureCounter(Protocol):
+    """Counts the failures of specialists, as `Breakers` does."""
+
+    async def count_specialist_failure(self, purpose: str) -> None:
+        """Count a failure that was no failed model call. `purpose` names the specialist, as in model calls."""
+
+
 async def run_attempt(
     effect: RunSubtask,
     runner: JobRunner,
@@ -77,7 +83,7 @@ async def run_attempt(
     crew: Crew,
     model: Model,
     store: Store,
-    breakers: Breakers,
+    breakers: FailureCounter,
     surroundings: AttemptServices = NO_SERVICES,
 ) -> ev.Event:
     """Work on a subtask, from its last checkpoint if it has one, and return the event that ends the attempt.

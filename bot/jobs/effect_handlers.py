@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from bot.jobs.attempt import AttemptServices, run_attempt
+from bot.jobs.attempt import AttemptServices, FailureCounter, run_attempt
 from bot.jobs.job_runner import JobRunner
 from bot.jobs.material_texts import load_documents, load_handoff, load_texts
-from bot.limits.breakers import Breakers
 from bot.slack.show.people import FindActor, refuse_any_actor
 from bot.slack.show.thread_view import ThreadView
 from bot.store.redis.redis_store import Store
@@ -73,7 +72,7 @@ class EffectServices:
     store: Store
     thread: ThreadView
     crew: Crew
-    breakers: Breakers
+    breakers: FailureCounter
     track_record: TrackRecord
     planning: CrewPlanner
     record_audit: AuditRecorder = discard_entry

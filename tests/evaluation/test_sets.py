@@ -23,11 +23,11 @@ from bot.evaluation.set_files import (
 )
 from bot.evaluation.staged_job import StagedJob, read_case_file
 from bot.evaluation.trials.plan_trials import NO_SUBTASK_LABELS, ORDER_SIGN
-from handoff.contracts import Plan, Subtask
+from handoff.contracts import Plan, Subtask, ToolCall
 from handoff.events import MessageAim
 from specialists.crew import Crew
 from specialists.registry import CREWS_FOLDER, list_crew_names, load_crew
-from specialists.tools.tool import Tool
+from specialists.tools.tool import Tool, ToolOutcome
 from tests.command_line.command import ROOT
 from tests.evaluation.eval_kit import GENERAL, SAMPLES, bench_of, collect_records, model_of, one_set
 from tests.own_tools import all_tools
@@ -212,6 +212,23 @@ async def test_who_can_write_does_not_step_in(crew: Crew) -> None:
     assert members["analyst"].fallback == ""
     assert members["writer"].fallback == "reviewer"
     assert "buyer" not in members
+
+
+async def test_a_tool_that_breaks_fails_its_part_and_not_the_case(crew: Crew) -> None:
+    async def run(_arguments: LookArguments, _bench: object) -> ToolOutcome:
+        raise ZeroDivisionError("the tool broke")
+
+    look = Tool("look", "read", LookArguments, run)
+    analyst = replace(crew.specialists["analyst"], tools=(look,), fallback="")
+    call = ToolCall(id="1", name="look", arguments={"at": "it"})
+    async with model_of(lambda _: Reply(calls=(call,), stop="tool_use")) as (model, _):
+        bench = replace(bench_of(model), crew=replace(crew, specialists={"analyst": analyst}))
+        job = StagedJob(bench, CountingModel(model), "a question")
+        part = Subtask(id="a", title="A", intent="Find the figure", specialist="analyst")
+        job.set_plan(Plan(goal="g", subtasks=(part,)), with_fallbacks=False)
+        await job.play(lambda request: bool(request.subtasks["a"].failures))
+    (failure,) = job.request.subtasks["a"].failures
+    assert "look" in failure
 
 
 # ---------------------------------------------------------------- no example of a prompt is a case
