@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError, field_validator, model_validator
@@ -13,7 +13,6 @@ SCENES_FILE = Path(__file__).with_name("day_scenes.yml")
 
 SceneEnd = Literal["answered", "in part", "failed", "cancelled", "question", "approval", "working", ""]
 """The state that a scene or a step must reach; empty if the player does not wait for one."""
-SCENE_ENDS: tuple[SceneEnd, ...] = get_args(SceneEnd)
 _SPAN_PATTERN = re.compile(r"(\d{1,2}):([0-5]\d)")
 
 

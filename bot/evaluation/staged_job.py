@@ -40,7 +40,7 @@ from handoff.contracts import (
 )
 from handoff.engine.engine import apply_event, needs_material
 from handoff.engine.outstanding_effects import list_outstanding_effects
-from handoff.state.job_state import Job, RequestState, replace
+from handoff.state.job_state import Job, RequestState
 from specialists.crew import Crew
 from specialists.formats.contents import FileContents
 from specialists.reading.diff_hunks import read_diff
@@ -223,11 +223,6 @@ class StagedJob:
         )
         terms = self.environment.terms.model_copy(update={"verifier": with_verifier})
         self.report_soon(ev.PlanProposed(at=self.now(), request=REQUEST_ID, plan=plan, members=members, terms=terms))
-
-    def replace_draft(self, text: str) -> None:
-        """Replace the draft that the verifier reads."""
-        request = self.request.with_run(replace(self.request.run, draft=text))
-        self.job = replace(self.job, requests=(*self.job.requests[:-1], request))
 
     async def play(self, is_done: Callable[[RequestState], bool]) -> None:
         """Perform due effects one by one, until `is_done` is True, the request is concluded, or it waits for people.

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from bot.store.values import LogEntry
 from handoff import events as ev
-from handoff.access.rights import concerns_requests
 from handoff.engine.engine import CHECKPOINT_EVENTS, apply_event
 from handoff.state.job_state import Job
 from handoff.state.state_values import EngineDecision
@@ -40,21 +39,6 @@ class WalkedEntry(NamedTuple):
 def list_steps(entries: Sequence[LogEntry]) -> list[TraceStep]:
     """Return all steps of a log. From the first entry on that cannot be read, steps have no decisions."""
     return [TraceStep(one.entry, one.decisions) for one in walk_log(entries)]
-
-
-def list_own_steps(entries: Sequence[LogEntry], request_ids: frozenset[str], user: str) -> list[TraceStep]:
-    """Return the steps of the requests `request_ids`, all of them by `user`, and the steps about the job itself.
-
-    Raises ValueError if an entry cannot be read, since it is unknown whose request it is about.
-    """
-    walked_entries = list(walk_log(entries, request_ids))
-    if any(one.event is None for one in walked_entries):
-        raise ValueError("an entry of the log cannot be read")
-    return [
-        TraceStep(one.entry, one.decisions)
-        for one in walked_entries
-        if one.event is not None and concerns_requests(one.event, request_ids, user)
-    ]
 
 
 def walk_log(entries: Sequence[LogEntry], request_ids: frozenset[str] | None = None) -> Iterator[WalkedEntry]:

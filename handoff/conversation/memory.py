@@ -52,11 +52,6 @@ class Memory(Contract):
     edited: float = 0.0
     """The time of that change, in seconds since the epoch."""
 
-    @property
-    def last_author(self) -> str:
-        """The Slack id of the person who wrote the present text."""
-        return self.edited_by or self.user
-
 
 @dataclass(frozen=True, slots=True)
 class MemoryWish:

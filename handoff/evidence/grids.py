@@ -59,11 +59,6 @@ class Grid:
                     number_cells.append(Cell(row, column, value))
         return tuple(number_cells)
 
-    @property
-    def is_single_unnamed_row(self) -> bool:
-        """True for a single row without labels and periods."""
-        return len(self.rows) == 1 and not self.labels and not self.periods
-
     @cached_property
     def labels(self) -> dict[int, tuple[str, ...]]:
         """The words of each column of labels, by column index, in the order of rows; "" for an empty cell."""

@@ -108,10 +108,6 @@ class Town(Browser):
         """People and threads of one of the workspaces."""
         return Scene(workspace, self.url, self.store, self.prefix)
 
-    def list_posted_texts(self, workspace: Workspace) -> set[str]:
-        """The texts that the bot posted in a workspace: what its own token did."""
-        return {str(call.args.get("text")) for call in workspace.calls("chat.postMessage") if call.ok}
-
 
 @asynccontextmanager
 async def town_at(url: str, folder: Path, *, organisation: str = "", rotates: bool = False) -> AsyncIterator[Town]:

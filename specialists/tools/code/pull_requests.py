@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
+from handoff.text.capitalization import capitalize_first
 from specialists.tools.code.code_arguments import LineComment, ReadPullRequestArguments
 from specialists.tools.code.diff_text import split_by_file, summarize_diff
 from specialists.tools.code.named_repositories import NamedRepositories, Repository
@@ -140,7 +141,7 @@ async def show_pull_request(arguments: ReadPullRequestArguments, forge: Forge, n
     title = f"{pull_request.summary_line}."
     name = f"{pull_request.repository.name}#{number}"
     return make_outcome(
-        " ".join((title, *(f"{gap.capitalize()}." for gap in gaps if gap))),
+        " ".join((title, *(f"{capitalize_first(gap)}." for gap in gaps if gap))),
         lines,
         more="name a part or a path",
         sources=(pull_request.address,),
